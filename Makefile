@@ -1,0 +1,73 @@
+# Everything lives in one virtual environment, which is made on first use:
+#   make PYTHON=python3.12 VENV=.venv312 test     chooses another interpreter and place
+#   make PYTEST_ARGS="-k greedy" test             passes options to pytest
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+WHEEL = $$(echo $(VENV)/wheel/*.whl)
+
+# Folders are listed too: their times tell of files that were added or deleted.
+SOURCES := pyproject.toml CMakeLists.txt $(shell find core src \
+	\( -name __pycache__ -o -name '.*_cache' -o -name '*.so' -o -path core/tests \) -prune -o -print)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint typecheck cpp-test format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn's SVC
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test ## run the whole Python test suite
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## check style and formatting of Python and C++
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@find core -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run --Werror
+
+typecheck: $(VENV)/.dev ## check the types of the package
+	@$(BIN)/mypy --strict src
+
+cpp-test: $(VENV)/.dev ## run the C++ tests with address and undefined-behaviour sanitizers
+	@PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja --log-level=NOTICE \
+		-DHARDMARGIN_PYTHON=OFF -DHARDMARGIN_TESTS=ON -DHARDMARGIN_SANITIZE=ON
+	@$(BIN)/cmake --build build/sanitize
+	@UBSAN_OPTIONS=print_stacktrace=1 \
+		$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+
+format: $(VENV)/.dev ## format Python and C++
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+	@find core -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
+
+clean: ## remove the virtual environment and everything built
+	@rm -rf $(VENV) build dist wheelhouse .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# Some systems ship Python without ensurepip; their own pip then fills the environment.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "hardmargin needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --quiet --python $(BIN)/python install pip; }
+
+# One wheel is built, and every set of extras is installed from it.
+$(VENV)/.installed: $(SOURCES) | $(BIN)/python
+	@echo "Building and installing hardmargin (a minute or two)"
+	@rm -rf $(VENV)/wheel
+	@$(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel .
+	@$(PIP) install --force-reinstall --no-deps "$(WHEEL)"
+	@$(PIP) install "$(WHEEL)"
+	@touch $@
+
+$(VENV)/.test $(VENV)/.dev: $(VENV)/.%: $(VENV)/.installed
+	@echo "Installing what '$*' needs"
+	@$(PIP) install "$(WHEEL)[$*]"
+	@touch $@
