@@ -1,0 +1,8 @@
+#include "convert.hpp"
+#include "hardmargin/control.hpp"
+
+NB_MODULE(_core, module) {
+    module.doc() = "Compiled core of hardmargin.";
+    bind_kernels(module);
+    bind_greedy(module);
+}

@@ -1,0 +1,36 @@
+// Sums of kernel functions evaluated tile by tile, and plain blocks of kernel values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hardmargin/control.hpp"
+#include "hardmargin/kernel.hpp"
+#include "hardmargin/matrix.hpp"
+
+namespace hardmargin {
+
+// Coefficients of n_machines expansions over the same support rows, stored by support row.
+struct Coefficients {
+    std::size_t n_machines;
+    const std::int64_t* starts;    // n_support + 1
+    const std::int32_t* machines;  // machine of each entry, ascending within a row
+    const double* values;
+};
+
+// out[q * n_machines + m] = sum_s coef[s, m] * kernel(queries[q], support[s])
+template <class T>
+void expand(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
+            const Coefficients& coefficients, double* out, int n_threads, Control& control);
+
+// out[q * n_support + s] = kernel(queries[q], support[s])
+template <class T>
+void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
+                  int n_threads, Control& control);
+
+// Whether rows of this matrix are worth packing: dense ones are, sparse ones while they are narrow
+// or full enough for the tiles to win over the stored entries.
+bool is_packable(const Matrix& matrix);
+
+}  // namespace hardmargin

@@ -1,0 +1,19 @@
+// What a kernel is to the core: a metric between two rows and a function of it.
+#pragma once
+
+namespace hardmargin {
+
+enum class KernelKind { rbf, laplacian, linear, poly, sigmoid };
+
+struct KernelSpec {
+    KernelKind kind = KernelKind::rbf;
+    double gamma = 1.0;
+    double coef0 = 0.0;
+    double degree = 3.0;
+
+    // Distance kernels depend on x - z alone: they lie in (0, 1], are 1 on the diagonal, do not
+    // change when all rows are moved together, and can be bounded over a box.
+    bool is_distance() const { return kind == KernelKind::rbf || kind == KernelKind::laplacian; }
+};
+
+}  // namespace hardmargin

@@ -1,0 +1,116 @@
+// How the columns of a matrix are packed: which as numbers (around what centre), which as bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hardmargin/bundles.hpp"
+#include "hardmargin/kernel.hpp"
+#include "hardmargin/level.hpp"
+#include "hardmargin/matrix.hpp"
+
+namespace hardmargin {
+
+class Layout {
+  public:
+    // Looks at the rows of all `matrices` (at `rows` of the first, if given). Distance kernels drop
+    // constant columns, centre dense ones, and pack columns of two values into bytes where enough
+    // of them share one step; `use_bits = false` keeps those as numbers.
+    Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
+           const std::vector<std::int32_t>* rows, bool use_bits);
+
+    TileShape shape() const {
+        return {static_cast<int>(dense_.size()), n_bytes_, groups_.data(),
+                static_cast<int>(groups_.size())};
+    }
+    std::size_t n_dense() const { return dense_.size(); }
+    std::size_t n_bytes() const { return static_cast<std::size_t>(n_bytes_); }
+    bool has_bits() const { return n_bytes_ > 0; }
+
+    // Writes one row given as contiguous doubles: feature k to dense[k * stride], byte w to
+    // bytes[w * byte_stride].
+    template <class T>
+    void pack_row(const double* row, T* dense, std::size_t stride, std::uint8_t* bytes,
+                  std::size_t byte_stride) const {
+        for (std::size_t k = 0; k < dense_.size(); ++k)
+            dense[k * stride] = static_cast<T>(
+                std::clamp(row[dense_[k].column] - dense_[k].centre, -largest<T>, largest<T>));
+        for (std::size_t w = 0; w < n_bytes(); ++w) bytes[w * byte_stride] = 0;
+        for (const Flag& flag : flags_)
+            if (row[flag.column] == flag.value) bytes[flag.byte * byte_stride] |= flag.mark;
+    }
+
+    // Whether a sparse row can be packed from its stored entries alone: zeros leave no mark.
+    bool zeros_are_blank() const { return zeros_are_blank_; }
+
+    // The same as pack_row, from the stored entries.
+    template <class T>
+    void pack_entries(const Matrix& matrix, std::size_t row, T* dense, std::size_t stride,
+                      std::uint8_t* bytes, std::size_t byte_stride) const {
+        for (std::size_t k = 0; k < dense_.size(); ++k) dense[k * stride] = T(0);
+        for (std::size_t w = 0; w < n_bytes(); ++w) bytes[w * byte_stride] = 0;
+        matrix.each(row, [&](std::size_t column, double value) {
+            const Slot& slot = slots_[column];
+            if (slot.dense >= 0)
+                dense[static_cast<std::size_t>(slot.dense) * stride] =
+                    static_cast<T>(std::clamp(value, -largest<T>, largest<T>));
+            if (slot.flag < 0) return;
+            const Flag& flag = flags_[static_cast<std::size_t>(slot.flag)];
+            if (value == flag.value) bytes[flag.byte * byte_stride] |= flag.mark;
+        });
+    }
+
+  private:
+    // Differences of larger features would not stay finite when squared.
+    template <class T>
+    static constexpr double largest = sizeof(T) == 4 ? 1e18 : 1e150;
+
+    struct Dense {
+        std::size_t column;
+        double centre;
+    };
+    struct Flag {  // a two-valued column: where it takes the value, the byte gets the mark
+        std::size_t column;
+        double value;
+        std::uint32_t byte;
+        std::uint8_t mark;
+    };
+    struct Slot {  // where a column goes: place in dense_ or flags_, or -1
+        std::int32_t dense = -1, flag = -1;
+    };
+    void make_slots(std::size_t n_cols);
+    void add_group(const std::vector<std::size_t>& columns, const std::vector<double>& values,
+                   const std::vector<Bundle>& bundles, double weight);
+
+    std::vector<Dense> dense_;
+    std::vector<Flag> flags_;
+    std::vector<BitGroup> groups_;
+    std::vector<Slot> slots_;
+    bool zeros_are_blank_ = true;
+    int n_bytes_ = 0;
+};
+
+// Packs rows of one matrix, each in the way that suits it.
+class RowPacker {
+  public:
+    RowPacker(const Layout& layout, const Matrix& matrix)
+        : layout_(layout), matrix_(matrix), read_(matrix),
+          by_entries_(matrix.is_sparse() && layout.zeros_are_blank()) {}
+
+    template <class T>
+    void operator()(std::size_t row, T* dense, std::size_t stride, std::uint8_t* bytes,
+                    std::size_t byte_stride) {
+        if (by_entries_) layout_.pack_entries(matrix_, row, dense, stride, bytes, byte_stride);
+        else layout_.pack_row(read_(row), dense, stride, bytes, byte_stride);
+    }
+
+  private:
+    const Layout& layout_;
+    const Matrix& matrix_;
+    RowReader read_;
+    bool by_entries_;
+};
+
+}  // namespace hardmargin

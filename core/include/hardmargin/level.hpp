@@ -1,0 +1,115 @@
+// The hot loops, compiled once per CPU level (see src/level.cpp) and reached through a table.
+//
+// Rows are packed in tiles of 64 bytes a feature: `lanes<T>` rows side by side, feature after
+// feature. Two-valued features can be packed into bytes instead, in strips of 64 rows, byte after
+// byte for all 64: those of which a row has at most one (one-hot columns) are bundled into a byte
+// that says which, the others are bits, four to a byte. (Half bytes index a table of 16 bit counts,
+// which CPUs look up 32 at a time.) Columns, the rows that tiles are evaluated against, are plain
+// contiguous rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hardmargin/kernel.hpp"
+
+namespace hardmargin {
+
+template <class T>
+inline constexpr std::size_t lanes = 64 / sizeof(T);
+
+inline constexpr std::size_t strip_rows = 64;
+
+// Columns evaluated in one call: with more, the sums would not fit the registers.
+inline constexpr int max_columns = 4;
+
+// Two-valued features of equal weight; their bytes follow those of the groups before.
+struct BitGroup {
+    int quads;      // bytes of four bits
+    int complete;   // bundles of which each row has exactly one feature; 1, 2, .. says which
+    int partial;    // bundles of which each row has at most one; 0 stands for none
+    double weight;  // what one differing feature adds to the distance
+
+    int bytes() const { return quads + complete + partial; }
+};
+
+struct TileShape {
+    int dense;  // features stored as numbers
+    int bytes;  // of all groups together
+    const BitGroup* groups;
+    int n_groups;
+};
+
+// Boxes around blocks of rows, side by side: the range of every number as low and
+// high[feature][box], and for every byte a table bounds[byte][.][box]. For a bundle, row `value` of
+// the table holds the fewest features in which that value differs from one in the box; for a quad,
+// row 0 the bits set in all rows and row 1 those set in any.
+template <class T>
+struct Boxes {
+    std::size_t n;  // padded to a multiple of strip_rows
+    const T* low;
+    const T* high;
+    const std::uint8_t* const* bounds;
+};
+
+template <class T>
+struct LevelTable {
+    // out[c * stride + i] = kernel(row i, column c) for all rows of `n_tiles` tiles.
+    void (*values)(const KernelSpec& kernel, const TileShape& shape, const T* dense,
+                   const std::uint8_t* bytes, std::size_t n_tiles, const T* columns,
+                   const std::uint8_t* column_bytes, int n_columns, T* out, std::size_t stride);
+
+    // reach[b] = largest value the (distance) kernel can take between a point and box b.
+    void (*reach)(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& boxes,
+                  const T* point, const std::uint8_t* point_bytes, T* reach);
+
+    // gradient[i] += steps[c] * values[c * stride + i], column after column; returns the least.
+    double (*accumulate)(double* gradient, const T* values, std::size_t stride, const double* steps,
+                         int n_columns, std::size_t n);
+
+    // out[m * out_stride + i] += sum_s coef[s * coef_stride + m] * values[s * stride + i].
+    void (*mix)(double* out, std::size_t out_stride, const T* values, std::size_t stride,
+                const T* coef, std::size_t coef_stride, int n_columns, int n_machines,
+                std::size_t n);
+};
+
+// Reductions over padded arrays whose length is a multiple of 8.
+struct ScanTable {
+    double (*largest)(const double* v, std::size_t n);
+    // max over i of step_score(gradient[i], up[i], down[i])
+    double (*longest_step)(const double* gradient, const double* up, const double* down,
+                           std::size_t n);
+};
+
+struct Level {
+    const char* name;
+    LevelTable<float> single;
+    LevelTable<double> exact;
+    ScanTable scan;
+
+    template <class T>
+    const LevelTable<T>& table() const;
+};
+
+template <>
+inline const LevelTable<float>& Level::table<float>() const {
+    return single;
+}
+template <>
+inline const LevelTable<double>& Level::table<double>() const {
+    return exact;
+}
+
+// The level in use: the best this CPU has, or the one HARDMARGIN_LEVEL names. Throws
+// std::runtime_error when that one is unknown or the CPU lacks it.
+const Level& level();
+
+// How far a row's gradient can be moved by raising its multiplier (as long as `up` allows) or by
+// lowering it (by `down` at most).
+inline double step_score(double g, double up, double down) {
+    const double rise = -g < up ? -g : up;
+    const double fall = g < down ? g : down;
+    return rise > fall ? rise : fall;
+}
+
+}  // namespace hardmargin

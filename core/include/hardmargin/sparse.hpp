@@ -1,0 +1,43 @@
+// Kernels of CSR rows that are too wide to pack: metrics from stored entries only.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "hardmargin/kernel.hpp"
+#include "hardmargin/matrix.hpp"
+
+namespace hardmargin {
+
+// What a row contributes alone: ||x||^2 (rbf), ||x||_1 (laplacian), nothing else.
+inline std::vector<double> row_norms(const KernelSpec& kernel, const Matrix& matrix) {
+    std::vector<double> norms(matrix.n_rows, 0.0);
+    if (!kernel.is_distance()) return norms;
+    const bool squared = kernel.kind == KernelKind::rbf;
+    for (std::size_t i = 0; i < matrix.n_rows; ++i)
+        matrix.each(i, [&](std::size_t, double v) { norms[i] += squared ? v * v : std::abs(v); });
+    return norms;
+}
+
+// What a stored entry x of one row adds, beyond the norms, against z at the same place of another.
+inline double joint_term(const KernelSpec& kernel, double x, double z) {
+    if (kernel.kind == KernelKind::laplacian) return std::abs(x - z) - std::abs(x) - std::abs(z);
+    return x * z;
+}
+
+// The kernel from the sum of joint terms and both norms.
+inline double from_joint(const KernelSpec& kernel, double joint, double norm_x, double norm_z) {
+    switch (kernel.kind) {
+        case KernelKind::rbf:
+            return std::exp(-kernel.gamma * std::fmax(norm_x + norm_z - 2 * joint, 0.0));
+        case KernelKind::laplacian:
+            return std::exp(-kernel.gamma * std::fmax(norm_x + norm_z + joint, 0.0));
+        case KernelKind::linear: return joint;
+        case KernelKind::poly: return std::pow(kernel.gamma * joint + kernel.coef0, kernel.degree);
+        case KernelKind::sigmoid: return std::tanh(kernel.gamma * joint + kernel.coef0);
+    }
+    return 0;
+}
+
+}  // namespace hardmargin

@@ -1,0 +1,332 @@
+#include "hardmargin/expansion.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "hardmargin/aligned.hpp"
+#include "hardmargin/layout.hpp"
+#include "hardmargin/level.hpp"
+#include "hardmargin/sparse.hpp"
+
+namespace hardmargin {
+namespace {
+
+// Queries and support rows whose kernel values are held at once: they stay in the first cache.
+constexpr std::size_t query_rows = strip_rows;
+constexpr std::size_t support_rows = 64;
+
+// Support rows as the tiles' columns.
+template <class T>
+struct Columns {
+    std::size_t n_dense, n_bytes;
+    AlignedVector<T> dense;
+    AlignedVector<std::uint8_t> bytes;
+
+    Columns(const Layout& layout, const Matrix& support)
+        : n_dense(layout.n_dense()), n_bytes(layout.n_bytes()), dense(support.n_rows * n_dense),
+          bytes(support.n_rows * n_bytes) {
+        RowPacker pack(layout, support);
+        for (std::size_t s = 0; s < support.n_rows; ++s)
+            pack(s, dense.data() + s * n_dense, 1, bytes.data() + s * n_bytes, 1);
+    }
+};
+
+// Evaluates kernel values of a few queries against a few support rows: out[s * query_rows + q].
+template <class T>
+class Evaluator {
+  public:
+    virtual ~Evaluator() = default;
+    virtual void load_queries(std::size_t begin, std::size_t end) = 0;
+    virtual void values(std::size_t first_support, std::size_t n_support, T* out) = 0;
+};
+
+template <class T>
+class TileEvaluator final : public Evaluator<T> {
+  public:
+    TileEvaluator(const KernelSpec& kernel, const Layout& layout, const Columns<T>& columns,
+                  const Matrix& queries)
+        : kernel_(kernel), layout_(layout), columns_(columns), pack_(layout, queries) {
+        dense_.assign(query_rows * layout.n_dense(), T(0));
+        bytes_.assign(query_rows * layout.n_bytes(), 0);
+    }
+
+    void load_queries(std::size_t begin, std::size_t end) override {
+        n_tiles_ = (end - begin + lanes<T> - 1) / lanes<T>;
+        for (std::size_t q = begin; q < end; ++q) {
+            const std::size_t tile = (q - begin) / lanes<T>, lane = (q - begin) % lanes<T>;
+            pack_(q, dense_.data() + tile * layout_.n_dense() * lanes<T> + lane, lanes<T>,
+                  bytes_.data() + (q - begin), strip_rows);
+        }
+    }
+
+    void values(std::size_t first, std::size_t n, T* out) override {
+        for (std::size_t s = 0; s < n; s += max_columns)
+            table_.values(kernel_, shape_, dense_.data(), bytes_.data(), n_tiles_,
+                          columns_.dense.data() + (first + s) * columns_.n_dense,
+                          columns_.bytes.data() + (first + s) * columns_.n_bytes,
+                          static_cast<int>(std::min<std::size_t>(max_columns, n - s)),
+                          out + s * query_rows, query_rows);
+    }
+
+  private:
+    const KernelSpec kernel_;
+    const Layout& layout_;
+    const TileShape shape_ = layout_.shape();
+    const Columns<T>& columns_;
+    const LevelTable<T>& table_ = level().table<T>();
+    RowPacker pack_;
+    std::size_t n_tiles_ = 0;
+    AlignedVector<T> dense_;
+    AlignedVector<std::uint8_t> bytes_;
+};
+
+// Sparse support rows, a few at a time, are held dense side by side over the features they use; the
+// queries' stored entries run past them.
+template <class T>
+class SparseEvaluator final : public Evaluator<T> {
+  public:
+    SparseEvaluator(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
+                    const std::vector<double>& query_norms,
+                    const std::vector<double>& support_norms)
+        : kernel_(kernel), queries_(queries), support_(support), query_norms_(query_norms),
+          support_norms_(support_norms), place_(support.n_cols, 0) {}
+
+    void load_queries(std::size_t begin, std::size_t end) override {
+        begin_ = begin;
+        end_ = end;
+    }
+
+    void values(std::size_t first, std::size_t n, T* out) override {
+        side_by_side_.assign(support_rows, 0.0);  // place 0: features none of them uses
+        for (std::size_t s = 0; s < n; ++s)
+            support_.each(first + s, [&](std::size_t k, double value) {
+                if (place_[k] == 0) {
+                    place_[k] = side_by_side_.size() / support_rows;
+                    side_by_side_.resize(side_by_side_.size() + support_rows, 0.0);
+                }
+                side_by_side_[place_[k] * support_rows + s] = value;
+            });
+        double joint[support_rows];
+        for (std::size_t q = begin_; q < end_; ++q) {
+            std::fill_n(joint, n, 0.0);
+            queries_.each(q, [&](std::size_t k, double x) {
+                if (place_[k] == 0) return;
+                const double* z = side_by_side_.data() + place_[k] * support_rows;
+                for (std::size_t s = 0; s < n; ++s) joint[s] += joint_term(kernel_, x, z[s]);
+            });
+            for (std::size_t s = 0; s < n; ++s)
+                out[s * query_rows + (q - begin_)] = static_cast<T>(
+                    from_joint(kernel_, joint[s], query_norms_[q], support_norms_[first + s]));
+        }
+        for (std::size_t s = 0; s < n; ++s)
+            support_.each(first + s, [&](std::size_t k, double) { place_[k] = 0; });
+    }
+
+  private:
+    const KernelSpec kernel_;
+    const Matrix& queries_;
+    const Matrix& support_;
+    const std::vector<double>&query_norms_, &support_norms_;
+    std::vector<std::size_t> place_;  // of a feature, in units of support_rows
+    std::vector<double> side_by_side_;
+    std::size_t begin_ = 0, end_ = 0;
+};
+
+std::size_t entries_per_row(const Matrix& matrix) {
+    if (!matrix.is_sparse()) return matrix.n_cols;
+    return static_cast<std::size_t>(matrix.row_starts[matrix.n_rows]) /
+           std::max<std::size_t>(matrix.n_rows, 1);
+}
+
+// Over the whole product, tile by tile: begin(first query, last), use(first support row, number of
+// them, values) for all support rows, end(). `make_worker` is called once a task.
+template <class T, class MakeWorker>
+void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
+               int n_threads, Control& control, MakeWorker&& make_worker) {
+    const bool packed = is_packable(queries) && is_packable(support);
+    std::unique_ptr<Layout> layout;
+    std::unique_ptr<Columns<T>> columns;
+    std::vector<double> query_norms, support_norms;
+    if (packed) {
+        layout =
+            std::make_unique<Layout>(kernel, std::vector<Matrix>{support, queries}, nullptr, true);
+        columns = std::make_unique<Columns<T>>(*layout, support);
+    } else {
+        query_norms = row_norms(kernel, queries);
+        support_norms = row_norms(kernel, support);
+    }
+    const std::size_t cost =
+        packed ? layout->n_dense() + layout->n_bytes() / 2 + 8 : 10 + 2 * entries_per_row(queries);
+
+    // A task is long enough to pay for its buffers, short enough to share out evenly.
+    const std::size_t n_tiles = (queries.n_rows + query_rows - 1) / query_rows;
+    const std::size_t per_task = std::max<std::size_t>(1, std::min<std::size_t>(n_tiles / 16, 64));
+    parallel_for((n_tiles + per_task - 1) / per_task, n_threads, control,
+                 [&](std::size_t task, Meter& meter) {
+                     std::unique_ptr<Evaluator<T>> evaluator;
+                     if (packed)
+                         evaluator =
+                             std::make_unique<TileEvaluator<T>>(kernel, *layout, *columns, queries);
+                     else
+                         evaluator = std::make_unique<SparseEvaluator<T>>(
+                             kernel, queries, support, query_norms, support_norms);
+                     AlignedVector<T> values(query_rows * support_rows);
+                     auto worker = make_worker();
+                     for (std::size_t tile = task * per_task;
+                          tile < std::min((task + 1) * per_task, n_tiles); ++tile) {
+                         const std::size_t begin = tile * query_rows;
+                         const std::size_t end = std::min(begin + query_rows, queries.n_rows);
+                         evaluator->load_queries(begin, end);
+                         worker.begin(begin, end);
+                         for (std::size_t s = 0; s < support.n_rows; s += support_rows) {
+                             const std::size_t n = std::min(support_rows, support.n_rows - s);
+                             evaluator->values(s, n, values.data());
+                             worker.use(s, n, values.data());
+                             meter.tick(query_rows * n * cost);
+                         }
+                         worker.end();
+                     }
+                 });
+}
+
+// The coefficients of each run of support rows, dense over the machines that occur in it.
+template <class T>
+struct PackedCoefficients {
+    struct Run {
+        std::size_t first_machine, n_machines;  // in `machines`
+        std::size_t first_value;                // in `values`: [support row][machine]
+    };
+    std::vector<Run> runs;
+    std::vector<std::int32_t> machines;
+    std::vector<T> values;
+
+    PackedCoefficients(const Coefficients& c, std::size_t n_support) {
+        std::vector<std::int32_t> place(c.n_machines, -1);
+        for (std::size_t begin = 0; begin < n_support; begin += support_rows) {
+            const std::size_t end = std::min(begin + support_rows, n_support);
+            Run run{machines.size(), 0, values.size()};
+            for (auto p = c.starts[begin]; p < c.starts[end]; ++p) {
+                std::int32_t& at = place[static_cast<std::size_t>(c.machines[p])];
+                if (at >= 0) continue;
+                at = static_cast<std::int32_t>(run.n_machines++);
+                machines.push_back(c.machines[p]);
+            }
+            values.resize(values.size() + (end - begin) * run.n_machines, T(0));
+            for (std::size_t s = begin; s < end; ++s)
+                for (auto p = c.starts[s]; p < c.starts[s + 1]; ++p)
+                    values[run.first_value + (s - begin) * run.n_machines +
+                           static_cast<std::size_t>(
+                               place[static_cast<std::size_t>(c.machines[p])])] +=
+                        static_cast<T>(c.values[p]);
+            for (std::size_t m = run.first_machine; m < machines.size(); ++m)
+                place[static_cast<std::size_t>(machines[m])] = -1;
+            runs.push_back(run);
+        }
+    }
+};
+
+template <class T>
+class Mixer {
+  public:
+    Mixer(const PackedCoefficients<T>& coefficients, std::size_t n_machines, double* out)
+        : coefficients_(coefficients), n_machines_(n_machines), out_(out),
+          sums_(n_machines * query_rows), run_sums_(n_machines * query_rows) {}
+
+    void begin(std::size_t begin, std::size_t end) {
+        begin_ = begin;
+        end_ = end;
+        std::fill(sums_.begin(), sums_.end(), 0.0);
+    }
+
+    void use(std::size_t first_support, std::size_t n_support, const T* values) {
+        const auto& run = coefficients_.runs[first_support / support_rows];
+        const T* coef = coefficients_.values.data() + run.first_value;
+        const int n = static_cast<int>(n_support), m = static_cast<int>(run.n_machines);
+        if (run.n_machines == n_machines_ && n_machines_ == 1) {
+            table_.mix(sums_.data(), query_rows, values, query_rows, coef, 1, n, 1, query_rows);
+            return;
+        }
+        std::fill_n(run_sums_.data(), run.n_machines * query_rows, 0.0);
+        table_.mix(run_sums_.data(), query_rows, values, query_rows, coef, run.n_machines, n, m,
+                   query_rows);
+        for (std::size_t j = 0; j < run.n_machines; ++j) {
+            const auto machine =
+                static_cast<std::size_t>(coefficients_.machines[run.first_machine + j]);
+            double* to = sums_.data() + machine * query_rows;
+            const double* from = run_sums_.data() + j * query_rows;
+            for (std::size_t q = 0; q < query_rows; ++q) to[q] += from[q];
+        }
+    }
+
+    void end() {
+        for (std::size_t q = begin_; q < end_; ++q)
+            for (std::size_t m = 0; m < n_machines_; ++m)
+                out_[q * n_machines_ + m] = sums_[m * query_rows + (q - begin_)];
+    }
+
+  private:
+    const PackedCoefficients<T>& coefficients_;
+    const std::size_t n_machines_;
+    double* out_;
+    const LevelTable<T>& table_ = level().table<T>();
+    AlignedVector<double> sums_, run_sums_;
+    std::size_t begin_ = 0, end_ = 0;
+};
+
+template <class T>
+class Writer {
+  public:
+    Writer(std::size_t n_support, T* out) : n_support_(n_support), out_(out) {}
+
+    void begin(std::size_t begin, std::size_t end) {
+        begin_ = begin;
+        end_ = end;
+    }
+    void use(std::size_t first_support, std::size_t n_support, const T* values) {
+        for (std::size_t q = begin_; q < end_; ++q)
+            for (std::size_t s = 0; s < n_support; ++s)
+                out_[q * n_support_ + first_support + s] = values[s * query_rows + (q - begin_)];
+    }
+    void end() {}
+
+  private:
+    const std::size_t n_support_;
+    T* out_;
+    std::size_t begin_ = 0, end_ = 0;
+};
+
+}  // namespace
+
+bool is_packable(const Matrix& matrix) {
+    if (!matrix.is_sparse()) return true;
+    constexpr std::size_t widest = 4096;
+    if (matrix.n_cols > widest) return false;
+    // A tile lane costs a fraction of a gathered entry.
+    return matrix.n_cols <= 512 || entries_per_row(matrix) * 16 >= matrix.n_cols;
+}
+
+template <class T>
+void expand(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
+            const Coefficients& coefficients, double* out, int n_threads, Control& control) {
+    const PackedCoefficients<T> packed(coefficients, support.n_rows);
+    each_tile<T>(kernel, queries, support, n_threads, control,
+                 [&] { return Mixer<T>(packed, coefficients.n_machines, out); });
+}
+
+template <class T>
+void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
+                  int n_threads, Control& control) {
+    each_tile<T>(kernel, queries, support, n_threads, control,
+                 [&] { return Writer<T>(support.n_rows, out); });
+}
+
+template void expand<float>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,
+                            double*, int, Control&);
+template void expand<double>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,
+                             double*, int, Control&);
+template void kernel_block<float>(const KernelSpec&, const Matrix&, const Matrix&, float*, int,
+                                  Control&);
+template void kernel_block<double>(const KernelSpec&, const Matrix&, const Matrix&, double*, int,
+                                   Control&);
+
+}  // namespace hardmargin

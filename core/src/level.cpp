@@ -1,0 +1,29 @@
+// The hot loops. This file is compiled once per CPU level with HARDMARGIN_LEVEL_NAME set, each
+// time with other compiler flags; everything in it is internal but the one table, so that no
+// code built for a newer CPU can be linked into the rest.
+//
+// It is written in GCC's vector extensions: one source for every width.
+#include "hardmargin/level.hpp"
+
+#include "level/sums.hpp"
+#include "level/tiles.hpp"
+
+namespace hardmargin {
+namespace {
+
+template <class T>
+constexpr LevelTable<T> table = {values<T>, reach<T>, accumulate<T>, mix<T>};
+
+#define HARDMARGIN_STRING_(x) #x
+#define HARDMARGIN_STRING(x) HARDMARGIN_STRING_(x)
+
+}  // namespace
+
+#define HARDMARGIN_TABLE_(name) level_##name
+#define HARDMARGIN_TABLE(name) HARDMARGIN_TABLE_(name)
+
+extern const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME);
+const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME) = {
+    HARDMARGIN_STRING(HARDMARGIN_LEVEL_NAME), table<float>, table<double>, {largest, longest_step}};
+
+}  // namespace hardmargin

@@ -1,0 +1,200 @@
+// Kernel values of tiles against columns, and their bounds over boxes. Part of level.cpp.
+#pragma once
+
+#include "bytes.hpp"
+#include "vectors.hpp"
+
+namespace hardmargin {
+namespace {
+
+enum class Metric { squared, absolute, product };
+
+template <Metric M, class T>
+inline Vec<T> extend(Vec<T> sum, Vec<T> x, T z) {
+    if constexpr (M == Metric::product) {
+        return sum + x * z;
+    } else {
+        const Vec<T> difference = x - z;
+        if constexpr (M == Metric::squared) return sum + difference * difference;
+        return sum + larger(difference, -difference);
+    }
+}
+
+constexpr int most_columns_at_once =
+    accumulators / vectors_per_tile < max_columns ? accumulators / vectors_per_tile : max_columns;
+
+template <class T>
+struct TileJob {
+    const KernelSpec& kernel;
+    const TileShape& shape;
+    const T* dense;
+    const std::uint8_t* bytes;
+    std::size_t n_tiles;
+    const T* columns;
+    const std::uint8_t* column_bytes;
+    T* out;
+    std::size_t stride;
+};
+
+// `Tiles` tiles against `Columns` columns, all sums in registers, as many times as fit into
+// [first, end). `sums` holds what bytes add, [column][row], from the first row of tile `first` on.
+// Returns the first tile not done.
+template <class T, Metric M, int Tiles, int Columns, bool Bits>
+[[gnu::always_inline]] inline std::size_t run_tiles(const TileJob<T>& job, std::size_t first,
+                                                    std::size_t end, const T* sums,
+                                                    std::size_t sum_stride) {
+    constexpr int V = vectors_per_tile;
+    constexpr std::size_t width = vector_bytes / sizeof(T);
+    const auto d = static_cast<std::size_t>(job.shape.dense);
+    const T scale = exponent_scale<T>(job.kernel);
+    for (; first + Tiles <= end; first += Tiles, sums += Bits ? Tiles * lanes<T> : 0) {
+        Vec<T> sum[Tiles][Columns][V] = {};
+        const T* x = job.dense + first * d * lanes<T>;
+        for (std::size_t k = 0; k < d; ++k)
+            for (int t = 0; t < Tiles; ++t)
+                for (int v = 0; v < V; ++v) {
+                    const auto row =
+                        load<Vec<T>>(x + (static_cast<std::size_t>(t) * d + k) * lanes<T> +
+                                     static_cast<std::size_t>(v) * width);
+                    for (int c = 0; c < Columns; ++c)
+                        sum[t][c][v] = extend<M>(sum[t][c][v], row,
+                                                 job.columns[static_cast<std::size_t>(c) * d + k]);
+                }
+        for (int t = 0; t < Tiles; ++t)
+            for (int c = 0; c < Columns; ++c)
+                for (int v = 0; v < V; ++v) {
+                    Vec<T> value = sum[t][c][v];
+                    const std::size_t lane = static_cast<std::size_t>(t) * lanes<T> +
+                                             static_cast<std::size_t>(v) * width;
+                    if constexpr (Bits)
+                        value +=
+                            load<Vec<T>>(sums + static_cast<std::size_t>(c) * sum_stride + lane);
+                    if constexpr (M != Metric::product) value = exp2(scale * value);
+                    store<Vec<T>>(job.out + static_cast<std::size_t>(c) * job.stride +
+                                      first * lanes<T> + lane,
+                                  value);
+                }
+    }
+    return first;
+}
+
+template <class T, Metric M, bool Bits, int Columns>
+inline void run_range(const TileJob<T>& job, std::size_t first, std::size_t end, const T* sums,
+                      std::size_t sum_stride) {
+    constexpr int tiles = accumulators / (Columns * vectors_per_tile);
+    const auto done = run_tiles<T, M, tiles, Columns, Bits>(job, first, end, sums, sum_stride);
+    if constexpr (tiles > 1)
+        run_tiles<T, M, 1, Columns, Bits>(
+            job, done, end, Bits ? sums + (done - first) * lanes<T> : sums, sum_stride);
+}
+
+// Bytes are summed for as many strips at once as keep their counts in registers.
+template <class T, Metric M, int Columns, int Strips>
+inline std::size_t run_strips(const TileJob<T>& job, std::size_t first) {
+    constexpr std::size_t tiles = Strips * strip_rows / lanes<T>;
+    alignas(64) T sums[Columns * Strips * strip_rows];
+    for (; first + tiles <= job.n_tiles || (Strips == 1 && first < job.n_tiles); first += tiles) {
+        const std::size_t strip = first * lanes<T> / strip_rows;
+        sum_bytes<T, Strips, Columns>(
+            job.shape, job.bytes + strip * static_cast<std::size_t>(job.shape.bytes) * strip_rows,
+            job.column_bytes, sums);
+        const std::size_t end = first + tiles < job.n_tiles ? first + tiles : job.n_tiles;
+        run_range<T, M, true, Columns>(job, first, end, sums, Strips * strip_rows);
+    }
+    return first;
+}
+
+template <class T, Metric M, bool Bits, int Columns>
+[[gnu::noinline]] void run_columns(const TileJob<T>& job) {
+    if constexpr (Bits) {
+        std::size_t first = 0;
+        if constexpr (Columns == 1) first = run_strips<T, M, Columns, 4>(job, first);
+        if constexpr (Columns <= 2) first = run_strips<T, M, Columns, 2>(job, first);
+        run_strips<T, M, Columns, 1>(job, first);
+    } else {
+        run_range<T, M, false, Columns>(job, 0, job.n_tiles, nullptr, 0);
+    }
+}
+
+// Dot products become kernel values one by one: these kernels are never the hot ones.
+template <class T>
+void finish_products(const KernelSpec& kernel, std::size_t n, int n_columns, T* out,
+                     std::size_t stride) {
+    if (kernel.kind == KernelKind::linear) return;
+    const int whole = static_cast<int>(kernel.degree);
+    const bool by_squaring = static_cast<double>(whole) == kernel.degree && whole >= 0;
+    for (int c = 0; c < n_columns; ++c) {
+        T* v = out + static_cast<std::size_t>(c) * stride;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double t = kernel.gamma * static_cast<double>(v[i]) + kernel.coef0;
+            double value = 1;
+            if (kernel.kind == KernelKind::sigmoid) {
+                value = __builtin_tanh(t);
+            } else if (by_squaring) {
+                double power = t;
+                for (int e = whole; e > 0; e >>= 1, power *= power)
+                    if (e & 1) value *= power;
+            } else {
+                value = __builtin_pow(t, kernel.degree);
+            }
+            v[i] = static_cast<T>(value);
+        }
+    }
+}
+
+template <class T, Metric M, bool Bits>
+void run_metric(TileJob<T> job, int n_columns) {
+    while (n_columns > 0) {
+        const int n = n_columns < most_columns_at_once ? n_columns : most_columns_at_once;
+        if (n == 1) run_columns<T, M, Bits, 1>(job);
+        if (n == 2) run_columns<T, M, Bits, 2>(job);
+        if constexpr (most_columns_at_once >= 4) {
+            if (n == 3) run_columns<T, M, Bits, 3>(job);
+            if (n == 4) run_columns<T, M, Bits, 4>(job);
+        }
+        job.columns += n * job.shape.dense;
+        job.column_bytes += n * job.shape.bytes;
+        job.out += static_cast<std::size_t>(n) * job.stride;
+        n_columns -= n;
+    }
+}
+
+template <class T>
+void values(const KernelSpec& kernel, const TileShape& shape, const T* dense,
+            const std::uint8_t* bytes, std::size_t n_tiles, const T* columns,
+            const std::uint8_t* column_bytes, int n_columns, T* out, std::size_t stride) {
+    const TileJob<T> job{kernel, shape, dense, bytes, n_tiles, columns, column_bytes, out, stride};
+    if (kernel.kind == KernelKind::rbf) {
+        if (shape.bytes) run_metric<T, Metric::squared, true>(job, n_columns);
+        else run_metric<T, Metric::squared, false>(job, n_columns);
+    } else if (kernel.kind == KernelKind::laplacian) {
+        if (shape.bytes) run_metric<T, Metric::absolute, true>(job, n_columns);
+        else run_metric<T, Metric::absolute, false>(job, n_columns);
+    } else {
+        run_metric<T, Metric::product, false>(job, n_columns);
+        finish_products(kernel, n_tiles * lanes<T>, n_columns, out, stride);
+    }
+}
+
+template <class T>
+void reach(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& boxes, const T* point,
+           const std::uint8_t* point_bytes, T* out) {
+    constexpr std::size_t width = vector_bytes / sizeof(T);
+    const T scale = exponent_scale<T>(kernel);
+    const bool squared = kernel.kind == KernelKind::rbf;
+    if (shape.bytes) sum_bytes_outside(shape, boxes, point_bytes, out);
+    for (std::size_t b = 0; b < boxes.n; b += width) {
+        Vec<T> sum = shape.bytes ? load<Vec<T>>(out + b) : Vec<T>{};
+        for (int k = 0; k < shape.dense; ++k) {
+            const std::size_t at = static_cast<std::size_t>(k) * boxes.n + b;
+            const Vec<T> below = load<Vec<T>>(boxes.low + at) - point[k];
+            const Vec<T> above = point[k] - load<Vec<T>>(boxes.high + at);
+            const Vec<T> outside = larger(larger(below, above), Vec<T>{});
+            sum += squared ? outside * outside : outside;
+        }
+        store<Vec<T>>(out + b, exp2(scale * sum));
+    }
+}
+
+}  // namespace
+}  // namespace hardmargin

@@ -1,0 +1,196 @@
+// Kernel values of packed rows, and bounds on them from the blocks' boxes.
+#include <algorithm>
+#include <limits>
+
+#include "hardmargin/block_values.hpp"
+
+namespace hardmargin {
+namespace {
+
+template <class T>
+class TileValues final : public BlockValues<T> {
+  public:
+    TileValues(const KernelSpec& kernel, const Layout& layout, const std::vector<Part<T>>& parts,
+               bool bounded)
+        : kernel_(kernel), shape_(layout.shape()), d_(layout.n_dense()), w_(layout.n_bytes()),
+          parts_(parts), bounded_(bounded && kernel.is_distance()) {
+        for (const Part<T>& part : parts)
+            for (const auto& block : part.rows->blocks)
+                blocks_.push_back({part.rows->dense.data() + block.first_tile * d_ * lanes<T>,
+                                   part.rows->bytes.data() + block.first_strip * w_ * strip_rows,
+                                   block.n_tiles,
+                                   {},
+                                   {}});
+        scratch_.resize(d_ * max_columns);
+        scratch_bytes_.resize(w_ * max_columns);
+        if (!bounded_) return;
+        n_boxes_ = round_up(blocks_.size(), strip_rows);
+        low_.assign(d_ * n_boxes_, std::numeric_limits<T>::max());
+        high_.assign(d_ * n_boxes_, std::numeric_limits<T>::lowest());
+        make_byte_bounds();
+        std::size_t b = 0;
+        for (const Part<T>& part : parts)
+            for (const auto& block : part.rows->blocks) bound(b++, block.n_rows);
+    }
+
+    void open(std::size_t block, std::size_t lane, std::int32_t /*id*/) override {
+        const Tiles& t = blocks_[block];
+        const std::size_t tile = lane / lanes<T>, in = lane % lanes<T>;
+        for (std::size_t k = 0; k < d_; ++k)
+            columns_.push_back(t.dense[(tile * d_ + k) * lanes<T> + in]);
+        for (std::size_t w = 0; w < w_; ++w)
+            column_bytes_.push_back(
+                t.bytes[(lane / strip_rows * w_ + w) * strip_rows + lane % strip_rows]);
+    }
+
+    void values(std::size_t block, const std::int32_t* /*ids*/, std::size_t /*n_rows*/,
+                const std::uint32_t* columns, int n_columns, T* out, std::size_t stride) override {
+        const T* dense = columns_.data() + columns[0] * d_;
+        const std::uint8_t* bytes = column_bytes_.data() + columns[0] * w_;
+        if (n_columns > 1) {
+            for (int c = 0; c < n_columns; ++c) {
+                const auto at = static_cast<std::size_t>(c);
+                std::copy_n(columns_.data() + columns[c] * d_, d_, scratch_.data() + at * d_);
+                std::copy_n(column_bytes_.data() + columns[c] * w_, w_,
+                            scratch_bytes_.data() + at * w_);
+            }
+            dense = scratch_.data();
+            bytes = scratch_bytes_.data();
+        }
+        const Tiles& t = blocks_[block];
+        table_.values(kernel_, shape_, t.dense, t.bytes, t.n_tiles, dense, bytes, n_columns, out,
+                      stride);
+    }
+
+    bool is_bounded() const override { return bounded_; }
+
+    void reach(std::uint32_t column, T* out) const override {
+        const Boxes<T> boxes{n_boxes_, low_.data(), high_.data(), byte_bounds_.data()};
+        table_.reach(kernel_, shape_, boxes, columns_.data() + column * d_,
+                     column_bytes_.data() + column * w_, out);
+    }
+
+    void keep(std::size_t block, const std::vector<std::uint32_t>& kept) override {
+        Tiles& t = blocks_[block];
+        const std::size_t n_tiles = (kept.size() + lanes<T> - 1) / lanes<T>;
+        AlignedVector<T> dense(n_tiles * d_ * lanes<T>, T(0));
+        const std::size_t n_strips = (kept.size() + strip_rows - 1) / strip_rows;
+        AlignedVector<std::uint8_t> bytes(n_strips * w_ * strip_rows, 0);
+        move_lanes(t.dense, dense.data(), d_, lanes<T>, kept);
+        move_lanes(t.bytes, bytes.data(), w_, strip_rows, kept);
+        t.own_dense = std::move(dense);
+        t.own_bytes = std::move(bytes);
+        t.dense = t.own_dense.data();
+        t.bytes = t.own_bytes.data();
+        t.n_tiles = n_tiles;
+        if (bounded_) bound(block, kept.size());
+    }
+
+    std::size_t cost() const override { return d_ + w_ / 2 + 8; }
+
+  private:
+    struct Tiles {
+        const T* dense;
+        const std::uint8_t* bytes;
+        std::size_t n_tiles;
+        AlignedVector<T> own_dense;  // once rows have been dropped
+        AlignedVector<std::uint8_t> own_bytes;
+    };
+
+    // Both tiles and strips are [unit][feature][lane]; `width` is their number of lanes.
+    template <class U>
+    static void move_lanes(const U* from, U* to, std::size_t n_features, std::size_t width,
+                           const std::vector<std::uint32_t>& kept) {
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            for (std::size_t k = 0; k < n_features; ++k)
+                to[(i / width * n_features + k) * width + i % width] =
+                    from[(kept[i] / width * n_features + k) * width + kept[i] % width];
+    }
+
+    void bound(std::size_t block, std::size_t n_rows) {
+        const Tiles& t = blocks_[block];
+        for (std::size_t k = 0; k < d_; ++k) {
+            T low = std::numeric_limits<T>::max(), high = std::numeric_limits<T>::lowest();
+            for (std::size_t i = 0; i < n_rows; ++i) {
+                const T x = t.dense[(i / lanes<T> * d_ + k) * lanes<T> + i % lanes<T>];
+                low = std::min(low, x);
+                high = std::max(high, x);
+            }
+            low_[k * n_boxes_ + block] = low;
+            high_[k * n_boxes_ + block] = high;
+        }
+        for (std::size_t w = 0; w < w_; ++w) bound_byte(block, w, n_rows);
+    }
+
+    // One table a byte: two rows for a quad, one row for each value of a bundle.
+    void make_byte_bounds() {
+        for (int g = 0; g < shape_.n_groups; ++g) {
+            const BitGroup& group = shape_.groups[g];
+            byte_kinds_.insert(byte_kinds_.end(), static_cast<std::size_t>(group.quads),
+                               ByteKind::quad);
+            byte_kinds_.insert(byte_kinds_.end(),
+                               static_cast<std::size_t>(group.complete + group.partial),
+                               ByteKind::bundle);
+        }
+        for (const ByteKind kind : byte_kinds_)
+            byte_tables_.emplace_back((kind == ByteKind::quad ? 2 : 256) * n_boxes_);
+        for (const auto& table : byte_tables_) byte_bounds_.push_back(table.data());
+    }
+
+    void bound_byte(std::size_t block, std::size_t w, std::size_t n_rows) {
+        const Tiles& t = blocks_[block];
+        std::uint8_t* table = byte_tables_[w].data() + block;
+        const auto each_value = [&](auto&& use) {
+            for (std::size_t i = 0; i < n_rows; ++i)
+                use(t.bytes[(i / strip_rows * w_ + w) * strip_rows + i % strip_rows]);
+        };
+        if (byte_kinds_[w] == ByteKind::quad) {
+            std::uint8_t all = 0x0f, any = 0;
+            each_value([&](std::uint8_t x) {
+                all &= x;
+                any |= x;
+            });
+            table[0] = n_rows ? all : 0;
+            table[n_boxes_] = any;
+            return;
+        }
+        bool occurs[256] = {};
+        each_value([&](std::uint8_t x) { occurs[x] = true; });
+        for (std::size_t value = 0; value < 256; ++value) {
+            const bool one_off = value == 0 || occurs[0];  // a row that has none differs by one
+            table[value * n_boxes_] = occurs[value] ? 0 : one_off ? 1 : 2;
+        }
+    }
+
+    enum class ByteKind { quad, bundle };
+
+    const KernelSpec kernel_;
+    const TileShape shape_;
+    const std::size_t d_, w_;
+    const std::vector<Part<T>> parts_;  // keeps the shared rows alive
+    const bool bounded_;
+    const LevelTable<T>& table_ = level().table<T>();
+    std::vector<Tiles> blocks_;
+    AlignedVector<T> columns_, scratch_;
+    AlignedVector<std::uint8_t> column_bytes_, scratch_bytes_;
+    std::size_t n_boxes_ = 0;  // padded
+    AlignedVector<T> low_, high_;
+    std::vector<ByteKind> byte_kinds_;
+    std::vector<AlignedVector<std::uint8_t>> byte_tables_;
+    std::vector<const std::uint8_t*> byte_bounds_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<BlockValues<T>> tile_values(const KernelSpec& kernel, const Layout& layout,
+                                            const std::vector<Part<T>>& parts, bool bounded) {
+    return std::make_unique<TileValues<T>>(kernel, layout, parts, bounded);
+}
+
+template std::unique_ptr<BlockValues<float>> tile_values(const KernelSpec&, const Layout&,
+                                                         const std::vector<Part<float>>&, bool);
+template std::unique_ptr<BlockValues<double>> tile_values(const KernelSpec&, const Layout&,
+                                                          const std::vector<Part<double>>&, bool);
+
+}  // namespace hardmargin

@@ -1,0 +1,373 @@
+// The functions of one CPU level against plain loops in double precision.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "check.hpp"
+#include "hardmargin/aligned.hpp"
+#include "hardmargin/level.hpp"
+
+namespace hardmargin::test {
+
+template <class T>
+constexpr double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-13;
+
+inline double naive_kernel(const KernelSpec& kernel, double metric) {
+    switch (kernel.kind) {
+        case KernelKind::rbf:
+        case KernelKind::laplacian: return std::exp(-kernel.gamma * metric);
+        case KernelKind::linear: return metric;
+        case KernelKind::poly: return std::pow(kernel.gamma * metric + kernel.coef0, kernel.degree);
+        case KernelKind::sigmoid: return std::tanh(kernel.gamma * metric + kernel.coef0);
+    }
+    return 0;
+}
+
+// Two-valued features in which two bytes of one kind differ.
+enum class ByteKind { quad, complete, partial };
+
+inline int differing_features(ByteKind kind, std::uint8_t x, std::uint8_t z) {
+    if (kind == ByteKind::quad) return std::popcount(static_cast<unsigned>(x ^ z));
+    return x == z ? 0 : x == 0 || z == 0 ? 1 : 2;
+}
+
+// Rows with numbers and bytes, packed as the level wants them.
+template <class T>
+struct Sample {
+    std::size_t d, n_tiles;
+    std::vector<BitGroup> groups;
+    std::vector<ByteKind> kinds;  // of every byte
+    std::vector<double> weights;
+    AlignedVector<T> dense;             // [tile][feature][lane]
+    AlignedVector<std::uint8_t> bytes;  // [strip][byte][lane]
+    AlignedVector<T> columns;           // [column][feature]
+    AlignedVector<std::uint8_t> column_bytes;
+
+    Sample(std::size_t n_dense, std::vector<BitGroup> byte_groups, std::size_t tiles,
+           std::size_t n_columns, Random& random)
+        : d(n_dense), n_tiles(tiles), groups(std::move(byte_groups)) {
+        for (const BitGroup& group : groups) {
+            kinds.insert(kinds.end(), static_cast<std::size_t>(group.quads), ByteKind::quad);
+            kinds.insert(kinds.end(), static_cast<std::size_t>(group.complete), ByteKind::complete);
+            kinds.insert(kinds.end(), static_cast<std::size_t>(group.partial), ByteKind::partial);
+            weights.resize(kinds.size(), group.weight);
+        }
+        dense.resize(n_tiles * d * lanes<T>);
+        columns.resize(n_columns * d);
+        bytes.resize(round_up(n_rows(), strip_rows) * w());
+        column_bytes.resize(n_columns * w());
+        for (T& x : dense) x = static_cast<T>(random.normal());
+        for (T& x : columns) x = static_cast<T>(random.normal());
+        for (std::size_t row = 0; row < round_up(n_rows(), strip_rows); ++row)
+            for (std::size_t k = 0; k < w(); ++k) bytes[place(row, k)] = any_byte(k, random);
+        for (std::size_t i = 0; i < column_bytes.size(); ++i)
+            column_bytes[i] = any_byte(i % w(), random);
+        // The first row and the first column differ as much as they can.
+        for (std::size_t k = 0; k < w(); ++k) {
+            bytes[place(0, k)] = highest(k);
+            column_bytes[k] = lowest(k);
+        }
+    }
+
+    std::size_t w() const { return kinds.size(); }
+    TileShape shape() const {
+        return {static_cast<int>(d), static_cast<int>(w()), groups.data(),
+                static_cast<int>(groups.size())};
+    }
+    std::size_t n_rows() const { return n_tiles * lanes<T>; }
+    T at(std::size_t row, std::size_t k) const {
+        return dense[(row / lanes<T> * d + k) * lanes<T> + row % lanes<T>];
+    }
+    std::size_t place(std::size_t row, std::size_t k) const {
+        return (row / strip_rows * w() + k) * strip_rows + row % strip_rows;
+    }
+
+    double value(const KernelSpec& kernel, std::size_t row, std::size_t column) const {
+        double metric = 0;
+        for (std::size_t k = 0; k < d; ++k) {
+            const double x = at(row, k), z = columns[column * d + k];
+            if (kernel.kind == KernelKind::rbf) metric += (x - z) * (x - z);
+            else if (kernel.kind == KernelKind::laplacian) metric += std::abs(x - z);
+            else metric += x * z;
+        }
+        for (std::size_t k = 0; k < w(); ++k)
+            metric += weights[k] * differing_features(kinds[k], bytes[place(row, k)],
+                                                      column_bytes[column * w() + k]);
+        return naive_kernel(kernel, metric);
+    }
+
+  private:
+    std::uint8_t lowest(std::size_t k) const { return kinds[k] == ByteKind::complete ? 1 : 0; }
+    std::uint8_t highest(std::size_t k) const { return kinds[k] == ByteKind::quad ? 15 : 255; }
+    std::uint8_t any_byte(std::size_t k, Random& random) const {
+        if (random.below(3) == 0) return lowest(k);
+        return static_cast<std::uint8_t>(
+            lowest(k) + random.below(static_cast<std::size_t>(highest(k) - lowest(k)) + 1));
+    }
+};
+
+inline std::vector<KernelSpec> some_kernels(double gamma) {
+    return {{KernelKind::rbf, gamma, 0, 3},     {KernelKind::laplacian, gamma, 0, 3},
+            {KernelKind::linear, gamma, 0, 3},  {KernelKind::poly, gamma, 1, 3},
+            {KernelKind::poly, gamma, 50, 0.5}, {KernelKind::poly, gamma, 1, 0},
+            {KernelKind::sigmoid, gamma, -1, 3}};
+}
+
+inline std::vector<std::vector<BitGroup>> some_groups() {
+    // 66 bytes hold more features than a byte can count
+    return {{},
+            {{1, 0, 0, 1.0}},
+            {{0, 1, 0, 1.0}},
+            {{0, 0, 1, 1.0}},
+            {{5, 2, 0, 0.25}, {0, 1, 3, 4.0}, {9, 2, 5, 0.05}},
+            {{66, 3, 20, 0.01}}};
+}
+
+template <class T>
+void check_values(const LevelTable<T>& table) {
+    Random random(1);
+    for (const std::size_t d : {0, 5})
+        for (const auto& groups : some_groups())
+            for (const std::size_t n_tiles : {1, 9, 37})
+                for (std::size_t n_columns = 1; n_columns <= max_columns; ++n_columns) {
+                    const Sample<T> sample(d, groups, n_tiles, n_columns, random);
+                    for (const KernelSpec& kernel : some_kernels(0.1)) {
+                        if (!groups.empty() && !kernel.is_distance()) continue;
+                        const std::size_t n = sample.n_rows(), stride = n + lanes<T>;
+                        AlignedVector<T> out(n_columns * stride, T(-7));
+                        table.values(kernel, sample.shape(), sample.dense.data(),
+                                     sample.bytes.data(), n_tiles, sample.columns.data(),
+                                     sample.column_bytes.data(), static_cast<int>(n_columns),
+                                     out.data(), stride);
+                        for (std::size_t c = 0; c < n_columns; ++c)
+                            for (std::size_t i = 0; i < stride; ++i)
+                                if (i < n)
+                                    CHECK_CLOSE(out[c * stride + i], sample.value(kernel, i, c),
+                                                tolerance<T>);
+                                else CHECK(out[c * stride + i] == T(-7));
+                    }
+                }
+}
+
+template <class T>
+void check_extreme_values(const LevelTable<T>& table) {
+    const T largest = std::numeric_limits<T>::max();
+    const T places[] = {0, T(1e-30), 1, T(1e10), -largest, largest};
+    for (const double gamma : {1e-30, 1.0, 1e30})
+        for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian})
+            for (const T z : places) {
+                AlignedVector<T> dense(lanes<T>), out(lanes<T>);
+                std::copy(std::begin(places), std::end(places), dense.begin());
+                const TileShape shape{1, 0, nullptr, 0};
+                table.values({kind, gamma, 0, 3}, shape, dense.data(), nullptr, 1, &z, nullptr, 1,
+                             out.data(), lanes<T>);
+                for (std::size_t i = 0; i < lanes<T>; ++i) {
+                    CHECK(out[i] >= 0 && out[i] <= 1);
+                    if (dense[i] == z) CHECK(out[i] == 1);
+                }
+            }
+}
+
+// The boxes around the tiles of a sample.
+template <class T>
+struct BoxedTiles {
+    const Sample<T>& sample;
+    std::size_t n;  // padded
+    AlignedVector<T> low, high;
+    std::vector<AlignedVector<std::uint8_t>> tables;
+    std::vector<const std::uint8_t*> bounds;
+
+    explicit BoxedTiles(const Sample<T>& rows)
+        : sample(rows), n(round_up(rows.n_tiles, strip_rows)),
+          low(rows.d * n, std::numeric_limits<T>::max()),
+          high(rows.d * n, std::numeric_limits<T>::lowest()) {
+        for (const ByteKind kind : rows.kinds)
+            tables.emplace_back((kind == ByteKind::quad ? 2 : 256) * n);
+        for (const auto& table : tables) bounds.push_back(table.data());
+        for (std::size_t box = 0; box < rows.n_tiles; ++box) {
+            for (std::size_t row = box * lanes<T>; row < (box + 1) * lanes<T>; ++row)
+                for (std::size_t k = 0; k < rows.d; ++k) {
+                    low[k * n + box] = std::min(low[k * n + box], rows.at(row, k));
+                    high[k * n + box] = std::max(high[k * n + box], rows.at(row, k));
+                }
+            for (std::size_t k = 0; k < rows.w(); ++k) bound_byte(box, k);
+        }
+    }
+
+    Boxes<T> boxes() const { return {n, low.data(), high.data(), bounds.data()}; }
+
+    // The kernel between the first column and the nearest point of a box.
+    double reach(const KernelSpec& kernel, std::size_t box) const {
+        double metric = 0;
+        for (std::size_t k = 0; k < sample.d; ++k) {
+            const double z = sample.columns[k];
+            const double outside = std::max({static_cast<double>(low[k * n + box]) - z,
+                                             z - static_cast<double>(high[k * n + box]), 0.0});
+            metric += kernel.kind == KernelKind::rbf ? outside * outside : outside;
+        }
+        for (std::size_t k = 0; k < sample.w(); ++k) {
+            const std::uint8_t z = sample.column_bytes[k];
+            int features = tables[k][z * n * (sample.kinds[k] != ByteKind::quad) + box];
+            if (sample.kinds[k] == ByteKind::quad) {
+                const unsigned all = tables[k][box], any = tables[k][n + box];
+                features = std::popcount((all & ~z) | (~any & z));
+            }
+            metric += sample.weights[k] * features;
+        }
+        return naive_kernel(kernel, metric);
+    }
+
+  private:
+    void bound_byte(std::size_t box, std::size_t k) {
+        std::uint8_t all = 0x0f, any = 0;
+        std::vector<std::uint8_t> held;
+        for (std::size_t row = box * lanes<T>; row < (box + 1) * lanes<T>; ++row) {
+            held.push_back(sample.bytes[sample.place(row, k)]);
+            all &= held.back();
+            any |= held.back();
+        }
+        if (sample.kinds[k] == ByteKind::quad) {
+            tables[k][box] = all;
+            tables[k][n + box] = any;
+            return;
+        }
+        for (std::size_t value = 0; value < 256; ++value) {
+            int fewest = 2;
+            for (const std::uint8_t x : held)
+                fewest = std::min(fewest, differing_features(sample.kinds[k], x,
+                                                             static_cast<std::uint8_t>(value)));
+            tables[k][value * n + box] = static_cast<std::uint8_t>(fewest);
+        }
+    }
+};
+
+template <class T>
+void check_reach(const LevelTable<T>& table) {
+    Random random(2);
+    const double slack = sizeof(T) == 4 ? 1e-5 : 1e-12;  // what the greedy engine allows
+    for (const std::size_t d : {0, 1, 7})
+        for (const auto& groups : some_groups())
+            for (const std::size_t n_boxes : {3, 70})
+                for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian}) {
+                    const KernelSpec kernel{kind, 0.1, 0, 3};
+                    Sample<T> sample(d, groups, n_boxes, 1, random);
+                    // Rows of one tile must resemble each other for their box to keep others out.
+                    for (std::size_t row = 0; row < sample.n_rows(); ++row)
+                        for (std::size_t k = 0; k < sample.w(); ++k)
+                            if (random.below(lanes<T>))
+                                sample.bytes[sample.place(row, k)] =
+                                    sample.bytes[sample.place(row / lanes<T> * lanes<T>, k)];
+                    const BoxedTiles<T> boxed(sample);
+                    AlignedVector<T> reach(boxed.n);
+                    table.reach(kernel, sample.shape(), boxed.boxes(), sample.columns.data(),
+                                sample.column_bytes.data(), reach.data());
+                    for (std::size_t box = 0; box < n_boxes; ++box)
+                        CHECK_CLOSE(reach[box], boxed.reach(kernel, box), tolerance<T>);
+                    for (std::size_t row = 0; row < sample.n_rows(); ++row)
+                        CHECK(static_cast<double>(reach[row / lanes<T>]) * (1 + slack) >=
+                              sample.value(kernel, row, 0));
+                }
+}
+
+template <class T>
+void check_accumulate(const LevelTable<T>& table) {
+    Random random(3);
+    for (std::size_t n_tiles = 0; n_tiles < 6; ++n_tiles)
+        for (std::size_t n_columns = 1; n_columns <= max_columns; ++n_columns) {
+            const std::size_t n = n_tiles * lanes<T>, stride = n + lanes<T>;
+            AlignedVector<double> gradient(n);
+            AlignedVector<T> values(n_columns * stride);
+            for (double& g : gradient) g = random.normal();
+            for (T& v : values) v = static_cast<T>(random.normal());
+            if (n) gradient[n / 2] = std::numeric_limits<double>::infinity();
+            const std::vector<double> steps = random.normals(n_columns);
+            std::vector<double> expected(gradient.begin(), gradient.end());
+            double least = std::numeric_limits<double>::infinity();
+            for (std::size_t i = 0; i < n; ++i) {
+                for (std::size_t c = 0; c < n_columns; ++c)
+                    expected[i] += steps[c] * static_cast<double>(values[c * stride + i]);
+                least = std::min(least, expected[i]);
+            }
+            const double returned = table.accumulate(gradient.data(), values.data(), stride,
+                                                     steps.data(), static_cast<int>(n_columns), n);
+            // The choice of a row looks for exactly the value that is returned.
+            CHECK(returned == (n ? *std::min_element(gradient.begin(), gradient.end()) : least));
+            for (std::size_t i = 0; i < n; ++i)
+                if (std::isinf(expected[i])) CHECK(gradient[i] == expected[i]);
+                else CHECK_CLOSE(gradient[i], expected[i], 1e-13);
+        }
+}
+
+template <class T>
+void check_mix(const LevelTable<T>& table) {
+    Random random(4);
+    for (const std::size_t n_columns : {1, 2, 24})
+        for (const std::size_t n_machines : {1, 2, 3, 4, 5, 7, 13})
+            for (const std::size_t n_tiles : {1, 4, 7}) {
+                const std::size_t n = n_tiles * lanes<T>, stride = n + lanes<T>;
+                const std::size_t coef_stride = n_machines + 3;
+                AlignedVector<double> out(n_machines * stride);
+                AlignedVector<T> values(n_columns * stride);
+                std::vector<T> coef(n_columns * coef_stride);
+                for (double& x : out) x = random.normal();
+                for (T& v : values) v = static_cast<T>(random.normal());
+                for (T& c : coef) c = static_cast<T>(random.normal());
+                std::vector<double> expected(out.begin(), out.end());
+                for (std::size_t m = 0; m < n_machines; ++m)
+                    for (std::size_t i = 0; i < n; ++i)
+                        for (std::size_t s = 0; s < n_columns; ++s)
+                            expected[m * stride + i] +=
+                                static_cast<double>(coef[s * coef_stride + m]) *
+                                static_cast<double>(values[s * stride + i]);
+                table.mix(out.data(), stride, values.data(), stride, coef.data(), coef_stride,
+                          static_cast<int>(n_columns), static_cast<int>(n_machines), n);
+                for (std::size_t i = 0; i < out.size(); ++i)
+                    CHECK_CLOSE(out[i], expected[i], tolerance<T>);
+            }
+}
+
+inline void check_scans(const ScanTable& scan) {
+    Random random(5);
+    const double infinity = std::numeric_limits<double>::infinity();
+    CHECK(scan.largest(nullptr, 0) == -infinity);
+    for (const std::size_t n : {8, 16, 72}) {
+        AlignedVector<double> g(n), up(n), down(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            g[i] = random.normal();
+            up[i] = random.below(2) ? infinity : 0.0;
+            down[i] = random.below(2) ? std::abs(random.normal()) : 0.0;
+        }
+        g[n - 1] = infinity;
+        up[n - 1] = down[n - 1] = 0;
+        double expected = -infinity;
+        for (std::size_t i = 0; i < n; ++i)
+            expected = std::max(expected, step_score(g[i], up[i], down[i]));
+        CHECK(scan.longest_step(g.data(), up.data(), down.data(), n) == expected);
+        for (std::size_t best = 0; best < n; ++best) {
+            g.assign(n, -infinity);
+            g[best] = -3;
+            CHECK(scan.largest(g.data(), n) == -3);
+        }
+    }
+}
+
+template <class T>
+void check_table(const LevelTable<T>& table) {
+    check_values(table);
+    check_extreme_values(table);
+    check_reach(table);
+    check_accumulate(table);
+    check_mix(table);
+}
+
+inline void check_level(const Level& level) {
+    check_table<float>(level.single);
+    check_table<double>(level.exact);
+    check_scans(level.scan);
+}
+
+}  // namespace hardmargin::test

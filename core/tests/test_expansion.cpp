@@ -1,0 +1,170 @@
+// Blocks of kernel values and sums of kernel functions against plain loops.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "check.hpp"
+#include "hardmargin/expansion.hpp"
+
+using namespace hardmargin;
+using namespace hardmargin::test;
+
+namespace {
+
+// Rows held densely and as CSR; only the given columns are used.
+struct Rows {
+    std::size_t n, n_cols;
+    std::vector<double> dense;
+    std::vector<double> data;
+    std::vector<std::int32_t> indices;
+    std::vector<std::int64_t> starts{0};
+
+    Rows(std::size_t n_rows, std::size_t width, std::size_t used, Random& random)
+        : n(n_rows), n_cols(width), dense(n_rows * width) {
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t k = 0; k < used && i % 11 != 5; ++k) {  // some rows are empty
+                const std::size_t column = k * (width / used);
+                // every other column has two values
+                const double x = k % 2 ? static_cast<double>(random.below(2)) : random.normal();
+                dense[i * width + column] = x;
+                data.push_back(x);
+                indices.push_back(static_cast<std::int32_t>(column));
+            }
+            starts.push_back(static_cast<std::int64_t>(data.size()));
+        }
+    }
+
+    Matrix matrix(bool sparse) const {
+        Matrix m;
+        m.n_rows = n;
+        m.n_cols = n_cols;
+        m.data = sparse ? data.data() : dense.data();
+        m.row_stride = static_cast<std::ptrdiff_t>(n_cols);
+        if (sparse) {
+            m.indices = indices.data();
+            m.row_starts = starts.data();
+        }
+        return m;
+    }
+};
+
+double kernel_value(const KernelSpec& kernel, const Rows& queries, std::size_t q,
+                    const Rows& support, std::size_t s) {
+    double square = 0, absolute = 0, product = 0;
+    for (std::size_t k = 0; k < queries.n_cols; ++k) {
+        const double x = queries.dense[q * queries.n_cols + k];
+        const double z = support.dense[s * support.n_cols + k];
+        square += (x - z) * (x - z);
+        absolute += std::abs(x - z);
+        product += x * z;
+    }
+    switch (kernel.kind) {
+        case KernelKind::rbf: return std::exp(-kernel.gamma * square);
+        case KernelKind::laplacian: return std::exp(-kernel.gamma * absolute);
+        case KernelKind::linear: return product;
+        case KernelKind::poly:
+            return std::pow(kernel.gamma * product + kernel.coef0, kernel.degree);
+        case KernelKind::sigmoid: return std::tanh(kernel.gamma * product + kernel.coef0);
+    }
+    return 0;
+}
+
+// Support row s takes part in machines s, s + 3, ... of n_machines, and every fifth in none.
+struct Machines {
+    std::size_t n;
+    std::vector<std::int64_t> starts{0};
+    std::vector<std::int32_t> machines;
+    std::vector<double> values;
+
+    Machines(std::size_t n_machines, std::size_t n_support, Random& random) : n(n_machines) {
+        for (std::size_t s = 0; s < n_support; ++s) {
+            for (std::size_t m = s % 3; m < n && s % 5 != 4; m += 3) {
+                machines.push_back(static_cast<std::int32_t>(m));
+                values.push_back(random.normal());
+            }
+            starts.push_back(static_cast<std::int64_t>(values.size()));
+        }
+    }
+    Coefficients coefficients() const { return {n, starts.data(), machines.data(), values.data()}; }
+};
+
+template <class T>
+void check_expansion(const KernelSpec& kernel, const Rows& queries, const Rows& support,
+                     bool sparse, std::size_t n_machines, int n_threads, Random& random) {
+    const double tolerance = sizeof(T) == 4 ? 2e-5 : 1e-12;
+    const Matrix q = queries.matrix(sparse), s = support.matrix(sparse);
+    Control control;
+    std::vector<T> block(queries.n * support.n);
+    kernel_block<T>(kernel, q, s, block.data(), n_threads, control);
+    const Machines machines(n_machines, support.n, random);
+    std::vector<double> sums(queries.n * n_machines, -7.0);
+    expand<T>(kernel, q, s, machines.coefficients(), sums.data(), n_threads, control);
+    for (std::size_t i = 0; i < queries.n; ++i) {
+        std::vector<double> expected(n_machines, 0.0);
+        for (std::size_t j = 0; j < support.n; ++j) {
+            const double value = kernel_value(kernel, queries, i, support, j);
+            CHECK_CLOSE(block[i * support.n + j], value, tolerance);
+            for (auto p = machines.starts[j]; p < machines.starts[j + 1]; ++p)
+                expected[static_cast<std::size_t>(machines.machines[p])] +=
+                    machines.values[static_cast<std::size_t>(p)] * value;
+        }
+        for (std::size_t m = 0; m < n_machines; ++m)
+            CHECK_CLOSE(sums[i * n_machines + m], expected[m], tolerance * 10);
+    }
+}
+
+template <class T>
+void check_shapes(bool sparse, std::size_t width, std::size_t used) {
+    Random random(1);
+    const KernelSpec kernels[] = {{KernelKind::rbf, 0.2, 0, 3},
+                                  {KernelKind::laplacian, 0.1, 0, 3},
+                                  {KernelKind::linear, 1, 0, 3},
+                                  {KernelKind::poly, 0.3, 1, 2},
+                                  {KernelKind::sigmoid, 0.1, -0.2, 3}};
+    const std::size_t shapes[][2] = {{0, 5}, {5, 0}, {1, 1}, {65, 25}, {130, 7}};
+    for (const auto& [n_queries, n_support] : shapes) {
+        const Rows queries(n_queries, width, used, random);
+        const Rows support(n_support, width, used, random);
+        for (const KernelSpec& kernel : kernels)
+            for (const std::size_t n_machines : {1, 8})
+                check_expansion<T>(kernel, queries, support, sparse, n_machines,
+                                   n_queries > 100 ? 2 : 1, random);
+    }
+}
+
+void test_dense_rows() {
+    check_shapes<float>(false, 1, 1);
+    check_shapes<double>(false, 1, 1);
+    check_shapes<float>(false, 14, 14);
+    check_shapes<double>(false, 14, 14);
+}
+
+void test_narrow_sparse_rows() {
+    check_shapes<float>(true, 14, 14);
+    check_shapes<double>(true, 14, 7);
+}
+
+void test_wide_sparse_rows() {
+    Random random(3);
+    CHECK(!is_packable(Rows(3, 5000, 6, random).matrix(true)));
+    check_shapes<float>(true, 5000, 6);
+    check_shapes<double>(true, 5000, 6);
+}
+
+void test_caller_can_interrupt() {
+    Random random(2);
+    const Rows rows(100, 20, 20, random);
+    const Matrix m = rows.matrix(false);
+    std::vector<double> block(rows.n * rows.n);
+    Control control([](const Progress&) { return false; });
+    CHECK_THROWS(Interrupted, kernel_block<double>({}, m, m, block.data(), 1, control));
+}
+
+}  // namespace
+
+int main() {
+    test_dense_rows();
+    test_narrow_sparse_rows();
+    test_wide_sparse_rows();
+    test_caller_can_interrupt();
+}
