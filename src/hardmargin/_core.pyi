@@ -1,0 +1,48 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+KernelSpec = tuple[str, float, float, float]
+Matrix = NDArray[Any] | tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64], int]
+
+def level() -> str: ...
+def block_float32(
+    kernel: KernelSpec, queries: Matrix, support: Matrix, out: NDArray[np.float32], n_threads: int
+) -> None: ...
+def block_float64(
+    kernel: KernelSpec, queries: Matrix, support: Matrix, out: NDArray[np.float64], n_threads: int
+) -> None: ...
+def expand(
+    kernel: KernelSpec,
+    queries: Matrix,
+    support: Matrix,
+    starts: NDArray[np.int64],
+    machines: NDArray[np.int32],
+    values: NDArray[np.float64],
+    out: NDArray[np.float64],
+    exact: bool,
+    n_threads: int,
+) -> None: ...
+def greedy(
+    matrix: Matrix,
+    kernel: KernelSpec | None,
+    column: Callable[[int], NDArray[np.float64]] | None,
+    *,
+    classes: NDArray[np.int32],
+    n_classes: int,
+    machines: Sequence[tuple[Sequence[int], Sequence[int]]],
+    weights: NDArray[np.float64] | None,
+    diagonal: NDArray[np.float64] | None,
+    method: str,
+    exact: bool,
+    max_visits: float,
+    step_tol: float,
+    max_stages: int,
+    memory_bytes: int,
+    max_seconds: float,
+    block_rows: int,
+    n_threads: int,
+    report: Callable[[int, int, float], None] | None,
+) -> list[dict[str, Any]]: ...

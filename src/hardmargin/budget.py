@@ -1,0 +1,69 @@
+"""The memory and the threads that a call may use."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import AbstractContextManager
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
+
+#: Share of the free memory that a fit may use when nothing else is said.
+DEFAULT_SHARE = 0.5
+
+
+def memory_bytes(memory_limit: float | str | None) -> int:
+    """Turn ``memory_limit`` into bytes.
+
+    Parameters
+    ----------
+    memory_limit : str, number or None
+        ``"2GB"``, ``"500 MB"``, a number of bytes, or None for half of the free memory.
+
+    Examples
+    --------
+    >>> from hardmargin.budget import memory_bytes
+    >>> memory_bytes("1.5GB")
+    1500000000
+    """
+    if memory_limit is None:
+        return int(DEFAULT_SHARE * _free_memory())
+    if isinstance(memory_limit, str):
+        match = _PATTERN.fullmatch(memory_limit)
+        size = float(match[1]) * _UNITS[match[2].upper()] if match else 0.0
+    else:
+        size = float(memory_limit)
+    if not 0 < size < 2**63:
+        raise ValueError(
+            "memory_limit must be a positive number of bytes, a string such as '2GB', or None; "
+            f"got {memory_limit!r}."
+        )
+    return int(size)
+
+
+def _free_memory() -> int:
+    """Free physical memory, or a quarter of all of it where the system does not tell."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return int(os.sysconf("SC_PHYS_PAGES") * page // 4)
+
+
+def limited_blas(n_threads: int) -> AbstractContextManager[object]:
+    """Keep BLAS from starting more threads than `n_threads` within the block."""
+    limit: AbstractContextManager[object] = _controller().limit(limits=n_threads, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,0 +1,372 @@
+"""What all classifiers of the package share.
+
+``fit`` validates rows, labels and weights, settles the kernel, splits the classes into two-class
+machines, has a solver train them, and keeps the result as plain numpy: support rows once, and one
+row of coefficients a machine. ``predict`` is one expansion over all machines at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral, Real
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.classifiers.multiclass import class_scores, machines_of
+from hardmargin.classifiers.problem import Expansion, IntArray, Problem
+from hardmargin.kernels import (
+    GAMMA_RULES,
+    NAMED_KERNELS,
+    FloatArray,
+    Precision,
+    Rows,
+    canonical,
+    is_sparse,
+    make_kernel,
+)
+
+#: Up to this many rows ``dtype="auto"`` evaluates kernels in float64.
+MAX_EXACT_ROWS = 5_000
+
+#: Squares of larger features overflow float32.
+MAX_FLOAT32_FEATURE = 1e18
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the kernel classifiers; subclasses train the machines in ``_solve``."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMA_RULES))],
+        "kernel": [StrOptions({*NAMED_KERNELS, "precomputed"}), callable],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multi_class": [StrOptions({"ovo", "ovr"})],
+        "dtype": [StrOptions({"auto", "float32", "float64"})],
+        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+
+        Returns
+        -------
+        self
+        """
+        before = self.__dict__.copy()
+        try:
+            self._validate_params()
+            with self._blas_limit():
+                problem = self._prepare(X, y, sample_weight)
+                self._store(problem, self._solve(problem))
+        except BaseException:
+            # A fit that fails or is interrupted leaves the estimator as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores of rows: for two classes positive where ``classes_[1]`` is predicted.
+
+        Returns
+        -------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+            For one-vs-one the votes with confidences that settle ties.
+        """
+        rows = self._check_rows(X)
+        scores = np.empty((rows.shape[0], len(self.classes_)))
+        for part, of_part in self._scores_in_parts(rows):
+            scores[part] = of_part
+        return scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every row.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        rows = self._check_rows(X)
+        winners = np.empty(rows.shape[0], dtype=np.intp)
+        for part, scores in self._scores_in_parts(rows):
+            winners[part] = scores[:, 1] >= 0 if scores.shape[1] == 2 else scores.argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[winners]
+        return predicted
+
+    @property
+    def predict_proba(self) -> NoReturn:
+        """Hidden: without held-out scores there are no honest probabilities."""
+        raise AttributeError(
+            f"{type(self).__name__} has no predict_proba; for probabilities wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
+        )
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights of the features, one row a machine; for ``kernel="linear"`` only."""
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError(f"coef_ exists for kernel='linear' only, not {self.kernel!r}.")
+        coef = self.dual_coef_ @ self.support_vectors_
+        return np.asarray(coef.toarray() if is_sparse(coef) else coef, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        """Train all machines, and set the attributes that are the algorithm's own."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+        try:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr" if self.kernel != "precomputed" else False,
+                dtype=[np.float64, np.float32],
+                y_numeric=False,
+            )
+        except ValueError as error:
+            _suggest_preprocessing(error)
+            raise
+        X = canonical(X)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "kernel='precomputed' takes the square matrix of kernel values between all "
+                f"training rows as X, got shape {X.shape}."
+            )
+        check_classification_targets(y)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        present = slice(None) if weights is None else weights > 0
+        classes = np.unique(y[present])
+        if len(classes) < 2:
+            found = "no class" if len(classes) == 0 else f"only one class ({classes[0]})"
+            raise ValueError(
+                f"{type(self).__name__} needs rows of positive weight from at least two classes; y "
+                f"has {found}."
+            )
+        codes = np.searchsorted(classes, y).astype(np.int32)
+        seen, seen_weights = X, None
+        if weights is not None:
+            codes[weights == 0] = -1
+            if not (weights > 0).all():
+                seen = X[weights > 0]
+            seen_weights = weights[weights > 0]
+            weights = None if (seen_weights == 1).all() else weights
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel = make_kernel(
+                self.kernel,
+                seen,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                sample_weight=seen_weights,
+            )
+        return Problem(
+            X=X,
+            codes=codes,
+            classes=classes,
+            weights=weights,
+            class_weights=self._class_weights(classes, codes, weights),
+            kernel=kernel,
+            machines=machines_of(len(classes), self.multi_class),
+            dtype=self._precision(X),
+        )
+
+    def _class_weights(
+        self, classes: NDArray[Any], codes: IntArray, weights: FloatArray | None
+    ) -> FloatArray | None:
+        if self.class_weight is None:
+            return None
+        present = codes >= 0
+        if self.class_weight == "balanced":
+            mass = np.bincount(
+                codes[present],
+                weights=None if weights is None else weights[present],
+                minlength=len(classes),
+            )
+            return np.asarray(mass.sum() / (len(classes) * mass), dtype=np.float64)
+        given: FloatArray = compute_class_weight(
+            self.class_weight, classes=classes, y=classes[codes[present]]
+        ).astype(np.float64)
+        if not (np.isfinite(given) & (given > 0)).all():
+            raise ValueError(
+                f"class_weight must be positive and finite for every class, got {given.tolist()}."
+            )
+        return given
+
+    def _precision(self, X: Rows) -> Precision:
+        if self.dtype == "float64" or (self.dtype == "auto" and X.shape[0] <= MAX_EXACT_ROWS):
+            return "float64"
+        values = X.data if is_sparse(X) else X
+        largest = max(values.max(), -values.min()) if values.size else 0.0
+        if largest <= MAX_FLOAT32_FEATURE or self.kernel == "precomputed" or callable(self.kernel):
+            return "float32"
+        if self.dtype == "auto":
+            return "float64"
+        raise ValueError(
+            f"dtype='float32' can not hold squares of features as large as {largest:.3g}; scale "
+            "the features or use dtype='float64'."
+        )
+
+    def _store(self, problem: Problem, machines: list[Expansion]) -> None:
+        two_classes = len(problem.classes) == 2
+        if two_classes:
+            support = machines[0].rows
+            self.dual_coef_: Any = machines[0].coefficients[None, :]
+        else:
+            support = np.unique(np.concatenate([m.rows for m in machines]))
+            self.dual_coef_ = sp.csr_array(
+                (
+                    np.concatenate([m.coefficients for m in machines]),
+                    np.concatenate([np.searchsorted(support, m.rows) for m in machines]),
+                    np.cumsum([0, *(len(m.rows) for m in machines)]),
+                ),
+                shape=(len(machines), len(support)),
+            )
+        self.classes_ = problem.classes
+        self.support_ = support.astype(np.int32, copy=False)
+        if problem.kernel.name == "precomputed":
+            self.support_vectors_: Rows = np.empty((0, 0))
+        else:
+            self.support_vectors_ = problem.X[support]
+        codes = problem.codes[support]
+        self.n_support_ = np.bincount(codes, minlength=len(problem.classes)).astype(np.int32)
+        self.intercept_ = np.array([m.intercept for m in machines])
+        self.gamma_ = problem.kernel.gamma
+        self._kernel_ = problem.kernel
+        self._dtype_ = problem.dtype
+        # Rows of one class take part in the same machines: side by side they are cheap to expand.
+        self._by_class_ = np.argsort(codes, kind="stable")
+
+    def _check_rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        try:
+            X = validate_data(
+                self,
+                X,
+                reset=False,
+                accept_sparse="csr" if self.kernel != "precomputed" else False,
+                dtype=[np.float64, np.float32],
+            )
+        except ValueError as error:
+            _suggest_preprocessing(error)
+            raise
+        return canonical(X)
+
+    def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
+        """Return queries and support rows as the kernel takes them."""
+        if self._kernel_.name == "precomputed":
+            return Q[:, self.support_[which]], None
+        return Q, self.support_vectors_[which]
+
+    def _margins(self, Q: Rows) -> FloatArray:
+        """Scores of all machines, of shape (n, n_machines)."""
+        if self._kernel_.name == "linear":
+            return np.asarray(Q @ self.coef_.T + self.intercept_, dtype=np.float64)
+        order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
+        queries, support = self._support_rows(Q, order)
+        sums = self._kernel_.expand(
+            queries,
+            support,
+            self.dual_coef_[:, order],
+            dtype=self._dtype_,
+            n_jobs=self.n_jobs,
+        )
+        sums += self.intercept_
+        return sums
+
+    def _scores(self, margins: FloatArray) -> FloatArray:
+        if len(self.classes_) == 2:
+            return np.column_stack([-margins[:, 0], margins[:, 0]])
+        return class_scores(margins, len(self.classes_), self.multi_class)
+
+    def _scores_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
+        """Score as many queries at a time as fit the memory limit."""
+        per_row = 8 * (3 * self.intercept_.size + 4 * len(self.classes_))
+        if self._kernel_.name in ("precomputed", "callable"):
+            per_row += 8 * len(self.support_)
+        step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
+        with self._blas_limit():
+            for begin in range(0, Q.shape[0], step):
+                part = slice(begin, min(begin + step, Q.shape[0]))
+                yield part, self._scores(self._margins(Q[part]))
+
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _blas_limit(self) -> AbstractContextManager[object]:
+        """Keep BLAS within `n_jobs`, wherever anything calls it at all."""
+        in_core = self.kernel in NAMED_KERNELS and self.kernel != "linear"
+        if in_core and not isinstance(self.gamma, str):
+            return nullcontext()
+        return limited_blas(self._threads())
+
+    def _reporter(self, n_machines: int) -> Callable[[int, int, float], None] | None:
+        """Make a function that prints a line every other second, if ``verbose`` asks for it."""
+        if not self.verbose:
+            return None
+        start = last = time.monotonic()
+
+        def report(machines_done: int, stage: int, violation: float) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last < 2.0 / float(self.verbose):
+                return
+            last = now
+            done = f", machine {machines_done + 1} of {n_machines}" if n_machines > 1 else ""
+            print(
+                f"[{type(self).__name__}] {now - start:.0f} s{done}: stage {stage:,}, "
+                f"largest open step {violation:.3g}",
+                flush=True,
+            )
+
+        return report
+
+
+def _suggest_preprocessing(error: ValueError) -> None:
+    message = str(error)
+    if "NaN" in message:
+        error.add_note(
+            "Missing values can be filled in a pipeline: "
+            "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
+        )
+    elif "could not convert string" in message:
+        error.add_note(
+            "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
+            "make_pipeline(TableVectorizer(), ...)."
+        )

@@ -1,0 +1,391 @@
+"""The greedy stagewise SVM as a classifier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from hardmargin.budget import memory_bytes
+from hardmargin.classifiers.base import KernelClassifier
+from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.threshold import platt, threshold_shift
+from hardmargin.kernels import FloatArray, KernelFunction
+from hardmargin.solvers.greedy import METHODS, GreedyOptions, solve_greedy
+from hardmargin.solvers.solution import GreedySolution
+
+#: Rows that `class_weight` fits the slope of a machine's scores on.
+MAX_THRESHOLD_ROWS = 5_000
+
+#: Stages whose kernel columns the staged methods hold at once.
+STAGES_AT_ONCE = 128
+
+
+class GreedySVC(KernelClassifier):
+    """Support vector classifier trained by greedy stages, with no C to tune.
+
+    Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
+    stage choosing the row whose step lowers it most, and each row is visited once at most. That it
+    stops there is what regularises; there is no constant C. Training is exact (the published order
+    of selection) and takes a small fraction of an ordinary SVM's time.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "spread", "pairwise"}, default="scale"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
+        between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; a callable takes two sets of rows and returns the matrix of values. Indefinite
+        kernels are fine.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    max_visits : int, default=1
+        How often a row may be chosen. 1 is the paper's algorithm; with more, rows can also give
+        back, and training goes on until no step exceeds `step_tol`.
+    step_tol : float, default=0.02
+        With ``max_visits > 1``, the step that ends training.
+    max_stages : int or None, default=None
+        Limit on the stages of each machine. None allows one a row (times its sample weight), with
+        ``max_visits > 1`` 8.
+    threshold : float, default=0.0
+        Scores above it go to the second class; the paper's machines have 0.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes. They leave training alone and move the threshold, by the log ratio
+        of the weights over the slope of a sigmoid fitted to the training scores.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class against the rest.
+    method : {"auto", "fused", "lazy", "bits", "lazy-bits"}, default="auto"
+        How kernel values are evaluated: every column as it comes (``"fused"``), only where the next
+        choice can depend on it (``"lazy"``), with two-valued columns packed as bits (``"bits"``),
+        or both. All give the same model; ``"auto"`` takes what the data allow and changes over
+        when it does not pay.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above;
+        gradients and sums are always float64. float64 reproduces the algorithm step by step.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+    n_jobs : int or None, default=None
+        Threads over the machines of many classes in ``fit``, and over rows in ``predict``.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the model so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that `class_weight` fits its sigmoid on when a machine has more
+        than 5,000.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    support_ : (n_support,) array
+        Rows with a coefficient: in order of selection for two classes, else sorted.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    n_support_ : (n_classes,) array
+        Support rows of each class.
+    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
+        Multiplier times label.
+    intercept_ : (n_machines,) array
+        Minus the threshold.
+    coef_ : (n_machines, n_features) array
+        For the linear kernel.
+    n_iter_ : int, or array of them for many classes
+        Stages.
+    loss_path_ : array, or list of them for many classes
+        Dual objective after each stage.
+    stage_indices_, stage_steps_ : array, or list of them for many classes
+        The row of each stage, and the change of its multiplier.
+    weight_norm_ : float or array
+        ``||w||``, from eq. (28) of TNN-08.
+    vc_bound_ : float or array
+        Bound on the VC dimension, eq. (26): ``min(R^2 ||w||^2, n) + 1``, where the sphere around
+        the origin with ``R^2 = max k(x, x)`` holds all rows.
+    certificate_ : float or array
+        Largest step still open when training stopped.
+    n_kernel_evaluations_ : int or array
+        Kernel values evaluated.
+    stop_reason_ : str or array
+        ``"converged"``, ``"exhausted"`` (every row was visited as often as it may be),
+        ``"max_stages"`` or ``"max_time"``.
+    method_ : str or array
+        The method in use at the end.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    Notes
+    -----
+    A row of sample weight w may be chosen w times as often; a fraction left over scales its last
+    step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with more
+    visits it is approximate.
+
+    References
+    ----------
+    .. [1] L. Bo, L. Wang and L. Jiao, "Training Hard-Margin Support Vector Machines Using Greedy
+       Stagewise Algorithm", IEEE Transactions on Neural Networks, 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from hardmargin import GreedySVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> clf = GreedySVC().fit(X[:400], y[:400])
+    >>> clf.n_iter_, clf.stop_reason_
+    (95, 'converged')
+    >>> round(clf.score(X[400:], y[400:]), 3)
+    0.988
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "max_visits": [Interval(Integral, 1, None, closed="left")],
+        "step_tol": [Interval(Real, 0, None, closed="left")],
+        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+        "method": [StrOptions(set(METHODS))],
+    }
+
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        max_visits: int = 1,
+        step_tol: float = 0.02,
+        max_stages: int | None = None,
+        threshold: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        method: str = "auto",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_visits = max_visits
+        self.step_tol = step_tol
+        self.max_stages = max_stages
+        self.threshold = threshold
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.method = method
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Scores after every stage, as `decision_function` gives them at the end.
+
+        Stage t of several machines applies the first t steps of each, or all it has.
+
+        Yields
+        ------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        """
+        for margins in self._staged_margins(self._check_rows(X)):
+            scores = self._scores(margins)
+            yield scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Predictions after every stage.
+
+        Yields
+        ------
+        (n_samples,) array
+        """
+        for scores in self.staged_decision_function(X):
+            winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+            yield self.classes_[winners]
+
+    def _staged_margins(self, Q: Any) -> Iterator[FloatArray]:
+        two_classes = len(self.classes_) == 2
+        paths = [self.stage_indices_] if two_classes else self.stage_indices_
+        changes = [self.stage_steps_] if two_classes else self.stage_steps_
+        margins = np.tile(self.intercept_, (Q.shape[0], 1))
+        at_once = max(1, STAGES_AT_ONCE // len(paths))
+        for begin in range(0, max(map(len, paths)), at_once):
+            chunks = [path[begin : begin + at_once] for path in paths]
+            rows, column = np.unique(np.concatenate(chunks), return_inverse=True)
+            columns = np.split(column, np.cumsum([len(c) for c in chunks])[:-1])
+            values = self._path_columns(Q, rows)
+            for t in range(max(map(len, chunks))):
+                for m, at in enumerate(columns):
+                    if t < len(at):
+                        signed = self._stage_signs_[m][begin + t] * changes[m][begin + t]
+                        margins[:, m] += signed * values[:, at[t]]
+                yield margins.copy()
+
+    def _path_columns(self, Q: Any, rows: NDArray[np.int32]) -> NDArray[Any]:
+        """Kernel values of queries against rows of the paths, given by their training index."""
+        if self._kernel_.name == "precomputed":
+            return np.asarray(Q[:, rows])
+        kept = np.concatenate([self.support_, self._given_back_])
+        order = np.argsort(kept)
+        at = order[np.searchsorted(kept, rows, sorter=order)]
+        is_support = at < len(self.support_)
+        values = np.empty((Q.shape[0], len(rows)), dtype=self._dtype_)
+        for among, vectors, first in (
+            (is_support, self.support_vectors_, 0),
+            (~is_support, self._given_back_vectors_, len(self.support_)),
+        ):
+            if among.any():
+                values[:, among] = self._kernel_.block(
+                    Q, vectors[at[among] - first], dtype=self._dtype_, n_jobs=self.n_jobs
+                )
+        return values
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        options = GreedyOptions(
+            max_visits=self.max_visits,
+            step_tol=self.step_tol,
+            max_stages=self.max_stages,
+            method=self.method,
+            exact=problem.dtype == "float64",
+            memory_bytes=memory_bytes(self.memory_limit),
+            max_seconds=self.max_time,
+            n_threads=self._threads(),
+        )
+        solutions = solve_greedy(
+            problem.kernel,
+            problem.X,
+            problem.codes,
+            problem.machines,
+            weights=problem.weights,
+            options=options,
+            report=self._reporter(len(problem.machines)),
+        )
+        self._warn_if_cut_short(solutions)
+        self._keep_paths(problem, solutions)
+        return [self._expansion(problem, m, s) for m, s in enumerate(solutions)]
+
+    def _expansion(self, problem: Problem, machine: int, solution: GreedySolution) -> Expansion:
+        kept = solution.multipliers != 0
+        rows, alpha = solution.support[kept], solution.multipliers[kept]
+        coefficients = np.where(problem.is_positive(machine)[problem.codes[rows]], alpha, -alpha)
+        threshold = self.threshold
+        if problem.class_weights is not None:
+            threshold += self._shift(problem, machine, rows, coefficients)
+        return Expansion(rows, coefficients, -threshold)
+
+    def _shift(
+        self, problem: Problem, machine: int, rows: NDArray[np.int32], coefficients: FloatArray
+    ) -> float:
+        """How far `class_weight` moves this machine's threshold."""
+        assert problem.class_weights is not None
+        weights = np.ones(len(problem.codes)) if problem.weights is None else problem.weights
+        sample = problem.rows_of(machine)
+        codes = problem.codes[sample]
+        is_positive = problem.is_positive(machine)[codes]
+        mean = [
+            np.average(problem.class_weights[codes[side]], weights=weights[sample[side]])
+            for side in (~is_positive, is_positive)
+        ]
+        if mean[0] == mean[1]:
+            return 0.0
+        if len(sample) > MAX_THRESHOLD_ROWS:
+            drawn = check_random_state(self.random_state).permutation(len(sample))
+            drawn = drawn[:MAX_THRESHOLD_ROWS]
+            sample, is_positive = sample[drawn], is_positive[drawn]
+        queries = problem.X[sample]
+        scores = problem.kernel.expand(
+            queries[:, rows] if problem.kernel.name == "precomputed" else queries,
+            problem.X[rows],
+            coefficients[None, :],
+            dtype=problem.dtype,
+            n_jobs=self.n_jobs,
+        )[:, 0]
+        slope, _ = platt(scores, is_positive, weights[sample])
+        return threshold_shift(slope, mean[0] / mean[1])
+
+    def _warn_if_cut_short(self, solutions: list[GreedySolution]) -> None:
+        reasons = {s.stop_reason for s in solutions}
+        for limit, advice in (
+            ("max_stages", "raise max_stages, or step_tol to stop earlier"),
+            ("max_time", "raise max_time"),
+        ):
+            if limit in reasons:
+                largest = max(s.violation for s in solutions if s.stop_reason == limit)
+                warnings.warn(
+                    f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "
+                    f"model is that of the stages so far. To go on, {advice}.",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+        if any(s.n_stages == 0 for s in solutions):
+            warnings.warn(
+                "No row could be chosen, as k(x, x) <= 0 for all of them: the machine predicts a "
+                "constant. Change the kernel, or its gamma and coef0.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _keep_paths(self, problem: Problem, solutions: list[GreedySolution]) -> None:
+        class_sizes = np.bincount(problem.codes[problem.codes >= 0])
+        sizes = np.array(
+            [class_sizes[[*negative, *positive]].sum() for negative, positive in problem.machines]
+        )
+        radii = np.array([s.squared_radius for s in solutions])
+        norms = np.array([s.squared_norm for s in solutions])
+
+        def one_or_all(values: Any) -> Any:
+            return values[0] if len(solutions) == 1 else values
+
+        self.n_iter_ = one_or_all(np.array([s.n_stages for s in solutions]))
+        self.loss_path_ = one_or_all([s.losses for s in solutions])
+        self.stage_indices_ = one_or_all([s.stage_indices for s in solutions])
+        self.stage_steps_ = one_or_all([s.stage_steps for s in solutions])
+        self.weight_norm_ = one_or_all(np.sqrt(norms))
+        self.vc_bound_ = one_or_all(np.minimum(radii * norms, sizes) + 1.0)
+        self.certificate_ = one_or_all(np.array([s.violation for s in solutions]))
+        self.n_kernel_evaluations_ = one_or_all(
+            np.array([s.n_kernel_evaluations for s in solutions])
+        )
+        self.stop_reason_ = one_or_all(np.array([s.stop_reason for s in solutions]))
+        self.method_ = one_or_all(np.array([s.method for s in solutions]))
+        if len(solutions) == 1:
+            self.n_iter_ = int(self.n_iter_)
+            self.n_kernel_evaluations_ = int(self.n_kernel_evaluations_)
+            self.stop_reason_, self.method_ = str(self.stop_reason_), str(self.method_)
+            self.weight_norm_, self.vc_bound_, self.certificate_ = (
+                float(v) for v in (self.weight_norm_, self.vc_bound_, self.certificate_)
+            )
+
+        # What the staged methods need beyond that: labels, and rows that gave everything back.
+        self._stage_signs_ = [
+            np.where(problem.is_positive(m)[problem.codes[s.stage_indices]], 1.0, -1.0)
+            for m, s in enumerate(solutions)
+        ]
+        visited = np.concatenate([s.support for s in solutions])
+        holds = np.concatenate([s.multipliers != 0 for s in solutions])
+        self._given_back_ = np.setdiff1d(visited[~holds], visited[holds])
+        self._given_back_vectors_: Any = None
+        if problem.kernel.name != "precomputed":
+            self._given_back_vectors_ = problem.X[self._given_back_]

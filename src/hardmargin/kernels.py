@@ -1,0 +1,359 @@
+"""What a kernel is, and what can be done with one.
+
+A :class:`Kernel` is a name (or a function) with its numbers settled. It evaluates blocks, columns
+and the diagonal of a kernel matrix, multiplies by that matrix without storing it, and expands
+sums of kernel functions, which is what every machine of this package predicts with.
+
+The named kernels run in the compiled core, tile by tile, on dense or CSR rows of either float type
+in any memory order; rows are never converted or copied whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+
+from hardmargin import _core
+
+Rows: TypeAlias = Any  # a dense array or a CSR matrix of float32 or float64
+KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
+Precision: TypeAlias = Literal["float32", "float64"]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
+DISTANCE_KERNELS = ("rbf", "laplacian")
+GAMMA_RULES = ("scale", "spread", "pairwise")
+
+# The diagonal of a kernel function comes from blocks: few calls, not many values too many.
+_ROWS_A_CALL = 64
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its numbers settled.
+
+    Parameters
+    ----------
+    name : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed", "callable"}
+        ``exp(-gamma ||x-z||^2)``, ``exp(-gamma ||x-z||_1)``, ``x'z``,
+        ``(gamma x'z + coef0)^degree``, ``tanh(gamma x'z + coef0)``; with ``"precomputed"`` the
+        rows handed in are rows of the kernel matrix, with ``"callable"`` `function` is called.
+    gamma, degree, coef0 : float
+        As above.
+    function : callable, optional
+        ``function(X, Z)`` returns the matrix of kernel values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.kernels import Kernel
+    >>> kernel = Kernel("rbf", gamma=0.5)
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> kernel.block(X).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    >>> kernel.product(X, np.ones(2)).round(4)
+    array([1.3679, 1.3679])
+    """
+
+    name: str
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 0.0
+    function: KernelFunction | None = None
+
+    def __post_init__(self) -> None:
+        known = (*NAMED_KERNELS, "precomputed", "callable")
+        if self.name not in known:
+            raise ValueError(f"kernel must be one of {known} or a callable, got {self.name!r}.")
+
+    @property
+    def has_unit_diagonal(self) -> bool:
+        """Whether ``k(x, x) = 1`` for every x."""
+        return self.name in DISTANCE_KERNELS
+
+    @property
+    def spec(self) -> _core.KernelSpec:
+        """The kernel as the compiled core takes it."""
+        return (self.name, float(self.gamma), float(self.coef0), float(self.degree))
+
+    def block(
+        self,
+        X: Rows,
+        Z: Rows | None = None,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> NDArray[Any]:
+        """Kernel values of all rows of X against all rows of Z (of X itself by default)."""
+        if self.name == "precomputed":
+            return _dense(X)
+        Z = X if Z is None else Z
+        _check_widths(X, Z)
+        if self.name == "callable":
+            return self._call(X, Z)
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        fill = _core.block_float32 if dtype == "float32" else _core.block_float64
+        fill(self.spec, as_core_matrix(X), as_core_matrix(Z), out, effective_n_jobs(n_jobs))
+        return out
+
+    def columns(
+        self,
+        X: Rows,
+        indices: ArrayLike,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> NDArray[Any]:
+        """Columns of the kernel matrix of X."""
+        chosen = np.asarray(indices)
+        if self.name == "precomputed":
+            return _dense(X[:, chosen])
+        return self.block(X, X[chosen], dtype=dtype, n_jobs=n_jobs)
+
+    def diagonal(self, X: Rows) -> FloatArray:
+        """``k(x, x)`` of every row."""
+        if self.has_unit_diagonal:
+            return np.ones(X.shape[0])
+        if self.name == "precomputed":
+            return np.asarray(X.diagonal(), dtype=np.float64)
+        if self.name == "callable":
+            parts = (X[i : i + _ROWS_A_CALL] for i in range(0, X.shape[0], _ROWS_A_CALL))
+            return np.concatenate([self._call(part, part).diagonal() for part in parts])
+        if is_sparse(X):
+            products = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        else:
+            products = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        if self.name == "linear":
+            return products
+        inner = self.gamma * products + self.coef0
+        return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+    def product(
+        self,
+        X: Rows,
+        V: ArrayLike,
+        Z: Rows | None = None,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """``K(X, Z) @ V`` for one or several right-hand sides, without storing K."""
+        right = np.asarray(V, dtype=np.float64)
+        Z = X if Z is None else Z
+        sums = self.expand(X, Z, np.atleast_2d(right.T), dtype=dtype, n_jobs=n_jobs)
+        return sums[:, 0] if right.ndim == 1 else sums
+
+    def expand(
+        self,
+        Q: Rows,
+        S: Rows,
+        coef: Any,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Evaluate sums of kernel functions: ``K(Q, S) @ coef.T``, K tile by tile.
+
+        Parameters
+        ----------
+        Q, S : rows
+            Queries and support rows. For a precomputed kernel, Q holds the kernel values of the
+            queries against the support rows and S is ignored.
+        coef : (n_machines, n_support) array or CSR matrix
+            One expansion a row. Where most are zero a support row costs only what it takes part
+            in; rows that take part in the same machines should stand together.
+        """
+        if self.name == "precomputed":
+            return np.asarray(_dense(Q @ coef.T), dtype=np.float64)
+        if coef.shape[1] != S.shape[0]:
+            raise ValueError(
+                f"coef has {coef.shape[1]} coefficients a machine for {S.shape[0]} support rows."
+            )
+        _check_widths(Q, S)
+        if self.name == "callable":
+            return self._expand_by_blocks(Q, S, coef)
+        by_support = sp.csc_array(coef)  # a column a support row
+        out = np.empty((Q.shape[0], coef.shape[0]))
+        _core.expand(
+            self.spec,
+            as_core_matrix(Q),
+            as_core_matrix(S),
+            by_support.indptr.astype(np.int64, copy=False),
+            by_support.indices.astype(np.int32, copy=False),
+            by_support.data.astype(np.float64, copy=False),
+            out,
+            dtype == "float64",
+            effective_n_jobs(n_jobs),
+        )
+        return out
+
+    def _expand_by_blocks(self, Q: Rows, S: Rows, coef: Any) -> FloatArray:
+        out = np.empty((Q.shape[0], coef.shape[0]))
+        step = max(1, 4_000_000 // max(S.shape[0], 1))
+        for begin in range(0, Q.shape[0], step):
+            part = slice(begin, begin + step)
+            out[part] = self._call(Q[part], S) @ coef.T
+        return out
+
+    def _call(self, X: Rows, Z: Rows) -> FloatArray:
+        assert self.function is not None
+        values = np.asarray(self.function(X, Z), dtype=np.float64)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"kernel returned an array of shape {values.shape} for {X.shape[0]} and "
+                f"{Z.shape[0]} rows; it must return one value a pair, here "
+                f"{(X.shape[0], Z.shape[0])}."
+            )
+        return values
+
+
+def make_kernel(
+    kernel: str | KernelFunction,
+    X: Rows,
+    *,
+    gamma: float | str = "scale",
+    degree: float = 3,
+    coef0: float = 0.0,
+    sample_weight: FloatArray | None = None,
+) -> Kernel:
+    """Settle a kernel's numbers on the rows it will see."""
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    if kernel in ("precomputed", "linear"):
+        return Kernel(kernel)
+    value = resolve_gamma(gamma, X, kernel=kernel, sample_weight=sample_weight)
+    return Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
+
+
+def resolve_gamma(
+    gamma: float | str,
+    X: Rows,
+    *,
+    kernel: str = "rbf",
+    sample_weight: FloatArray | None = None,
+) -> float:
+    """Turn a rule for gamma into a number.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "spread", "pairwise"}
+        ``"scale"`` is scikit-learn's 1 / (n_features * X.var()); ``"spread"`` 1 / mean squared
+        distance to the mean; ``"pairwise"`` 1 / mean squared distance between all ordered pairs of
+        rows. For the Laplacian kernel the last two take L1 distances in place of squared ones.
+        Where all rows are equal every rule gives 1.
+    X : rows
+        What the kernel sees; sparse rows stay sparse.
+    sample_weight : array, optional
+        Weights of the rows in all means.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma not in GAMMA_RULES:
+        raise ValueError(f"gamma must be a positive number or one of {GAMMA_RULES}, got {gamma!r}.")
+    X = canonical(X)
+    w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    w = w / w.sum()
+    mean = np.asarray(w @ X, dtype=np.float64).ravel()
+    rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
+    if gamma == "scale":
+        width = X.shape[1] * _variance_of_entries(X, w, mean)
+        rounding *= rounding
+    elif kernel == "laplacian":
+        measure = _mean_absolute_deviation if gamma == "spread" else _mean_absolute_difference
+        width = sum(measure(*_column(X, k), w) for k in range(X.shape[1]))
+    else:
+        width = _variance_of_columns(X, w, mean).sum() * (1 if gamma == "spread" else 2)
+        rounding *= rounding
+    # What rounding leaves of the width of equal rows is none.
+    return float(min(1.0 / width, 1e308)) if width > X.shape[1] * rounding else 1.0
+
+
+def _variance_of_columns(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
+    if is_sparse(X):
+        return _sparse_variance(X, w, mean)
+    variance = np.zeros(X.shape[1])
+    step = max(1, 1_000_000 // X.shape[1])
+    for begin in range(0, X.shape[0], step):
+        part = slice(begin, begin + step)
+        variance += w[part] @ (X[part] - mean) ** 2
+    return variance
+
+
+def _sparse_variance(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
+    n, d = X.shape
+    weight = np.repeat(w, np.diff(X.indptr))
+    stored = np.bincount(X.indices, weights=weight * (X.data - mean[X.indices]) ** 2, minlength=d)
+    is_full = np.bincount(X.indices, minlength=d) == n
+    rest = np.where(is_full, 0.0, 1.0 - np.bincount(X.indices, weights=weight, minlength=d))
+    return stored + np.maximum(rest, 0.0) * mean**2
+
+
+def _variance_of_entries(X: Rows, w: FloatArray, mean: FloatArray) -> float:
+    between = ((mean - mean.mean()) ** 2).mean()
+    return float(_variance_of_columns(X, w, mean).mean() + between)
+
+
+def _column(X: Rows, k: int) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Values of a column that are stored, and their rows."""
+    if not is_sparse(X):
+        return np.asarray(X[:, k], dtype=np.float64), np.arange(X.shape[0])
+    column = sp.csc_array(X[:, [k]])
+    return np.asarray(column.data, dtype=np.float64), np.asarray(column.indices)
+
+
+def _mean_absolute_deviation(values: FloatArray, rows: NDArray[np.intp], w: FloatArray) -> float:
+    """Weighted mean of |x - mean x|; entries that are not stored are zero."""
+    mean = w[rows] @ values
+    rest = max(1.0 - w[rows].sum(), 0.0)
+    return float(w[rows] @ np.abs(values - mean) + rest * abs(mean))
+
+
+def _mean_absolute_difference(values: FloatArray, rows: NDArray[np.intp], w: FloatArray) -> float:
+    """Weighted mean of |x_i - x_j| over all ordered pairs, from the sorted values."""
+    rest = max(1.0 - w[rows].sum(), 0.0)
+    x, v = np.append(values, 0.0), np.append(w[rows], rest)
+    order = np.argsort(x)
+    x, v = x[order], v[order]
+    below = np.cumsum(v)[:-1]
+    return float(2.0 * (below * (1.0 - below) * np.diff(x)).sum())
+
+
+def as_core_matrix(X: Rows) -> _core.Matrix:
+    """Rows as the compiled core takes them."""
+    if not is_sparse(X):
+        array: NDArray[Any] = X
+        return array
+    if X.format != "csr":
+        raise TypeError(f"Sparse rows must be in CSR format, got {X.format!r}; use X.tocsr().")
+    X = canonical(X)
+    indices = X.indices.astype(np.int32, copy=False)
+    return X.data, indices, X.indptr.astype(np.int64, copy=False), X.shape[1]
+
+
+def is_sparse(X: Rows) -> bool:
+    """Whether rows are a scipy sparse matrix or array."""
+    return bool(sp.issparse(X))
+
+
+def canonical(X: Rows) -> Rows:
+    """Sparse rows with every entry stored once; dense ones as they are."""
+    if is_sparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _check_widths(X: Rows, Z: Rows) -> None:
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(f"Rows of {X.shape[1]} and of {Z.shape[1]} features have no kernel value.")
+
+
+def _dense(X: Rows) -> NDArray[Any]:
+    return np.asarray(X.toarray() if is_sparse(X) else X)

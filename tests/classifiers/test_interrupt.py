@@ -1,0 +1,151 @@
+"""Ctrl-C during fit: control comes back within a second, and nothing stays behind.
+
+A child process gets SIGINT in the middle of one long fit after another, and tells what happened.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+CHILD = """
+import json, os, signal, sys, threading, time
+import numpy as np
+import scipy.sparse as sp
+from hardmargin import GreedySVC
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+rng = np.random.default_rng(0)
+rows = rng.normal(size=(400_000, 20)).astype(np.float32)
+
+def noise(n, n_classes=2):
+    return rows[:n], rng.integers(n_classes, size=n)
+
+def slow(X, Z):
+    if len(X) != len(Z):
+        time.sleep(0.005)
+    return (X @ Z.T + 1.0) ** 2
+
+def wide(n, d, density):
+    X = sp.random_array((n, d), density=density, format="csr", rng=rng)
+    return X, rng.integers(2, size=n)
+
+CASES = {
+    "two classes": lambda: (GreedySVC(), *noise(400_000)),
+    "revisits": lambda: (GreedySVC(max_visits=64, dtype="float64"), *noise(60_000)),
+    "many classes": lambda: (GreedySVC(n_jobs=2), *noise(200_000, 4)),
+    "one against the rest": lambda: (GreedySVC(n_jobs=2, multi_class="ovr"), *noise(100_000, 4)),
+    "linear kernel": lambda: (GreedySVC(kernel="linear", max_visits=64), *noise(400_000)),
+    "wide sparse rows": lambda: (GreedySVC(), *wide(20_000, 20_000, 0.002)),
+    "heavy sparse rows": lambda: (GreedySVC(), *wide(300, 40_000, 0.9)),
+    "callable": lambda: (GreedySVC(kernel=slow), *noise(2_000)),
+    "callable, two threads": lambda: (GreedySVC(kernel=slow, n_jobs=2), *noise(2_000, 3)),
+}
+
+def interrupted_fit(model, X, y, after):
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    timer = threading.Timer(after, interrupt)
+    timer.start()
+    try:
+        model.fit(X, y)
+    except KeyboardInterrupt:
+        return time.monotonic() - sent[0]
+    finally:
+        timer.cancel()
+    return None  # the fit was over first
+
+def is_same(model, before):
+    return vars(model).keys() == before.keys() and all(vars(model)[k] is before[k] for k in before)
+"""
+
+ONE_FIT_EACH = """
+for name, problem in CASES.items():
+    model, X, y = problem()
+    before = dict(vars(model))
+    delay = interrupted_fit(model, X, y, 0.3)
+    print(json.dumps({"name": name, "delay": delay, "same": is_same(model, before)}), flush=True)
+
+model, X, y = CASES["two classes"]()
+delay = interrupted_fit(model, X, y, 0.01)
+print(json.dumps({"name": "start", "delay": delay}), flush=True)
+
+for name in ("two classes", "many classes"):
+    model, X, y = CASES[name]()
+    before = dict(vars(model.fit(X[:60], y[:60])))
+    interrupted_fit(model, X, y, 0.3)
+    print(json.dumps({"name": name + " again", "same": is_same(model, before)}), flush=True)
+    model.set_params(gamma=10.0).fit(X[:200], y[:200])
+    print(json.dumps({"name": name + " after", "score": model.score(X[:200], y[:200])}), flush=True)
+"""
+
+MANY_FITS = """
+def resident_bytes():
+    with open("/proc/self/statm") as numbers:
+        return int(numbers.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+for name in ("two classes", "many classes"):
+    model, X, y = CASES[name]()
+    sizes = []
+    for _ in range(14):
+        assert interrupted_fit(model, X, y, 0.12) is not None
+        sizes.append(resident_bytes())
+    growth = (sizes[-1] - max(sizes[:7])) / X.nbytes
+    print(json.dumps({"name": name, "growth": growth}), flush=True)
+"""
+
+
+@functools.cache
+def run(script):
+    """Results of the child by name, as far as it got."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD + script],
+        env={**os.environ, "MALLOC_ARENA_MAX": "1"},  # an arena a thread would look like a leak
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+
+CASES = [
+    "two classes",
+    "revisits",
+    "many classes",
+    "one against the rest",
+    "linear kernel",
+    "wide sparse rows",
+    "heavy sparse rows",
+    "callable",
+    "callable, two threads",
+]
+
+
+@pytest.mark.parametrize("case", [*CASES, "start"])
+def test_ctrl_c_raises_within_a_second(case):
+    delay = run(ONE_FIT_EACH)[case]["delay"]
+    assert delay is not None, "the fit was over before it could be interrupted"
+    assert delay < 1.0
+
+
+@pytest.mark.parametrize("case", [*CASES, "two classes again", "many classes again"])
+def test_ctrl_c_leaves_the_estimator_as_it_was(case):
+    assert run(ONE_FIT_EACH)[case]["same"]
+
+
+@pytest.mark.parametrize("case", ["two classes", "many classes"])
+def test_an_interrupted_estimator_can_be_fitted(case):
+    assert run(ONE_FIT_EACH)[f"{case} after"]["score"] == 1.0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("case", ["two classes", "many classes"])
+def test_interrupted_fits_do_not_leak(case):
+    # Seven fits lie between the two measurements, and each packs all rows.
+    assert run(MANY_FITS)[case]["growth"] < 2.0

@@ -1,0 +1,57 @@
+"""What the tests of GreedySVC share."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from hardmargin import GreedySVC
+from hardmargin.kernels import Kernel
+
+GAMMA = 0.3
+RBF = Kernel("rbf", gamma=GAMMA)
+MULTI_CLASS = pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+N_MACHINES = {"ovo": 6, "ovr": 4}
+
+
+@functools.cache
+def two_classes(n=160):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.4 * rng.normal(size=n) > 0).astype(int)
+
+
+@functools.cache
+def four_classes(n=200):
+    X, y = make_blobs(n, n_features=3, centers=4, cluster_std=3.0, random_state=0)
+    return X / 5, y
+
+
+QUERIES = np.random.default_rng(9).normal(size=(37, 4))
+QUERIES_4 = np.random.default_rng(9).normal(size=(37, 3))
+
+
+@functools.cache
+def fitted(multi_class=None, **parameters):
+    """A model that several tests look at: of two classes, or of four."""
+    if multi_class is None:
+        return GreedySVC(gamma=GAMMA, **parameters).fit(*two_classes())
+    return GreedySVC(gamma=GAMMA, multi_class=multi_class, **parameters).fit(*four_classes())
+
+
+def stage_problem(multi_class):
+    return (two_classes(), QUERIES) if multi_class is None else (four_classes(), QUERIES_4)
+
+
+def dense(coefficients):
+    return coefficients.toarray() if sp.issparse(coefficients) else np.asarray(coefficients)
+
+
+def fit_quietly(model, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(*arguments)
