@@ -1,0 +1,1 @@
+"""The papers' experiments, one module a paper: our numbers beside theirs."""

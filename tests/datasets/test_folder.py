@@ -1,0 +1,127 @@
+"""Reading data sets from a folder of small files made here in the formats of the real ones."""
+
+import lzma
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardmargin.datasets import FOLDER_NAMES, load_covtype_binary, load_folder
+
+
+def write_npz(path: Path, **members: np.ndarray) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name, values in members.items():
+            with archive.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, np.asanyarray(values))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    for name, text in (("a9a", "+1 2:1 123:1\n-1 1:1\n-1 3:1\n"), ("a9a.t", "-1 5:1\n+1 \n")):
+        with lzma.open(tmp_path / f"{name}.libsvm.xz", "wt") as file:
+            file.write(text)
+    write_npz(tmp_path / "adult_web_subsets.npz", a1a=np.packbits([1, 0, 1]))
+    X = rng.integers(0, 16, (6, 16)).astype(np.int8)
+    y = np.arange(6, dtype=np.int8)
+    write_npz(tmp_path / "letter.npz", Xtr=X[:4], ytr=y[:4], Xte=X[4:], yte=y[4:])
+    write_npz(tmp_path / "segment.npz", X=X, y=y)
+    train = np.array([[0, 1], [2, 3]], np.int16)
+    members = {"breast_cancer_X": X, "breast_cancer_y": y, "thyroid_X": X, "thyroid_y": y}
+    members |= {"breast_cancer_train": train, "breast_cancer_test": train[::-1]}
+    write_npz(tmp_path / "ida_benchmark.npz", **members)
+    return tmp_path
+
+
+def write_covtype(folder: Path, n_rows: int) -> None:
+    rng = np.random.default_rng(1)
+    write_npz(
+        folder / "covtype.npz",
+        X10=rng.integers(-100, 7000, (n_rows, 10)).astype(np.int16),
+        wilderness=rng.integers(0, 4, n_rows).astype(np.uint8),
+        soil=rng.integers(0, 40, n_rows).astype(np.uint8),
+        y=rng.integers(1, 8, n_rows).astype(np.uint8),
+    )
+
+
+def test_libsvm_pair(folder):
+    X_train, y_train, X_test, y_test = load_folder("a9a", folder).split()
+    assert X_train.shape == (3, 123)
+    assert X_test.shape == (2, 123)
+    assert X_train[0].indices.tolist() == [1, 122]
+    assert X_train.indices.dtype == np.int32
+    assert y_train.tolist() == [1, -1, -1]
+    assert y_test.tolist() == [-1, 1]
+
+
+def test_subset_tests_on_the_other_rows(folder):
+    _X_train, y_train, X_test, y_test = load_folder("a1a", folder).split()
+    assert y_train.tolist() == [1, -1]
+    assert y_test.tolist() == [-1]
+    assert X_test.toarray()[0, 0] == 1
+
+
+def test_published_split(folder):
+    data = load_folder("letter", folder)
+    assert data.X.shape == (6, 16)
+    assert data.y.dtype == np.int64
+    assert data.split()[3].tolist() == [4, 5]
+
+
+def test_ida_realizations(folder):
+    data = load_folder("ida-breast-cancer", folder)
+    assert len(data.splits) == 2
+    assert data.split(1)[1].tolist() == [2, 3]
+    assert load_folder("ida-thyroid", folder).splits == ()
+
+
+def test_no_published_split(folder):
+    with pytest.raises(ValueError, match="realization=0, but 'segment' has 0 published splits"):
+        load_folder("segment", folder).split()
+
+
+def test_covtype_binary(folder):
+    write_covtype(folder, 50_010)
+    X_train, y_train, X_test, _y_test = load_covtype_binary(folder, 10, scale=True)
+    assert X_train.shape == (10, 54)
+    assert X_test.shape == (50_000, 54)
+    assert X_test.min() == 0
+    assert X_test.max() == 1
+    np.testing.assert_array_equal(X_test[:, 10:].sum(axis=1), 2)
+    raw = load_folder("covtype", folder)
+    order = np.random.default_rng(0).permutation(50_010)
+    np.testing.assert_array_equal(y_train, np.where(raw.y[order[:10]] == 2, 1, -1))
+    np.testing.assert_array_equal(load_covtype_binary(folder, 10)[0], raw.X[order[:10]])
+    with pytest.raises(ValueError, match="n_train=11 must lie between 1 and 10"):
+        load_covtype_binary(folder, 11)
+
+
+def test_unknown_name_lists_the_known():
+    with pytest.raises(ValueError, match="name='iris' .* use one of a1a, .*" + FOLDER_NAMES[-1]):
+        load_folder("iris", ".")
+
+
+def test_missing_folder_and_file(folder):
+    with pytest.raises(FileNotFoundError, match=r"data_dir=.*nowhere"):
+        load_folder("a9a", folder / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"has no file 'mnist\.npz'"):
+        load_folder("mnist", folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("letter", "letter.npz"), ("a9a", "a9a.libsvm.xz"), ("ida-thyroid", "ida_benchmark.npz")],
+)
+def test_truncated_file(folder, name, file):
+    whole = (folder / file).read_bytes()
+    (folder / file).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="is damaged or cut short"):
+        load_folder(name, folder)
+
+
+def test_missing_member(folder):
+    write_npz(folder / "letter.npz", X=np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="is damaged or cut short"):
+        load_folder("letter", folder)
