@@ -8,6 +8,7 @@ row of coefficients a machine. ``predict`` is one expansion over all machines at
 from __future__ import annotations
 
 import time
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
@@ -44,7 +45,7 @@ MAX_EXACT_ROWS = 5_000
 MAX_FLOAT32_FEATURE = 1e18
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator):
+class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the kernel classifiers; subclasses train the machines in ``_solve``."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -142,9 +143,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @abstractmethod
     def _solve(self, problem: Problem) -> list[Expansion]:
         """Train all machines, and set the attributes that are the algorithm's own."""
-        raise NotImplementedError
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problem:
         try:
