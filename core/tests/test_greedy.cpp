@@ -29,8 +29,9 @@ void test_every_path_takes_the_naive_order() {
             for (const Schedule schedule : {Schedule::eager, Schedule::lazy})
                 for (const bool bits : {true, false})
                     for (const std::size_t block_rows : {16, 40, 256})
-                        // little memory: no columns kept, few put off
-                        for (const std::size_t memory : {std::size_t{1}, std::size_t{1} << 30}) {
+                        // little memory: hardly any columns kept, few put off
+                        for (const std::size_t memory :
+                             {std::size_t{100'000}, std::size_t{1} << 30}) {
                             problem.options.schedule = schedule;
                             problem.use_bits = problem.need_bits = bits;
                             problem.block_rows = block_rows;

@@ -286,6 +286,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         except ValueError as error:
             _suggest_preprocessing(error)
+            if self.kernel == "precomputed" and "features" in str(error):
+                error.add_note(
+                    "With kernel='precomputed', pass the kernel values of the rows against all "
+                    "training rows: shape (n_rows, n_training_rows)."
+                )
             raise
         return canonical(X)
 

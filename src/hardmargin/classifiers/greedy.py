@@ -132,7 +132,7 @@ default="rbf"
     -----
     A row of sample weight w may be chosen w times as often; a fraction left over scales its last
     step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with more
-    visits it is approximate.
+    visits it is approximate. The scale of the weights matters: do not normalise them.
 
     References
     ----------

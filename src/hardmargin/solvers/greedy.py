@@ -124,6 +124,10 @@ def solve_greedy(
         classes = np.where(weights > 0, classes, -1).astype(np.int32)
     diagonal = None if kernel.has_unit_diagonal else kernel.diagonal(X)
     if diagonal is not None and not np.isfinite(diagonal[classes >= 0]).all():
+        if kernel.name in ("callable", "precomputed"):
+            raise ValueError(
+                "The kernel's values k(x, x) must be finite; some are NaN or infinite."
+            )
         raise ValueError(
             f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
             "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
