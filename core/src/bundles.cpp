@@ -7,7 +7,7 @@ namespace {
 
 // Fewer columns than these cost less as bits, four to a byte.
 constexpr std::size_t fewest_complete = 5;
-constexpr std::size_t fewest_partial = 9;
+constexpr std::size_t fewest_partial = 8;
 constexpr std::size_t most_members = 255;
 
 // Rows of bits, one a column: which other columns it has been seen together with.

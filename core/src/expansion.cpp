@@ -189,38 +189,65 @@ void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& su
                  });
 }
 
-// The coefficients of each run of support rows, dense over the machines that occur in it.
+// The coefficients of each run of support rows: dense over the machines that occur in it, or, where
+// many of those would be 0, a list for each machine.
 template <class T>
 struct PackedCoefficients {
     struct Run {
-        std::size_t first_machine, n_machines;  // in `machines`
-        std::size_t first_value;                // in `values`: [support row][machine]
+        std::size_t first_machine, n_machines;  // in `machines` and, if listed, `ends`
+        std::size_t first_value;                // in `values`: [support row][machine], or lists
+        bool listed;
     };
     std::vector<Run> runs;
     std::vector<std::int32_t> machines;
     std::vector<T> values;
+    std::vector<std::uint8_t> rows;  // of listed values, within the run
+    std::vector<std::size_t> ends;   // of a machine's list
 
     PackedCoefficients(const Coefficients& c, std::size_t n_support) {
         std::vector<std::int32_t> place(c.n_machines, -1);
+        std::vector<T> dense;
         for (std::size_t begin = 0; begin < n_support; begin += support_rows) {
-            const std::size_t end = std::min(begin + support_rows, n_support);
-            Run run{machines.size(), 0, values.size()};
-            for (auto p = c.starts[begin]; p < c.starts[end]; ++p) {
+            const std::size_t n = std::min(support_rows, n_support - begin);
+            Run run{machines.size(), 0, values.size(), false};
+            for (auto p = c.starts[begin]; p < c.starts[begin + n]; ++p) {
                 std::int32_t& at = place[static_cast<std::size_t>(c.machines[p])];
                 if (at >= 0) continue;
                 at = static_cast<std::int32_t>(run.n_machines++);
                 machines.push_back(c.machines[p]);
             }
-            values.resize(values.size() + (end - begin) * run.n_machines, T(0));
-            for (std::size_t s = begin; s < end; ++s)
-                for (auto p = c.starts[s]; p < c.starts[s + 1]; ++p)
-                    values[run.first_value + (s - begin) * run.n_machines +
-                           static_cast<std::size_t>(
-                               place[static_cast<std::size_t>(c.machines[p])])] +=
+            dense.assign(n * run.n_machines, T(0));
+            for (std::size_t s = 0; s < n; ++s)
+                for (auto p = c.starts[begin + s]; p < c.starts[begin + s + 1]; ++p)
+                    dense[s * run.n_machines +
+                          static_cast<std::size_t>(
+                              place[static_cast<std::size_t>(c.machines[p])])] +=
                         static_cast<T>(c.values[p]);
             for (std::size_t m = run.first_machine; m < machines.size(); ++m)
                 place[static_cast<std::size_t>(machines[m])] = -1;
+            const auto n_zero =
+                static_cast<std::size_t>(std::count(dense.begin(), dense.end(), T(0)));
+            run.listed = 8 * n_zero > dense.size();
+            append(dense, n, run);
             runs.push_back(run);
+        }
+    }
+
+  private:
+    void append(const std::vector<T>& dense, std::size_t n, const Run& run) {
+        ends.resize(machines.size());
+        if (!run.listed) {
+            values.insert(values.end(), dense.begin(), dense.end());
+            rows.resize(values.size());
+            return;
+        }
+        for (std::size_t m = 0; m < run.n_machines; ++m) {
+            for (std::size_t s = 0; s < n; ++s)
+                if (const T value = dense[s * run.n_machines + m]; value != T(0)) {
+                    values.push_back(value);
+                    rows.push_back(static_cast<std::uint8_t>(s));
+                }
+            ends[run.first_machine + m] = values.size();
         }
     }
 };
@@ -241,6 +268,17 @@ class Mixer {
     void use(std::size_t first_support, std::size_t n_support, const T* values) {
         const auto& run = coefficients_.runs[first_support / support_rows];
         const T* coef = coefficients_.values.data() + run.first_value;
+        if (run.listed) {
+            const std::uint8_t* rows = coefficients_.rows.data() + run.first_value;
+            std::size_t done = 0;
+            for (std::size_t j = 0; j < run.n_machines; ++j) {
+                const std::size_t end = coefficients_.ends[run.first_machine + j] - run.first_value;
+                table_.mix_some(sums_of(run, j), values, query_rows, rows + done, coef + done,
+                                end - done, query_rows);
+                done = end;
+            }
+            return;
+        }
         const int n = static_cast<int>(n_support), m = static_cast<int>(run.n_machines);
         if (run.n_machines == n_machines_ && n_machines_ == 1) {
             table_.mix(sums_.data(), query_rows, values, query_rows, coef, 1, n, 1, query_rows);
@@ -250,9 +288,7 @@ class Mixer {
         table_.mix(run_sums_.data(), query_rows, values, query_rows, coef, run.n_machines, n, m,
                    query_rows);
         for (std::size_t j = 0; j < run.n_machines; ++j) {
-            const auto machine =
-                static_cast<std::size_t>(coefficients_.machines[run.first_machine + j]);
-            double* to = sums_.data() + machine * query_rows;
+            double* to = sums_of(run, j);
             const double* from = run_sums_.data() + j * query_rows;
             for (std::size_t q = 0; q < query_rows; ++q) to[q] += from[q];
         }
@@ -265,6 +301,13 @@ class Mixer {
     }
 
   private:
+    // Of the j-th machine of a run.
+    double* sums_of(const typename PackedCoefficients<T>::Run& run, std::size_t j) {
+        const auto machine =
+            static_cast<std::size_t>(coefficients_.machines[run.first_machine + j]);
+        return sums_.data() + machine * query_rows;
+    }
+
     const PackedCoefficients<T>& coefficients_;
     const std::size_t n_machines_;
     double* out_;

@@ -32,7 +32,12 @@ struct Census {
         n_rows += n;
     }
 
-    double rarer(std::size_t k) const { return 2 * n_first[k] < n_rows ? first[k] : second[k]; }
+    // The value that marks a two-valued column: of one-hot columns a row holds one that is not 0.
+    double mark(std::size_t k) const {
+        if (first[k] == 0) return second[k];
+        if (second[k] == 0) return first[k];
+        return 2 * n_first[k] < n_rows ? first[k] : second[k];
+    }
 
   private:
     template <class Row>
@@ -124,7 +129,7 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
             two_valued.begin() + static_cast<std::ptrdiff_t>(begin),
             two_valued.begin() + static_cast<std::ptrdiff_t>(end));
         std::vector<double> values;
-        for (const std::size_t k : columns) values.push_back(census.rarer(k));
+        for (const std::size_t k : columns) values.push_back(census.mark(k));
         add_group(columns, values, find_bundles(matrices, rows, columns, values),
                   kernel.kind == KernelKind::rbf ? c * c : c);
     }

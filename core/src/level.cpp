@@ -12,7 +12,7 @@ namespace hardmargin {
 namespace {
 
 template <class T>
-constexpr LevelTable<T> table = {values<T>, reach<T>, accumulate<T>, mix<T>};
+constexpr LevelTable<T> table = {values<T>, reach<T>, accumulate<T>, mix<T>, mix_some<T>};
 
 #define HARDMARGIN_STRING_(x) #x
 #define HARDMARGIN_STRING(x) HARDMARGIN_STRING_(x)

@@ -118,8 +118,12 @@ inline std::vector<KernelSpec> some_kernels(double gamma) {
 }
 
 inline std::vector<std::vector<BitGroup>> some_groups() {
-    // 66 bytes hold more features than a byte can count
+    // 66 bytes hold more features than a byte can count; groups alone, of few features, are looked
+    // up
     return {{},
+            {{3, 7, 2, 0.05}},
+            {{9, 7, 2, 0.02}},
+            {{10, 7, 5, 0.02}},
             {{1, 0, 0, 1.0}},
             {{0, 1, 0, 1.0}},
             {{0, 0, 1, 1.0}},
@@ -330,6 +334,31 @@ void check_mix(const LevelTable<T>& table) {
             }
 }
 
+template <class T>
+void check_mix_some(const LevelTable<T>& table) {
+    Random random(6);
+    for (const std::size_t n_listed : {0, 1, 40})
+        for (const std::size_t n_tiles : {1, 4, 5, 9}) {
+            const std::size_t n = n_tiles * lanes<T>, stride = n + lanes<T>, n_columns = 64;
+            AlignedVector<double> out(stride);
+            AlignedVector<T> values(n_columns * stride);
+            std::vector<T> coef(n_listed);
+            std::vector<std::uint8_t> columns(n_listed);
+            for (double& x : out) x = random.normal();
+            for (T& v : values) v = static_cast<T>(random.normal());
+            for (T& c : coef) c = static_cast<T>(random.normal());
+            for (auto& c : columns) c = static_cast<std::uint8_t>(random.below(n_columns));
+            std::vector<double> expected(out.begin(), out.end());
+            for (std::size_t i = 0; i < n; ++i)
+                for (std::size_t s = 0; s < n_listed; ++s)
+                    expected[i] += static_cast<double>(coef[s]) *
+                                   static_cast<double>(values[columns[s] * stride + i]);
+            table.mix_some(out.data(), values.data(), stride, columns.data(), coef.data(), n_listed,
+                           n);
+            for (std::size_t i = 0; i < stride; ++i) CHECK_CLOSE(out[i], expected[i], tolerance<T>);
+        }
+}
+
 inline void check_scans(const ScanTable& scan) {
     Random random(5);
     const double infinity = std::numeric_limits<double>::infinity();
@@ -362,6 +391,7 @@ void check_table(const LevelTable<T>& table) {
     check_reach(table);
     check_accumulate(table);
     check_mix(table);
+    check_mix_some(table);
 }
 
 inline void check_level(const Level& level) {

@@ -71,6 +71,10 @@ struct LevelTable {
     void (*mix)(double* out, std::size_t out_stride, const T* values, std::size_t stride,
                 const T* coef, std::size_t coef_stride, int n_columns, int n_machines,
                 std::size_t n);
+
+    // out[i] += sum_s coef[s] * values[columns[s] * stride + i], over `n_columns` listed columns.
+    void (*mix_some)(double* out, const T* values, std::size_t stride, const std::uint8_t* columns,
+                     const T* coef, std::size_t n_columns, std::size_t n);
 };
 
 // Reductions over padded arrays whose length is a multiple of 8.

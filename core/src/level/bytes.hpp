@@ -88,10 +88,19 @@ struct StripBytes {
 template <int Strips, int Columns>
 using StripCounts = Bytes[Columns][Strips][bit_vectors];
 
+// In registers, which `= {}` would go through memory for.
+template <int Strips, int Columns>
+[[gnu::always_inline]] inline void clear(Bytes (&count)[Columns][Strips][bit_vectors]) {
+    for (auto& of_column : count)
+        for (auto& of_strip : of_column)
+            for (Bytes& v : of_strip) v = Bytes{};
+}
+
 // Quads [begin, end): the bits in which they differ.
 template <int Strips, int Columns>
-inline void count_quads(const StripBytes<Strips>& rows, const std::uint8_t* columns,
-                        std::size_t begin, std::size_t end, StripCounts<Strips, Columns>& count) {
+[[gnu::always_inline]] inline void
+count_quads(const StripBytes<Strips>& rows, const std::uint8_t* columns, std::size_t begin,
+            std::size_t end, StripCounts<Strips, Columns>& count) {
     for (std::size_t w = begin; w < end; ++w)
         for (int c = 0; c < Columns; ++c) {
             const DifferenceCounter differing(
@@ -103,25 +112,32 @@ inline void count_quads(const StripBytes<Strips>& rows, const std::uint8_t* colu
 
 // Bundles [begin, end): two features where the bytes differ, one where one of them is 0.
 template <int Strips, int Columns, bool Complete>
-inline void count_bundles(const StripBytes<Strips>& rows, const std::uint8_t* columns,
-                          std::size_t begin, std::size_t end, StripCounts<Strips, Columns>& count) {
+[[gnu::always_inline]] inline void
+count_bundles(const StripBytes<Strips>& rows, const std::uint8_t* columns, std::size_t begin,
+              std::size_t end, StripCounts<Strips, Columns>& count) {
     std::uint8_t most[Columns] = {};
-    StripCounts<Strips, Columns> equal = {}, none = {};  // counted down from 0: masks are -1
-    for (std::size_t w = begin; w < end; ++w)
+    StripCounts<Strips, Columns> equal;  // counted down from 0: masks are -1
+    StripCounts<Strips, 1> none;
+    clear(equal);
+    clear(none);
+    for (std::size_t w = begin; w < end; ++w) {
+        if constexpr (!Complete)
+            for (int s = 0; s < Strips; ++s)
+                for (int v = 0; v < bit_vectors; ++v)
+                    none[0][s][v] += reinterpret_cast<Bytes>(rows(s, w, v) == 0);
         for (int c = 0; c < Columns; ++c) {
             const std::uint8_t z = columns[static_cast<std::size_t>(c) * rows.n_bytes + w];
             most[c] = static_cast<std::uint8_t>(most[c] + (Complete || z ? 2 : 1));
+            if (!Complete && !z) continue;
             for (int s = 0; s < Strips; ++s)
-                for (int v = 0; v < bit_vectors; ++v) {
-                    const Bytes x = rows(s, w, v);
-                    if (Complete || z) equal[c][s][v] += reinterpret_cast<Bytes>(x == z);
-                    if (!Complete) none[c][s][v] += reinterpret_cast<Bytes>(x == 0);
-                }
+                for (int v = 0; v < bit_vectors; ++v)
+                    equal[c][s][v] += reinterpret_cast<Bytes>(rows(s, w, v) == z);
         }
+    }
     for (int c = 0; c < Columns; ++c)
         for (int s = 0; s < Strips; ++s)
             for (int v = 0; v < bit_vectors; ++v)
-                count[c][s][v] += most[c] + equal[c][s][v] + equal[c][s][v] + none[c][s][v];
+                count[c][s][v] += most[c] + equal[c][s][v] + equal[c][s][v] + none[0][s][v];
 }
 
 // sums[c * Strips * strip_rows + i] = what the bytes of row i of the strips and of column c add to
@@ -159,9 +175,7 @@ void sum_bytes(const TileShape& shape, const std::uint8_t* strips, const std::ui
         const BitGroup& group = shape.groups[g];
         weight = static_cast<T>(group.weight);
         room = bytes_per_sum;
-        for (auto& of_column : count)
-            for (auto& of_strip : of_column)
-                for (Bytes& v : of_strip) v = Bytes{};
+        clear(count);
         in_chunks(group.quads, [&](std::size_t end) {
             count_quads<Strips, Columns>(rows, columns, at, end, count);
         });

@@ -106,6 +106,36 @@ void mix(double* out, std::size_t out_stride, const T* values, std::size_t strid
     }
 }
 
+// Eight sums, as many as keep the multiply-adds busy, run over all listed columns at once.
+template <class T>
+void mix_some(double* out, const T* values, std::size_t stride, const std::uint8_t* columns,
+              const T* coef, std::size_t n_columns, std::size_t n) {
+    constexpr int V = 8;
+    constexpr std::size_t width = vector_bytes / sizeof(T), rows = V * width;
+    constexpr std::size_t narrow = vector_bytes / sizeof(double);
+    alignas(64) T total[rows];
+    std::size_t i = 0;
+    for (; i + rows <= n; i += rows) {
+        Vec<T> sum[V];
+        for (auto& v : sum) v = Vec<T>{};
+        for (std::size_t s = 0; s < n_columns; ++s) {
+            const T* k = values + columns[s] * stride + i;
+            for (std::size_t v = 0; v < V; ++v) sum[v] += load<Vec<T>>(k + v * width) * coef[s];
+        }
+        for (std::size_t v = 0; v < V; ++v) store<Vec<T>>(total + v * width, sum[v]);
+        for (std::size_t j = 0; j < rows; j += narrow)
+            store<Vec<double>>(out + i + j, load<Vec<double>>(out + i + j) + widen(total + j));
+    }
+    for (; i < n; i += width) {
+        Vec<T> sum = {};
+        for (std::size_t s = 0; s < n_columns; ++s)
+            sum += load<Vec<T>>(values + columns[s] * stride + i) * coef[s];
+        store<Vec<T>>(total, sum);
+        for (std::size_t j = 0; j < width; j += narrow)
+            store<Vec<double>>(out + i + j, load<Vec<double>>(out + i + j) + widen(total + j));
+    }
+}
+
 double largest(const double* v, std::size_t n) {
     Vec<double> best = spread(-__builtin_inf());
     for (std::size_t i = 0; i < n; i += vector_bytes / sizeof(double))

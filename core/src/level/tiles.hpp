@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bytes.hpp"
+#include "counts.hpp"
 #include "vectors.hpp"
 
 namespace hardmargin {
@@ -48,7 +49,10 @@ template <class T, Metric M, int Tiles, int Columns, bool Bits>
     const auto d = static_cast<std::size_t>(job.shape.dense);
     const T scale = exponent_scale<T>(job.kernel);
     for (; first + Tiles <= end; first += Tiles, sums += Bits ? Tiles * lanes<T> : 0) {
-        Vec<T> sum[Tiles][Columns][V] = {};
+        Vec<T> sum[Tiles][Columns][V];
+        for (auto& of_tile : sum)
+            for (auto& of_column : of_tile)
+                for (auto& v : of_column) v = Vec<T>{};
         const T* x = job.dense + first * d * lanes<T>;
         for (std::size_t k = 0; k < d; ++k)
             for (int t = 0; t < Tiles; ++t)
@@ -104,6 +108,44 @@ inline std::size_t run_strips(const TileJob<T>& job, std::size_t first) {
     return first;
 }
 
+#if defined(__AVX2__)
+
+// The same without numbers, where a row's few counts say it all.
+template <class T, int Ranges, int Columns, int Strips>
+inline std::size_t look_up_strips(const TileJob<T>& job, const CountTable<T>& table,
+                                  std::size_t first) {
+    constexpr std::size_t n_rows = Strips * strip_rows;
+    const std::size_t end = job.n_tiles * lanes<T>;
+    alignas(64) T last[n_rows];
+    for (; first + n_rows <= end || (Strips == 1 && first < end); first += n_rows) {
+        StripCounts<Strips, Columns> count;
+        count_bytes<Strips, Columns>(job.shape,
+                                     job.bytes + first * static_cast<std::size_t>(job.shape.bytes),
+                                     job.column_bytes, count);
+        const bool whole = first + n_rows <= end;
+        for (int c = 0; c < Columns; ++c) {
+            T* out = job.out + static_cast<std::size_t>(c) * job.stride + first;
+            T* to = whole ? out : last;
+            for (int s = 0; s < Strips; ++s)
+                for (int v = 0; v < bit_vectors; ++v)
+                    values_of_counts<T, Ranges>(table, count[c][s][v],
+                                                to + (s * bit_vectors + v) * bit_vector_bytes);
+            if (!whole) __builtin_memcpy(out, last, (end - first) * sizeof(T));
+        }
+    }
+    return first;
+}
+
+template <class T, int Ranges, int Columns>
+[[gnu::noinline]] void look_up_columns(const TileJob<T>& job, const CountTable<T>& table) {
+    std::size_t first = 0;
+    if constexpr (Columns == 1) first = look_up_strips<T, Ranges, Columns, 4>(job, table, first);
+    if constexpr (Columns <= 2) first = look_up_strips<T, Ranges, Columns, 2>(job, table, first);
+    look_up_strips<T, Ranges, Columns, 1>(job, table, first);
+}
+
+#endif
+
 template <class T, Metric M, bool Bits, int Columns>
 [[gnu::noinline]] void run_columns(const TileJob<T>& job) {
     if constexpr (Bits) {
@@ -142,15 +184,21 @@ void finish_products(const KernelSpec& kernel, std::size_t n, int n_columns, T* 
     }
 }
 
-template <class T, Metric M, bool Bits>
-void run_metric(TileJob<T> job, int n_columns) {
+template <int N>
+struct Constant {
+    static constexpr int value = N;
+};
+
+// Calls run(job, Constant<columns>) for as many columns at a time as fit the registers.
+template <class T, class Run>
+inline void in_columns(TileJob<T> job, int n_columns, Run&& run) {
     while (n_columns > 0) {
         const int n = n_columns < most_columns_at_once ? n_columns : most_columns_at_once;
-        if (n == 1) run_columns<T, M, Bits, 1>(job);
-        if (n == 2) run_columns<T, M, Bits, 2>(job);
+        if (n == 1) run(job, Constant<1>());
+        if (n == 2) run(job, Constant<2>());
         if constexpr (most_columns_at_once >= 4) {
-            if (n == 3) run_columns<T, M, Bits, 3>(job);
-            if (n == 4) run_columns<T, M, Bits, 4>(job);
+            if (n == 3) run(job, Constant<3>());
+            if (n == 4) run(job, Constant<4>());
         }
         job.columns += n * job.shape.dense;
         job.column_bytes += n * job.shape.bytes;
@@ -159,11 +207,34 @@ void run_metric(TileJob<T> job, int n_columns) {
     }
 }
 
+template <class T, Metric M, bool Bits>
+void run_metric(const TileJob<T>& job, int n_columns) {
+    in_columns(job, n_columns, [](const TileJob<T>& part, auto columns) {
+        run_columns<T, M, Bits, columns.value>(part);
+    });
+}
+
+#if defined(__AVX2__)
+template <class T>
+void run_counts(const TileJob<T>& job, int n_columns) {
+    static thread_local CountTable<T> table;  // kept from call to call
+    table.fill(exponent_scale<T>(job.kernel), static_cast<T>(job.shape.groups[0].weight));
+    const bool two_ranges = largest_count(job.shape.groups[0]) < 2 * counts_per_range;
+    in_columns(job, n_columns, [&](const TileJob<T>& part, auto columns) {
+        if (two_ranges) look_up_columns<T, 2, columns.value>(part, table);
+        else look_up_columns<T, most_ranges, columns.value>(part, table);
+    });
+}
+#endif
+
 template <class T>
 void values(const KernelSpec& kernel, const TileShape& shape, const T* dense,
             const std::uint8_t* bytes, std::size_t n_tiles, const T* columns,
             const std::uint8_t* column_bytes, int n_columns, T* out, std::size_t stride) {
     const TileJob<T> job{kernel, shape, dense, bytes, n_tiles, columns, column_bytes, out, stride};
+#if defined(__AVX2__)
+    if (kernel.is_distance() && has_few_counts(shape)) return run_counts(job, n_columns);
+#endif
     if (kernel.kind == KernelKind::rbf) {
         if (shape.bytes) run_metric<T, Metric::squared, true>(job, n_columns);
         else run_metric<T, Metric::squared, false>(job, n_columns);
