@@ -45,3 +45,5 @@ nb::object to_numpy(std::vector<T>&& values) {
 
 void bind_kernels(nb::module_& module);
 void bind_greedy(nb::module_& module);
+void bind_exact(nb::module_& module);
+void bind_tilt(nb::module_& module);

@@ -4,16 +4,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
-#include <stdexcept>
-#include <tuple>
-
-#include "convert.hpp"
 #include "hardmargin/machines.hpp"
+#include "problem.hpp"
 
 using namespace hardmargin;
-using Spec = std::tuple<std::string, double, double, double>;
-using Classes = std::vector<std::int32_t>;
 
 namespace {
 
@@ -36,31 +30,14 @@ void set_method(GreedyProblem& problem, const std::string& method) {
 }
 
 nb::list greedy(nb::object matrix, std::optional<Spec> kernel, nb::object column,
-                Vector<std::int32_t> classes, int n_classes,
-                const std::vector<std::pair<Classes, Classes>>& machines,
+                Vector<std::int32_t> classes, int n_classes, const Machines& machines,
                 std::optional<Vector<double>> weights, std::optional<Vector<double>> diagonal,
                 const std::string& method, bool exact, double max_visits, double step_tol,
                 std::size_t max_stages, std::size_t memory_bytes, double max_seconds,
                 std::size_t block_rows, int n_threads, nb::object report) {
     const HeldMatrix held = to_matrix(matrix);
     GreedyProblem problem;
-    problem.matrix = held.matrix;
-    if (!column.is_none()) {
-        problem.source = Source::function;
-        problem.column = [&column](std::int32_t id, double* out) {
-            const nb::gil_scoped_acquire gil;
-            const auto values = nb::cast<Vector<double>>(column(id));
-            std::copy_n(values.data(), values.shape(0), out);
-        };
-    } else if (kernel) {
-        problem.kernel = to_kernel(*kernel);
-    } else {
-        problem.source = Source::precomputed;
-    }
-    problem.classes = classes.data();
-    problem.n_classes = static_cast<std::size_t>(n_classes);
-    for (const auto& [negative, positive] : machines)
-        problem.machines.push_back({negative, positive});
+    set_machines(problem, held, kernel, column, classes, n_classes, machines);
     problem.options.max_visits = max_visits;
     problem.options.step_tol = step_tol;
     problem.options.max_stages = max_stages;

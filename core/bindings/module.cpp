@@ -5,4 +5,6 @@ NB_MODULE(_core, module) {
     module.doc() = "Compiled core of hardmargin.";
     bind_kernels(module);
     bind_greedy(module);
+    bind_exact(module);
+    bind_tilt(module);
 }

@@ -5,14 +5,17 @@
 // It is written in GCC's vector extensions: one source for every width.
 #include "hardmargin/level.hpp"
 
+#include "level/pairs.hpp"
 #include "level/sums.hpp"
 #include "level/tiles.hpp"
+#include "level/tilts.hpp"
 
 namespace hardmargin {
 namespace {
 
 template <class T>
-constexpr LevelTable<T> table = {values<T>, reach<T>, accumulate<T>, mix<T>, mix_some<T>};
+constexpr LevelTable<T> table = {values<T>,   reach<T>,    accumulate<T>, mix<T>,
+                                 mix_some<T>, exchange<T>, partner<T>};
 
 #define HARDMARGIN_STRING_(x) #x
 #define HARDMARGIN_STRING(x) HARDMARGIN_STRING_(x)
@@ -23,7 +26,9 @@ constexpr LevelTable<T> table = {values<T>, reach<T>, accumulate<T>, mix<T>, mix
 #define HARDMARGIN_TABLE(name) HARDMARGIN_TABLE_(name)
 
 extern const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME);
-const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME) = {
-    HARDMARGIN_STRING(HARDMARGIN_LEVEL_NAME), table<float>, table<double>, {largest, longest_step}};
+const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME) = {HARDMARGIN_STRING(HARDMARGIN_LEVEL_NAME),
+                                                       table<float>,
+                                                       table<double>,
+                                                       {largest, longest_step, tilt}};
 
 }  // namespace hardmargin

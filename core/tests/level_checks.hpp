@@ -359,6 +359,115 @@ void check_mix_some(const LevelTable<T>& table) {
         }
 }
 
+template <class T>
+void check_pairs(const LevelTable<T>& table) {
+    Random random(7);
+    const double infinity = std::numeric_limits<double>::infinity();
+    CHECK(table.exchange({1, 0}, nullptr, nullptr, nullptr, 1, nullptr, 1, 0).value == infinity);
+    for (const std::size_t n : {pair_rows, 3 * pair_rows, 10 * pair_rows}) {
+        AlignedVector<double> gradient(n), alpha(n), diagonal(n);
+        AlignedVector<T> to(n), from(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            gradient[i] = random.normal();
+            alpha[i] = random.below(2) ? 0.1 : 0.0;
+            diagonal[i] = 1 + std::abs(random.normal());
+            to[i] = static_cast<T>(random.normal());
+            from[i] = static_cast<T>(random.normal());
+        }
+        gradient[n - 1] = infinity;  // padding
+        alpha[n - 1] = 0;
+        const std::vector<double> before(gradient.begin(), gradient.end());
+        const Best least = table.exchange({1, -1}, gradient.data(), alpha.data(), to.data(), 0.3,
+                                          from.data(), -0.7, n);
+        for (std::size_t i = 0; i + 1 < n; ++i)
+            CHECK_CLOSE(gradient[i],
+                        before[i] + 0.3 * static_cast<double>(to[i]) -
+                            0.7 * static_cast<double>(from[i]),
+                        1e-13);
+        CHECK(gradient[n - 1] == infinity);
+        const auto expected = std::min_element(gradient.begin(), gradient.end());
+        CHECK(least.value == *expected);
+        CHECK(least.at == static_cast<std::size_t>(expected - gradient.begin()));
+
+        for (const double sign : {1.0, -1.0})
+            for (const double least_alpha : {-1.0, 0.0}) {
+                const PartnerSearch search{{sign, least_alpha}, 0.4, 1.5, -2.0, 0.5};
+                double gain = 0, furthest = 0, least_value = infinity;
+                std::size_t at = 0, least_at = 0;
+                for (std::size_t i = 0; i + 1 < n; ++i) {
+                    if (!(alpha[i] > least_alpha)) continue;
+                    const double value = sign * gradient[i];
+                    if (value < least_value) {
+                        least_value = value;
+                        least_at = i;
+                    }
+                    const double curvature =
+                        std::max(1.5 + diagonal[i] + 2.0 * static_cast<double>(to[i]), 0.5);
+                    const double ahead = std::max(0.4 + value, 0.0);
+                    furthest = std::max(furthest, ahead);
+                    if (ahead * ahead / curvature <= gain) continue;
+                    gain = ahead * ahead / curvature;
+                    at = i;
+                }
+                if (sign > 0 || least_alpha >= 0) {  // padding has no role
+                    const Best best = table.exchange(search.role, gradient.data(), alpha.data(),
+                                                     to.data(), 0, from.data(), 0, n);
+                    CHECK(best.value == least_value);
+                    CHECK(best.at == least_at);
+                }
+                if (sign < 0 || least_alpha >= 0) {
+                    const Partner found = table.partner(search, gradient.data(), alpha.data(),
+                                                        diagonal.data(), to.data(), n);
+                    CHECK_CLOSE(found.gain.value, gain, 1e-13);
+                    CHECK(found.gain.at == at);
+                    CHECK_CLOSE(found.furthest, furthest, 1e-13);
+                }
+            }
+
+        // the first among equals
+        gradient.assign(n, 2.0);
+        to.assign(n, T(0));
+        alpha.assign(n, 1.0);
+        CHECK(table.exchange({1, 0}, gradient.data(), alpha.data(), to.data(), 1, to.data(), 1, n)
+                  .at == 0);
+        alpha[0] = alpha[1] = 0;
+        diagonal.assign(n, 1.0);
+        const PartnerSearch search{{1, 0}, -1.0, 1.0, 2.0, 1e-12};
+        const Partner tied =
+            table.partner(search, gradient.data(), alpha.data(), diagonal.data(), to.data(), n);
+        CHECK(tied.gain.at == 2);
+        CHECK(tied.gain.value == 0.5);
+        alpha.assign(n, 0.0);
+        CHECK(table.partner(search, gradient.data(), alpha.data(), diagonal.data(), to.data(), n)
+                  .furthest == 0);
+    }
+}
+
+inline void check_tilt(const ScanTable& scan) {
+    Random random(7);
+    for (const std::size_t n : {1, 3, 8, 61})
+        for (const double rate : {0.0, 2.0, 300.0}) {
+            std::vector<double> logs(n), values(n), weights(n);
+            for (double& x : logs) x = 20 * random.normal();
+            for (double& x : values) x = random.normal();
+            const TiltSums sums =
+                scan.tilt(logs.data(), values.data(), rate, 0.5, weights.data(), n);
+            double top = -std::numeric_limits<double>::infinity(), mass = 0, first = 0, second = 0;
+            for (std::size_t i = 0; i < n; ++i) top = std::max(top, logs[i] - rate * values[i]);
+            for (std::size_t i = 0; i < n; ++i) {
+                const double w = std::exp(logs[i] - rate * values[i] - top), off = values[i] - 0.5;
+                CHECK_CLOSE(weights[i], w, 1e-13);
+                mass += w;
+                first += w * off;
+                second += w * off * off;
+            }
+            CHECK_CLOSE(sums.top, top, 1e-13);
+            CHECK_CLOSE(sums.mass, mass, 1e-13);
+            CHECK_CLOSE(sums.first, first, 1e-12);
+            CHECK_CLOSE(sums.second, second, 1e-12);
+        }
+}
+
 inline void check_scans(const ScanTable& scan) {
     Random random(5);
     const double infinity = std::numeric_limits<double>::infinity();
@@ -392,12 +501,14 @@ void check_table(const LevelTable<T>& table) {
     check_accumulate(table);
     check_mix(table);
     check_mix_some(table);
+    check_pairs(table);
 }
 
 inline void check_level(const Level& level) {
     check_table<float>(level.single);
     check_table<double>(level.exact);
     check_scans(level.scan);
+    check_tilt(level.scan);
 }
 
 }  // namespace hardmargin::test

@@ -46,3 +46,28 @@ def greedy(
     n_threads: int,
     report: Callable[[int, int, float], None] | None,
 ) -> list[dict[str, Any]]: ...
+def exact(
+    matrix: Matrix,
+    kernel: KernelSpec | None,
+    column: Callable[[int], NDArray[np.float64]] | None,
+    *,
+    classes: NDArray[np.int32],
+    n_classes: int,
+    machines: Sequence[tuple[Sequence[int], Sequence[int]]],
+    diagonal: NDArray[np.float64] | None,
+    bias: bool,
+    tol: float,
+    max_stages: int,
+    exact: bool,
+    memory_bytes: int,
+    max_seconds: float,
+    n_threads: int,
+    report: Callable[[int, int, float], None] | None,
+) -> list[dict[str, Any]]: ...
+def tilt(
+    logs: NDArray[np.float64],
+    values: NDArray[np.float64],
+    rate: float,
+    centre: float,
+    weights: NDArray[np.float64],
+) -> tuple[float, float, float]: ...

@@ -52,6 +52,35 @@ struct Boxes {
     const std::uint8_t* const* bounds;
 };
 
+// A value and where it is, the first place among equals.
+struct Best {
+    double value;
+    std::size_t at;
+};
+
+// The rows that may take part in a step, and how: of those with alpha > `least_alpha`, each has the
+// value sign * gradient.
+struct Role {
+    double sign;
+    double least_alpha;
+};
+
+// Looks for the row that makes the best pair with a given one.
+struct PartnerSearch {
+    Role role;
+    double level;            // differences are level + value
+    double diagonal;         // of the given row
+    double twice_sign;       // curvature: both diagonals less this times the kernel value,
+    double least_curvature;  // or this, as for equal rows or indefinite kernels
+};
+struct Partner {
+    Best gain;        // difference^2 / curvature
+    double furthest;  // the largest difference, 0 if all are negative
+};
+
+// Functions on pairs take rows in multiples of this.
+inline constexpr std::size_t pair_rows = 16;
+
 template <class T>
 struct LevelTable {
     // out[c * stride + i] = kernel(row i, column c) for all rows of `n_tiles` tiles.
@@ -75,14 +104,32 @@ struct LevelTable {
     // out[i] += sum_s coef[s] * values[columns[s] * stride + i], over `n_columns` listed columns.
     void (*mix_some)(double* out, const T* values, std::size_t stride, const std::uint8_t* columns,
                      const T* coef, std::size_t n_columns, std::size_t n);
+
+    // gradient[i] += first_step * first[i] + second_step * second[i]; returns the least value of
+    // the rows with the role.
+    Best (*exchange)(const Role& role, double* gradient, const double* alpha, const T* first,
+                     double first_step, const T* second, double second_step, std::size_t n);
+
+    // Rows without the role count as no gain, at no distance.
+    Partner (*partner)(const PartnerSearch& search, const double* gradient, const double* alpha,
+                       const double* diagonal, const T* column, std::size_t n);
 };
 
-// Reductions over padded arrays whose length is a multiple of 8.
+// Sums over weights exp(logs - rate * values - top), where the largest weight is one.
+struct TiltSums {
+    double top;
+    double mass;           // of the weights
+    double first, second;  // of weight * (value - centre), and with its square
+};
+
+// Reductions, but for `tilt` over padded arrays whose length is a multiple of 8.
 struct ScanTable {
     double (*largest)(const double* v, std::size_t n);
     // max over i of step_score(gradient[i], up[i], down[i])
     double (*longest_step)(const double* gradient, const double* up, const double* down,
                            std::size_t n);
+    TiltSums (*tilt)(const double* logs, const double* values, double rate, double centre,
+                     double* weights, std::size_t n);
 };
 
 struct Level {

@@ -1,35 +1,16 @@
-// All two-class machines of one greedy fit: each class is packed once and shared by its machines.
+// All two-class machines of one greedy fit.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "hardmargin/greedy.hpp"
+#include "hardmargin/packed_classes.hpp"
 
 namespace hardmargin {
 
-struct MachineSpec {
-    std::vector<std::int32_t> negative, positive;  // classes
-};
-
-enum class Source { rows, precomputed, function };
-
-struct GreedyProblem {
-    Source source = Source::rows;
-    KernelSpec kernel;
-    Matrix matrix;                          // rows, or the kernel matrix itself
-    ColumnFunction column;                  // for Source::function
-    const std::int32_t* classes = nullptr;  // of each row; negative: left out
-    std::size_t n_classes = 0;
-    std::vector<MachineSpec> machines;
+struct GreedyProblem : MachineProblem {
     GreedyOptions options;
-    bool use_bits = true;
     bool need_bits = false;  // refuse to run without
-    std::size_t block_rows = 512;
-    double max_seconds = 0;  // 0: no limit
-    int n_threads = 1;
 };
 
 struct GreedyMachines {

@@ -122,30 +122,15 @@ def solve_greedy(
     options = options or GreedyOptions()
     if weights is not None:
         classes = np.where(weights > 0, classes, -1).astype(np.int32)
-    diagonal = None if kernel.has_unit_diagonal else kernel.diagonal(X)
-    if diagonal is not None and not np.isfinite(diagonal[classes >= 0]).all():
-        if kernel.name in ("callable", "precomputed"):
-            raise ValueError(
-                "The kernel's values k(x, x) must be finite; some are NaN or infinite."
-            )
-        raise ValueError(
-            f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
-            "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
-        )
+    diagonal = finite_diagonal(kernel, X, classes)
     if options.method.startswith("lazy") and not kernel.has_unit_diagonal:
         raise ValueError(
             f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "
             f"{kernel.name!r}; method='auto' works with any kernel."
         )
 
-    def column(row: int) -> FloatArray:
-        return np.ascontiguousarray(kernel.columns(X, [row])[:, 0])
-
-    named = kernel.name not in ("precomputed", "callable")
     results = _core.greedy(
-        as_core_matrix(X),
-        kernel.spec if named else None,
-        column if kernel.name == "callable" else None,
+        *core_source(kernel, X),
         classes=classes,
         n_classes=int(classes.max()) + 1,
         machines=machines,
@@ -178,6 +163,39 @@ def solve_greedy(
         )
         for r, radius in zip(results, _squared_radii(diagonal, classes, machines), strict=True)
     ]
+
+
+def finite_diagonal(kernel: Kernel, X: Rows, classes: NDArray[np.int32]) -> FloatArray | None:
+    """``k(x, x)`` of every row, finite where a row has a class; None where all are one."""
+    if kernel.has_unit_diagonal:
+        return None
+    diagonal = kernel.diagonal(X)
+    if not np.isfinite(diagonal[classes >= 0]).all():
+        if kernel.name in ("callable", "precomputed"):
+            raise ValueError(
+                "The kernel's values k(x, x) must be finite; some are NaN or infinite."
+            )
+        raise ValueError(
+            f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
+            "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
+        )
+    return diagonal
+
+
+def core_source(
+    kernel: Kernel, X: Rows
+) -> tuple[_core.Matrix, _core.KernelSpec | None, Callable[[int], FloatArray] | None]:
+    """Where the compiled core takes kernel values from: the matrix, the kernel, a function."""
+
+    def column(row: int) -> FloatArray:
+        return np.ascontiguousarray(kernel.columns(X, [row])[:, 0])
+
+    named = kernel.name not in ("precomputed", "callable")
+    return (
+        as_core_matrix(X),
+        kernel.spec if named else None,
+        column if kernel.name == "callable" else None,
+    )
 
 
 def _stage_limit(

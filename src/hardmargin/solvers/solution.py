@@ -58,3 +58,183 @@ class GreedySolution:
     def n_stages(self) -> int:
         """Number of accepted updates."""
         return len(self.stage_indices)
+
+
+ProjectionStop = Literal[
+    "eps",
+    "n_stages",
+    "rho_zero",
+    "eta_zero",
+    "infeasible",
+    "overshoot",
+    "converged",
+    "max_stages",
+    "max_time",
+]
+
+
+@dataclass(frozen=True)
+class ProjectionSolution:
+    """One machine of the rho-SVM by multiplicative updates, with its path.
+
+    T stages lead through the planes ``f_t = sum_i alpha_t,i y_i k(x_i, .)``, t = 1 .. T + 1.
+
+    Attributes
+    ----------
+    rows : (n,) int array
+        Rows that take part in the machine.
+    labels : (n,) float array
+        Their labels, +1 and -1.
+    start, alpha : (n,) float arrays
+        Multipliers of the first and of the last plane; they add up to one.
+    ensemble : (n,) float array
+        Multipliers of the ensemble: the mean over the planes 1 .. T, weighted by the rates.
+    intercept : float
+        Of the ensemble.
+    plane_intercepts : (T + 1,) float array
+        Of each plane: where both classes have the same least margin (0 in the form without bias).
+    rates, biases, epsilons : (T,) float arrays
+        The rate of each stage, its bias (0 in the form without), and epsilon.
+    rhos : (T + 1,) float array
+        Objective of each plane.
+    rho_lower_bound : float
+        Certificate: the optimum is between this and the last objective. Of a low-rank kernel it is
+        that kernel's optimum.
+    stop_reason : str
+        ``"eps"`` (epsilon fell below its limit), ``"n_stages"`` (as many as asked for),
+        ``"rho_zero"`` (the classes overlap), ``"eta_zero"`` (no rate moves the plane),
+        ``"infeasible"``, ``"overshoot"``, ``"converged"`` (forms with a known optimum or a fixed
+        rate), ``"max_stages"`` or ``"max_time"``.
+    """
+
+    rows: NDArray[np.int32]
+    labels: NDArray[np.float64]
+    start: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+    ensemble: NDArray[np.float64]
+    intercept: float
+    plane_intercepts: NDArray[np.float64]
+    rates: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    epsilons: NDArray[np.float64]
+    rhos: NDArray[np.float64]
+    rho_lower_bound: float
+    stop_reason: ProjectionStop
+
+    @property
+    def n_stages(self) -> int:
+        """Number of accepted updates."""
+        return len(self.rates)
+
+    @property
+    def gap(self) -> float:
+        """Relative distance between the objective and its lower bound."""
+        last = float(self.rhos[-1]) if len(self.rhos) else 0.0
+        return 1.0 - self.rho_lower_bound / last if last > 0 else 1.0
+
+
+ExactStop = Literal["converged", "rho_zero", "max_stages", "max_time"]
+
+
+@dataclass(frozen=True)
+class ExactSolution:
+    """One exact hard-margin machine: ``f(x) = sum_i alpha_i y_i k(x_i, x) + intercept``.
+
+    Multipliers add up to one, so the margin is `rho` at the optimum; divided by `rho`, multipliers
+    and intercept are those of the usual form, whose margin is one.
+
+    Attributes
+    ----------
+    rows : (n_support,) int array
+        Rows with a multiplier, ascending.
+    multipliers : (n_support,) float array
+        Their multipliers, all positive.
+    intercept : float
+        On the scale of the multipliers; 0 in the form without bias.
+    rho : float
+        Objective ``alpha' Kt alpha = ||w||^2``.
+    rho_lower_bound : float
+        Certificate: the optimum is between this and `rho`.
+    n_stages : int
+        Steps taken.
+    n_kernel_evaluations : int
+        Kernel values evaluated.
+    stop_reason : {"converged", "rho_zero", "max_stages", "max_time"}
+        ``"rho_zero"``: no plane separates the classes.
+    """
+
+    rows: NDArray[np.int32]
+    multipliers: NDArray[np.float64]
+    intercept: float
+    rho: float
+    rho_lower_bound: float
+    n_stages: int
+    n_kernel_evaluations: int
+    stop_reason: ExactStop
+
+    @property
+    def gap(self) -> float:
+        """Relative distance between the objective and its lower bound."""
+        return 1.0 - self.rho_lower_bound / self.rho if self.rho > 0 else 1.0
+
+
+MultiplicativeStop = Literal[
+    "converged", "not_separable", "diverged", "stalled", "max_stages", "max_time"
+]
+
+
+@dataclass(frozen=True)
+class MultiplicativeSolution:
+    """One machine of the SVM with bias by multiplicative updates, with its path.
+
+    The path leads through the planes 1 .. T, of which the first is the start.
+
+    Attributes
+    ----------
+    alpha : (n,) float array
+        Multipliers of the standard SVM, whose margin is 1; rows without weight have 0.
+    intercept : float
+        The bias that balances the least margins of the two classes; where the plane does not
+        separate them, their means weighted by alpha.
+    margins, objectives, biases : (T,) float arrays
+        Of each plane: the distance of the nearest row at the bias that balances the margins
+        (negative where the plane does not separate the classes), the dual objective, and the bias.
+    errors : (T,) int array
+        Training rows that each plane misclassifies.
+    rates : (T - 1,) float array
+        The rate that led to each plane but the first.
+    last_rate : float
+        The last of them, or the one that the second plane would have been tried with.
+    squared_norm : float
+        ``||w||^2``.
+    gap : float
+        Certificate: the relative distance between the bounds
+        ``sum(alpha)^2 / (2 ||w||^2)`` and ``||w||^2 / (2 m^2)`` on the optimum, where m is the
+        least margin; 1 where the plane does not separate the classes.
+    n_tried : int
+        Planes that were passed; more than T where an earlier plane was kept, with the path that led
+        to it: the best of a fixed rate that diverged, or the one with the fewest errors where the
+        classes overlap.
+    stop_reason : str
+        ``"converged"``, ``"not_separable"`` (the dual proves a margin of practically nothing),
+        ``"diverged"`` (a fixed rate that is too large), ``"stalled"`` (rounding allows no
+        further rise of the objective), ``"max_stages"`` or ``"max_time"``.
+    """
+
+    alpha: NDArray[np.float64]
+    intercept: float
+    margins: NDArray[np.float64]
+    objectives: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    errors: NDArray[np.int64]
+    rates: NDArray[np.float64]
+    last_rate: float
+    squared_norm: float
+    gap: float
+    n_tried: int
+    stop_reason: MultiplicativeStop
+
+    @property
+    def n_stages(self) -> int:
+        """Number of planes, the start included."""
+        return len(self.margins)

@@ -1,0 +1,80 @@
+// What all two-class machines of one fit share: each class is packed once, for every machine it
+// takes part in.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hardmargin/block_values.hpp"
+#include "hardmargin/control.hpp"
+
+namespace hardmargin {
+
+struct MachineSpec {
+    std::vector<std::int32_t> negative, positive;  // classes
+};
+
+enum class Source { rows, precomputed, function };
+
+struct MachineProblem {
+    Source source = Source::rows;
+    KernelSpec kernel;
+    Matrix matrix;                          // rows, or the kernel matrix itself
+    ColumnFunction column;                  // for Source::function
+    const std::int32_t* classes = nullptr;  // of each row; negative: left out
+    std::size_t n_classes = 0;
+    std::vector<MachineSpec> machines;
+    bool use_bits = true;
+    std::size_t block_rows = 512;
+    double max_seconds = 0;  // 0: no limit
+    int n_threads = 1;
+};
+
+// What is left of the time, shared evenly by the machines still to run.
+class TimeShare {
+  public:
+    explicit TimeShare(const MachineProblem& problem);
+    Clock::time_point next();
+
+  private:
+    const bool limited_;
+    const Clock::time_point end_;
+    std::atomic<std::size_t> left_;
+    const std::size_t n_threads_;
+};
+
+template <class T>
+class PackedClasses {
+  public:
+    // Settles the layout; `problem` must outlive this.
+    explicit PackedClasses(const MachineProblem& problem);
+
+    bool has_bits() const { return layout_ && layout_->has_bits(); }
+    bool is_distance() const { return layout_ && problem_.kernel.is_distance(); }
+    std::size_t largest_machine() const { return largest_machine_; }
+    std::size_t packed_bytes() const;  // of all rows
+
+    // What packed rows and `states` bytes for every row of a machine leave to each thread. Throws
+    // std::invalid_argument when they leave nothing.
+    std::size_t memory_left(std::size_t memory_bytes, std::size_t states) const;
+
+    // See pack_rows; to be called once.
+    void pack(BlockOrder order, std::int32_t* next_copy, Control& control);
+
+    // Negative classes first.
+    std::vector<Part<T>> parts(const MachineSpec& machine) const;
+    std::unique_ptr<BlockValues<T>> values(const std::vector<Part<T>>& parts, bool bounded) const;
+
+  private:
+    const MachineProblem& problem_;
+    std::vector<std::int32_t> rows_;
+    std::vector<std::vector<std::int32_t>> rows_of_class_;
+    std::size_t largest_machine_ = 0;
+    std::unique_ptr<Layout> layout_;  // null: values do not come from tiles
+    std::vector<std::shared_ptr<const PackedRows<T>>> packed_;  // by class
+};
+
+}  // namespace hardmargin
