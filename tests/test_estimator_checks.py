@@ -7,7 +7,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardmargin
-from hardmargin import GreedySVC
+from hardmargin import (
+    EnsembleSVC,
+    GreedySVC,
+    HardMarginSVC,
+    MultiplicativeSVC,
+    ParzenClassifier,
+    RhoSVC,
+)
 
 ESTIMATORS = [
     GreedySVC(),
@@ -18,21 +25,55 @@ ESTIMATORS = [
     GreedySVC(class_weight="balanced"),
     GreedySVC(n_jobs=2),
     GreedySVC(dtype="float32"),
+    EnsembleSVC(),
+    # Shorter paths: the first goes through all checks at full length.
+    EnsembleSVC(10, fit_intercept=True),
+    EnsembleSVC(10, standardize=True),
+    EnsembleSVC(10, rank=5),
+    EnsembleSVC(10, dtype="float32"),
+    RhoSVC(),
+    RhoSVC(solver="smo", tol=1e-9),
+    HardMarginSVC(),
+    HardMarginSVC(tol=1e-9),
+    HardMarginSVC(fit_intercept=False, kernel="laplacian", tol=1e-9),
+    ParzenClassifier(),
+    # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
+    MultiplicativeSVC(gamma=10.0, max_stages=300),
+    MultiplicativeSVC(gamma=10.0, max_stages=300, multi_class="ovr", n_jobs=2),
+    MultiplicativeSVC(max_stages=300, kernel="precomputed"),
 ]
 TIES = "greedy ties go to the lowest row, which the check's shuffle moves"
+LANDMARKS = "landmarks are drawn from all rows, among which copies are more than one"
+HARD_MARGIN = "a hard margin does not depend on how rows are weighted"
+LOOSE = "two orders of the rows agree to tol only; they do agree with a small one"
+ROUNDING = "the check asks for more digits than float32 has"
+WEIGHT_CHECKS = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
 
 
 def expected_failed_checks(estimator):
-    if not isinstance(estimator, GreedySVC):
-        return {}
-    return {
-        "check_sample_weight_equivalence_on_dense_data": TIES,
-        "check_sample_weight_equivalence_on_sparse_data": TIES,
-    }
+    if isinstance(estimator, GreedySVC):
+        return dict.fromkeys(WEIGHT_CHECKS, TIES)
+    if isinstance(estimator, EnsembleSVC) and estimator.rank is not None:
+        return dict.fromkeys(WEIGHT_CHECKS, LANDMARKS)
+    if isinstance(estimator, MultiplicativeSVC | RhoSVC):
+        return {"check_class_weight_classifiers": HARD_MARGIN}
+    if isinstance(estimator, HardMarginSVC):
+        failed = {"check_class_weight_classifiers": HARD_MARGIN}
+        return failed | ({WEIGHT_CHECKS[0]: LOOSE} if estimator.tol > 1e-9 else {})
+    return {}
 
 
+# Some checks have rows of both classes in one place: that a solver says so fails no check.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failed_checks)
 def test_scikit_learn_check(estimator, check):
+    if isinstance(estimator, EnsembleSVC) and estimator.dtype == "float32":
+        name = getattr(check, "func", check).__name__
+        if name in WEIGHT_CHECKS:
+            pytest.skip(ROUNDING)  # on some machines it passes
     check(estimator)
 
 

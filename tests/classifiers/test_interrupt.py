@@ -15,7 +15,7 @@ CHILD = """
 import json, os, signal, sys, threading, time
 import numpy as np
 import scipy.sparse as sp
-from hardmargin import GreedySVC
+from hardmargin import EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
@@ -41,6 +41,11 @@ CASES = {
     "linear kernel": lambda: (GreedySVC(kernel="linear", max_visits=64), *noise(400_000)),
     "wide sparse rows": lambda: (GreedySVC(), *wide(20_000, 20_000, 0.002)),
     "heavy sparse rows": lambda: (GreedySVC(), *wide(300, 40_000, 0.9)),
+    "exact hard margin": lambda: (HardMarginSVC(), *noise(100_000)),
+    "ensemble, streamed": lambda: (EnsembleSVC(memory_limit="50MB"), *noise(100_000)),
+    "ensemble, low rank": lambda: (EnsembleSVC(10_000, rank=100), *noise(200_000)),
+    "ensemble, many classes": lambda: (EnsembleSVC(10_000, n_jobs=2), *noise(6_000, 4)),
+    "multiplicative": lambda: (MultiplicativeSVC(max_stages=10**6), *noise(5_000)),
     "callable": lambda: (GreedySVC(kernel=slow), *noise(2_000)),
     "callable, two threads": lambda: (GreedySVC(kernel=slow, n_jobs=2), *noise(2_000, 3)),
 }

@@ -1,5 +1,17 @@
 """The estimators: validation, labels, weights, multi-class; no loops over samples."""
 
+from hardmargin.classifiers.ensemble import EnsembleSVC
 from hardmargin.classifiers.greedy import GreedySVC
+from hardmargin.classifiers.hard_margin import HardMarginSVC
+from hardmargin.classifiers.multiplicative import MultiplicativeSVC
+from hardmargin.classifiers.parzen import ParzenClassifier
+from hardmargin.classifiers.rho import RhoSVC
 
-__all__ = ["GreedySVC"]
+__all__ = [
+    "EnsembleSVC",
+    "GreedySVC",
+    "HardMarginSVC",
+    "MultiplicativeSVC",
+    "ParzenClassifier",
+    "RhoSVC",
+]

@@ -181,6 +181,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"has {found}."
             )
         codes = np.searchsorted(classes, y).astype(np.int32)
+        X = self._fit_scaling(X, weights)
         seen, seen_weights = X, None
         if weights is not None:
             codes[weights == 0] = -1
@@ -229,6 +230,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"class_weight must be positive and finite for every class, got {given.tolist()}."
             )
         return given
+
+    def _row_weights(self, problem: Problem) -> FloatArray:
+        """Sample weights, times the weights of the classes."""
+        weights = np.ones(len(problem.codes)) if problem.weights is None else problem.weights.copy()
+        weights[problem.codes < 0] = 0.0
+        if problem.class_weights is not None:
+            present = problem.codes >= 0
+            products = weights[present] * problem.class_weights[problem.codes[present]]
+            weights[present] = np.maximum(products, np.finfo(np.float64).tiny)  # zero is absence
+        return weights
 
     def _precision(self, X: Rows) -> Precision:
         if self.dtype == "float64" or (self.dtype == "auto" and X.shape[0] <= MAX_EXACT_ROWS):
@@ -292,7 +303,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                     "training rows: shape (n_rows, n_training_rows)."
                 )
             raise
-        return canonical(X)
+        return self._scaled(canonical(X))
+
+    def _fit_scaling(self, X: Rows, sample_weight: FloatArray | None) -> Rows:
+        """Settle how rows are scaled before the kernel sees them, and scale these: not at all."""
+        return X
+
+    def _scaled(self, X: Rows) -> Rows:
+        """Scale rows as in fit."""
+        return X
 
     def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
         """Return queries and support rows as the kernel takes them."""
@@ -342,7 +361,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return nullcontext()
         return limited_blas(self._threads())
 
-    def _reporter(self, n_machines: int) -> Callable[[int, int, float], None] | None:
+    def _reporter(
+        self, n_machines: int, what: str = "largest open step"
+    ) -> Callable[[int, int, float], None] | None:
         """Make a function that prints a line every other second, if ``verbose`` asks for it."""
         if not self.verbose:
             return None
@@ -357,7 +378,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             done = f", machine {machines_done + 1} of {n_machines}" if n_machines > 1 else ""
             print(
                 f"[{type(self).__name__}] {now - start:.0f} s{done}: stage {stage:,}, "
-                f"largest open step {violation:.3g}",
+                f"{what} {violation:.3g}",
                 flush=True,
             )
 

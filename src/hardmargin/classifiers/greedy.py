@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -17,6 +15,7 @@ from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.threshold import platt, threshold_shift
+from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, solve_greedy
 from hardmargin.solvers.solution import GreedySolution
@@ -333,18 +332,14 @@ default="rbf"
         ):
             if limit in reasons:
                 largest = max(s.violation for s in solutions if s.stop_reason == limit)
-                warnings.warn(
+                warn_caller(
                     f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "
-                    f"model is that of the stages so far. To go on, {advice}.",
-                    ConvergenceWarning,
-                    stacklevel=4,
+                    f"model is that of the stages so far. To go on, {advice}."
                 )
         if any(s.n_stages == 0 for s in solutions):
-            warnings.warn(
+            warn_caller(
                 "No row could be chosen, as k(x, x) <= 0 for all of them: the machine predicts a "
-                "constant. Change the kernel, or its gamma and coef0.",
-                ConvergenceWarning,
-                stacklevel=4,
+                "constant. Change the kernel, or its gamma and coef0."
             )
 
     def _keep_paths(self, problem: Problem, solutions: list[GreedySolution]) -> None:

@@ -60,6 +60,13 @@ class Problem:
             taking_part[side] = True
         return np.flatnonzero(taking_part[self.codes])
 
+    def labels_of(self, machine: int) -> FloatArray:
+        """+1 and -1 for the rows of a machine, 0 for all others."""
+        of_class = np.zeros(len(self.classes) + 1)  # the last: code -1, left out
+        for label, side in zip((-1.0, 1.0), self.machines[machine], strict=True):
+            of_class[list(side)] = label
+        return of_class[self.codes]
+
 
 @dataclass(frozen=True)
 class Expansion:

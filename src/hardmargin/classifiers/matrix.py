@@ -1,0 +1,151 @@
+"""What the classifiers share whose solvers multiply with the whole kernel matrix at every stage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.classifiers.base import KernelClassifier
+from hardmargin.classifiers.problem import Problem
+from hardmargin.classifiers.warn import warn_caller
+from hardmargin.kernel_matrix import KernelMatrix, StreamedMatrix, kernel_matrix
+from hardmargin.solvers.greedy import finite_diagonal
+from hardmargin.solvers.lowrank import LANDMARKS, LowRankMatrix, low_rank_matrix
+
+#: Share of the memory limit that a kernel matrix may take; the rest is for copies and vectors.
+MATRIX_SHARE = 0.5
+
+Result = TypeVar("Result")
+
+
+class MatrixClassifier(KernelClassifier):
+    """Base of the classifiers that solve on a stored, streamed or low-rank kernel matrix."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "rank": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"auto"}),
+            None,
+        ],
+        "landmarks": [StrOptions(set(LANDMARKS))],
+        "max_stages": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _low_rank(self, problem: Problem) -> LowRankMatrix | None:
+        """Approximate the kernel of all rows, where `rank` asks for it."""
+        self.rank_: int | None = None
+        rank = getattr(self, "rank", None)
+        if rank is None:
+            return None
+        factored = low_rank_matrix(
+            problem.kernel,
+            problem.X,
+            int(rank) if isinstance(rank, Integral) else rank,
+            landmarks=self.landmarks,
+            rows=np.flatnonzero(problem.codes >= 0),
+            dtype=problem.dtype,
+            memory_bytes=memory_bytes(self.memory_limit),
+            n_jobs=self.n_jobs,
+            random_state=check_random_state(self.random_state),
+        )
+        self.rank_ = factored.rank
+        return factored
+
+    def _matrix(
+        self,
+        problem: Problem,
+        rows: NDArray[Any],
+        low_rank: LowRankMatrix | None,
+        *,
+        n_at_once: int = 1,
+    ) -> KernelMatrix:
+        """Make the kernel matrix of a machine's rows."""
+        finite_diagonal(problem.kernel, problem.X, problem.codes)
+        if low_rank is not None:
+            every = np.flatnonzero(problem.codes >= 0)
+            if len(rows) == len(every):
+                return low_rank
+            return low_rank.restrict(np.searchsorted(every, rows))
+        budget = int(MATRIX_SHARE * memory_bytes(self.memory_limit)) // n_at_once
+        matrix = kernel_matrix(
+            problem.kernel,
+            problem.X,
+            None if len(rows) == problem.X.shape[0] else rows,
+            dtype=problem.dtype,
+            memory_bytes=budget,
+            n_jobs=self.n_jobs if n_at_once == 1 else 1,
+        )
+        if isinstance(matrix, StreamedMatrix):
+            advice = "raise memory_limit"
+            if hasattr(self, "rank"):
+                advice += ", or set rank (400, say) to approximate it"
+            warn_caller(
+                f"The kernel matrix of {len(rows):,} rows does not fit memory_limit and is "
+                f"evaluated anew at every stage, which is slow: {advice}.",
+                UserWarning,
+            )
+        return matrix
+
+    def _for_each(
+        self, tasks: Sequence[int], run: Callable[[int, Run], Result], what: str
+    ) -> list[Result]:
+        """Run all tasks, on `n_jobs` threads; Ctrl-C stops every one of them."""
+        threads = min(self._threads(), len(tasks))
+        state = Run(self, len(tasks), what)
+        # One BLAS thread for each of ours.
+        limit: AbstractContextManager[object] = limited_blas(1) if threads > 1 else nullcontext()
+
+        def one(task: int) -> Result:
+            result = run(task, state)
+            state.n_done += 1
+            return result
+
+        if threads == 1:
+            return [one(task) for task in tasks]
+        with limit, ThreadPoolExecutor(threads) as pool:
+            try:
+                return list(pool.map(one, tasks))
+            except BaseException:
+                state.cancelled = True
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _blas_limit(self) -> AbstractContextManager[object]:
+        return limited_blas(self._threads())
+
+
+class Run:
+    """The clock of one fit, which its solvers ask at every stage."""
+
+    def __init__(self, estimator: MatrixClassifier, n_tasks: int, what: str) -> None:
+        self.deadline = np.inf
+        if estimator.max_time is not None:
+            self.deadline = time.monotonic() + estimator.max_time
+        self.cancelled = False
+        self.n_done = 0
+        self._report = estimator._reporter(n_tasks, what)
+
+    def keep_going(self, stage: int, value: float) -> bool:
+        """Whether there is time for another stage."""
+        if self._report is not None:
+            self._report(self.n_done, stage, value)
+        return not self.cancelled and time.monotonic() < self.deadline
+
+
+def one_or_all(values: Sequence[Any]) -> Any:
+    """Two classes: the machine's own value; many classes: an array, or a list of paths."""
+    if len(values) == 1:
+        return values[0]
+    return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
