@@ -1,4 +1,4 @@
-"""GreedySVC beside scikit-learn's SVC, with and without a grid search.
+"""GreedySVC and EnsembleSVC beside scikit-learn's SVC, with and without a grid search.
 
     make demo        (or: python examples/demo.py)
 
@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import hardmargin
-from hardmargin import GreedySVC
+from hardmargin import EnsembleSVC, GreedySVC
 
 Cs = [0.1, 1.0, 10.0, 100.0, 1000.0]
 GAMMA_FACTORS = [1 / 16, 1 / 4, 1, 4, 16]  # times 1 / n_features, which gamma="scale" gives here
@@ -64,6 +64,7 @@ def main() -> None:
     )
     print(verdict(tables, "GreedySVC", "SVC"))
     print(verdict(tables, "GreedySVC, max_visits=4", "SVC"))
+    print(verdict(tables, "EnsembleSVC", "SVC"))
     print(verdict(tables, "GreedySVC, gamma searched", "SVC, C and gamma searched"))
 
 
@@ -87,6 +88,8 @@ def classifiers(n_features: int) -> dict[str, Any]:
     return {
         "GreedySVC": pipeline(GreedySVC()),
         "GreedySVC, max_visits=4": pipeline(GreedySVC(max_visits=4)),
+        "EnsembleSVC": pipeline(EnsembleSVC()),
+        "EnsembleSVC, fit_intercept": pipeline(EnsembleSVC(fit_intercept=True)),
         "SVC": pipeline(SVC()),
         "GreedySVC, gamma searched": GridSearchCV(
             pipeline(GreedySVC()), {"classify__gamma": gammas}

@@ -127,6 +127,11 @@ CASES = [
     "linear kernel",
     "wide sparse rows",
     "heavy sparse rows",
+    "exact hard margin",
+    "ensemble, streamed",
+    "ensemble, low rank",
+    "ensemble, many classes",
+    "multiplicative",
     "callable",
     "callable, two threads",
 ]

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.threshold import platt, threshold_shift
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction
@@ -27,7 +28,7 @@ MAX_THRESHOLD_ROWS = 5_000
 STAGES_AT_ONCE = 128
 
 
-class GreedySVC(KernelClassifier):
+class GreedySVC(StagedMixin, KernelClassifier):
     """Support vector classifier trained by greedy stages, with no C to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
@@ -212,17 +213,6 @@ default="rbf"
         for margins in self._staged_margins(self._check_rows(X)):
             scores = self._scores(margins)
             yield scores[:, 1] if len(self.classes_) == 2 else scores
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Predictions after every stage.
-
-        Yields
-        ------
-        (n_samples,) array
-        """
-        for scores in self.staged_decision_function(X):
-            winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-            yield self.classes_[winners]
 
     def _staged_margins(self, Q: Any) -> Iterator[FloatArray]:
         two_classes = len(self.classes_) == 2

@@ -19,8 +19,8 @@ from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_matrix import KernelMatrix, StreamedMatrix, kernel_matrix
-from hardmargin.solvers.greedy import finite_diagonal
 from hardmargin.solvers.lowrank import LANDMARKS, LowRankMatrix, low_rank_matrix
+from hardmargin.solvers.machines import finite_diagonal
 
 #: Share of the memory limit that a kernel matrix may take; the rest is for copies and vectors.
 MATRIX_SHARE = 0.5

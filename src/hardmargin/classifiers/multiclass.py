@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.greedy import Machine
+from hardmargin.solvers.machines import Machine
 
 
 def machines_of(n_classes: int, multi_class: str) -> list[Machine]:

@@ -15,6 +15,7 @@ from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import MatrixClassifier, Run, one_or_all
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
+from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
 from hardmargin.solvers.multiplicative import MultiplicativeOptions, solve_multiplicative
@@ -36,7 +37,7 @@ MAX_EXACT_STAGES = 2**26
 COEFFICIENTS_AT_ONCE = 4_000_000
 
 
-class MultiplicativeSVC(MatrixClassifier):
+class MultiplicativeSVC(StagedMixin, MatrixClassifier):
     """Hard-margin support vector classifier trained by multiplicative updates.
 
     The algorithm of ESANN-99 [1]_: every epoch multiplies each multiplier of the dual by
@@ -245,17 +246,6 @@ default="rbf"
                 biases = [b[part[i]] for b, part in zip(self._stage_biases_, parts, strict=True)]
                 scores = self._scores(sums[:, :, i] + np.array(biases))
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Predictions after every epoch.
-
-        Yields
-        ------
-        (n_samples,) array
-        """
-        for scores in self.staged_decision_function(X):
-            winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-            yield self.classes_[winners]
 
     def _solve(self, problem: Problem) -> list[Expansion]:
         n_machines = len(problem.machines)

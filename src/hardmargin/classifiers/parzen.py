@@ -9,7 +9,7 @@ import numpy as np
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.kernels import KernelFunction
-from hardmargin.solvers.greedy import finite_diagonal
+from hardmargin.solvers.machines import finite_diagonal
 
 
 class ParzenClassifier(KernelClassifier):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.matrix import MatrixClassifier, Run, one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.lowrank import LowRankMatrix
@@ -32,7 +33,7 @@ _COEFFICIENTS_AT_ONCE = 4_000_000
 _COLLAPSED_AT_ONCE = 16
 
 
-class PlanesClassifier(MatrixClassifier):
+class PlanesClassifier(StagedMixin, MatrixClassifier):
     """Base of the classifiers on the path of the rho-SVM (IJCAI-07)."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -78,17 +79,6 @@ class PlanesClassifier(MatrixClassifier):
             for i in range(len(stages)):
                 scores = self._scores(margins[:, i] + intercepts[i])
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Predictions after every stage.
-
-        Yields
-        ------
-        (n_samples,) array
-        """
-        for scores in self.staged_decision_function(X):
-            winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-            yield self.classes_[winners]
 
     def _staged_coefficients(self, planes: Any, machine: int) -> tuple[Any, Any]:
         """Coefficients (n_stages, n_support) and intercepts of a machine after every stage."""

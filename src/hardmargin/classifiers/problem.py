@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
-from hardmargin.solvers.greedy import Machine
+from hardmargin.solvers.machines import Machine
 
 IntArray = NDArray[np.int32]
 

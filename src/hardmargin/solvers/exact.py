@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import Kernel, Rows
-from hardmargin.solvers.greedy import Machine, core_source, finite_diagonal
+from hardmargin.solvers.machines import Machine, core_source, finite_diagonal
 from hardmargin.solvers.solution import ExactSolution
 
 #: Steps allowed by default: so many in any case, and so many a row.

@@ -32,12 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import FloatArray, Kernel, Rows, as_core_matrix
+from hardmargin.kernels import FloatArray, Kernel, Rows
+from hardmargin.solvers.machines import Machine, core_source, finite_diagonal
 from hardmargin.solvers.solution import GreedySolution
 
 METHODS = ("auto", "fused", "lazy", "bits", "lazy-bits")
-
-Machine = tuple[Sequence[int], Sequence[int]]
 
 #: With revisits, stages allowed for each row.
 STAGES_A_VISIT = 8
@@ -163,39 +162,6 @@ def solve_greedy(
         )
         for r, radius in zip(results, _squared_radii(diagonal, classes, machines), strict=True)
     ]
-
-
-def finite_diagonal(kernel: Kernel, X: Rows, classes: NDArray[np.int32]) -> FloatArray | None:
-    """``k(x, x)`` of every row, finite where a row has a class; None where all are one."""
-    if kernel.has_unit_diagonal:
-        return None
-    diagonal = kernel.diagonal(X)
-    if not np.isfinite(diagonal[classes >= 0]).all():
-        if kernel.name in ("callable", "precomputed"):
-            raise ValueError(
-                "The kernel's values k(x, x) must be finite; some are NaN or infinite."
-            )
-        raise ValueError(
-            f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
-            "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
-        )
-    return diagonal
-
-
-def core_source(
-    kernel: Kernel, X: Rows
-) -> tuple[_core.Matrix, _core.KernelSpec | None, Callable[[int], FloatArray] | None]:
-    """Where the compiled core takes kernel values from: the matrix, the kernel, a function."""
-
-    def column(row: int) -> FloatArray:
-        return np.ascontiguousarray(kernel.columns(X, [row])[:, 0])
-
-    named = kernel.name not in ("precomputed", "callable")
-    return (
-        as_core_matrix(X),
-        kernel.spec if named else None,
-        column if kernel.name == "callable" else None,
-    )
 
 
 def _stage_limit(

@@ -1,0 +1,31 @@
+"""Predictions after every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray
+
+
+class StagedMixin:
+    """Predictions from the scores of every stage."""
+
+    classes_: NDArray[Any]
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Scores after every stage, as `decision_function` gives them at the end."""
+        raise NotImplementedError
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Predictions after every stage.
+
+        Yields
+        ------
+        (n_samples,) array
+        """
+        for scores in self.staged_decision_function(X):
+            winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+            yield self.classes_[winners]
