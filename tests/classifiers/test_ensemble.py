@@ -801,6 +801,24 @@ def test_overlapping_classes_warn_of_what_happened():
         EnsembleSVC().fit(np.ones((6, 2)), [0, 1] * 3)
 
 
+def test_a_kernel_too_narrow_for_any_stage_warns():
+    X, y = cancer()
+    with pytest.warns(ConvergenceWarning, match="Lower gamma"):
+        clf = EnsembleSVC(gamma=1e6).fit(X, y)
+    assert clf.n_stages_ == 0
+
+
+def test_a_number_of_stages_needs_no_other_limit():
+    X, y = cancer()
+    assert EnsembleSVC(5, max_stages=2).fit(X, y).n_stages_ == 5
+
+
+def test_eps_stop_above_eps_start_is_refused():
+    X, y = cancer()
+    with pytest.raises(ValueError, match="eps_start"):
+        EnsembleSVC(eps_stop=0.2).fit(X, y)
+
+
 def test_at_low_rank_overlapping_classes_are_nothing_to_warn_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

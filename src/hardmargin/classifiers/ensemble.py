@@ -42,7 +42,7 @@ default="rbf"
     eps_start, eps_stop : float, default=0.1 and 0.005
         The first epsilon of the path, and the one that ends it.
     max_stages : int, default=10_000
-        Limit on the stages of each machine.
+        Limit on the stages of each machine where `n_stages` is ``"eps"``.
     loss : {"exponential"}, default="exponential"
         The paper's loss.
     fit_intercept : bool, default=False
@@ -68,7 +68,8 @@ default="rbf"
         Threads over the machines of many classes and within products in ``fit``, and over rows in
         ``predict``.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning.
+        Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
+        every stage; the kernel matrix and one product with it are always made.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -95,7 +96,7 @@ default="rbf"
         At low rank it is that of the approximate kernel.
     stop_reason_ : str or array
         ``"eps"``, ``"n_stages"``, ``"rho_zero"`` (the classes overlap: no margin is left),
-        ``"eta_zero"``, ``"max_stages"`` or ``"max_time"``.
+        ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
     rank_ : int or None
         Rank of the approximation.
     support_ : (n_support,) array
@@ -125,8 +126,11 @@ default="rbf"
 
     Notes
     -----
-    A row of weight two equals the row twice, exactly. The number of stages is sensitive to rounding
-    (the last halvings of epsilon depend on it); the vote is not.
+    A row of weight two equals the row twice, up to rounding. Rounding grows along the path: the
+    number of stages depends on it (the last halvings of epsilon do), and late in a long path a few
+    predictions may too.
+
+    With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ..
 
     References
     ----------
@@ -206,7 +210,8 @@ default="rbf"
             eps_start=self.eps_start,
             eps_stop=self.eps_stop,
             n_stages=None if self.n_stages == "eps" else int(self.n_stages),
-            max_stages=self.max_stages,
+            # A number of stages that was asked for needs no other limit.
+            max_stages=self.max_stages if self.n_stages == "eps" else int(self.n_stages),
             fit_intercept=self.fit_intercept,
         )
         return self._expansions(problem, options, last=False)

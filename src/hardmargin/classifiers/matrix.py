@@ -88,12 +88,14 @@ class MatrixClassifier(KernelClassifier):
             n_jobs=self.n_jobs if n_at_once == 1 else 1,
         )
         if isinstance(matrix, StreamedMatrix):
-            advice = "raise memory_limit"
-            if hasattr(self, "rank"):
-                advice += ", or set rank (400, say) to approximate it"
+            needed = len(rows) ** 2 * np.dtype(problem.dtype).itemsize
+            advice = "raise memory_limit" + (
+                ", or set rank (400, say) to approximate it" if hasattr(self, "rank") else ""
+            )
             warn_caller(
-                f"The kernel matrix of {len(rows):,} rows does not fit memory_limit and is "
-                f"evaluated anew at every stage, which is slow: {advice}.",
+                f"The kernel matrix of {len(rows):,} rows would take {needed / 1e9:.3g} GB; "
+                f"memory_limit leaves {budget / 1e9:.3g} for it. It is evaluated anew at every "
+                f"stage, which is slow: {advice}. GreedySVC does not need it.",
                 UserWarning,
             )
         return matrix

@@ -341,10 +341,15 @@ default="rbf"
             )
         for limit in ("max_stages", "max_time"):
             if limit in gaps:
+                advice = f"Raise {limit} to go on, or tol to end earlier."
+                if gaps[limit] >= 1:  # not even separated: a looser tol would not end it
+                    advice = (
+                        "Its plane does not separate the classes yet: a larger gamma makes that "
+                        "easier; HardMarginSVC gets there faster, EnsembleSVC does not need to."
+                    )
                 warn_caller(
                     f"Training stopped at {limit} with a relative gap of {gaps[limit]:.3g}; the "
-                    f"model is that of the epochs so far. Raise {limit} to go on, or tol to end "
-                    "earlier."
+                    f"model is that of the epochs so far. {advice}"
                 )
 
 

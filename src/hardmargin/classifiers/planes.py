@@ -29,6 +29,9 @@ MAX_EXACT_PLANES = 2**26
 #: Coefficients of planes, and their scores, that the staged methods hold at once.
 _COEFFICIENTS_AT_ONCE = 4_000_000
 
+#: So few rows need not have a stage at all.
+FEW_ROWS = 20
+
 #: Planes that are collapsed into landmarks at once: one pass over the factor serves them all.
 _COLLAPSED_AT_ONCE = 16
 
@@ -46,7 +49,8 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 
-        Stage t of several machines is stage t of each, or its last.
+        Stage t of several machines is stage t of each, or its last: for many classes that is not
+        the model of ``n_stages=t``, whose machines all go on to stage t.
 
         Yields
         ------
@@ -96,6 +100,11 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
         self, problem: Problem, options: ProjectionOptions, *, last: bool
     ) -> list[Expansion]:
         """Train all machines, and take the last plane of each or the ensemble of all."""
+        if self.eps_stop > self.eps_start:
+            raise ValueError(
+                f"eps_stop={self.eps_stop} must not be above eps_start={self.eps_start}: the path "
+                "goes from the one down to the other."
+            )
         low_rank = self._low_rank(problem)
         support = np.flatnonzero(problem.codes >= 0) if low_rank is None else low_rank.landmarks
         store = _PlaneStore(
@@ -206,10 +215,20 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
         reasons = [s.stop_reason for s in solutions]
         for limit in ("max_stages", "max_time"):
             if limit in reasons:
+                n = min(s.n_stages for s in solutions if s.stop_reason == limit)
+                so_far = f"that of {n} stages" if n else "the Parzen window, before any stage"
                 warn_caller(
-                    f"Training stopped at {limit}; the model is that of the stages so far. Raise "
-                    f"{limit} to go on, or eps_stop to end earlier."
+                    f"Training stopped at {limit}; the model is {so_far}. Raise {limit} to go on, "
+                    "or make stages quicker with a (lower) rank."
                 )
+        # A handful of rows may be at the optimum from the start.
+        if any(
+            s.n_stages == 0 and s.stop_reason == "eps" and len(s.rows) > FEW_ROWS for s in solutions
+        ):
+            warn_caller(
+                "No stage was possible, and the model is the Parzen window: for this kernel all "
+                "rows are nearly as far from each other. Lower gamma, or standardise the features."
+            )
         # At low rank classes overlap as a rule, and nothing is wrong.
         if "rho_zero" in reasons and self.rank is None:
             warn_caller(

@@ -76,7 +76,8 @@ default="rbf"
         Threads over the machines of many classes and within products in ``fit``, and over rows in
         ``predict``.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning.
+        Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
+        every stage; the kernel matrix and one product with it are always made.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -97,7 +98,7 @@ default="rbf"
         Stages, or pairwise steps.
     stop_reason_ : str or array
         ``"eps"``, ``"converged"`` (``"smo"``), ``"rho_zero"`` (the classes overlap: no margin is
-        left), ``"eta_zero"``, ``"max_stages"`` or ``"max_time"``.
+        left), ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
     n_stages_, stage_weights_, stage_intercepts_, rho_path_, eps_path_ : see `EnsembleSVC`
         The path; for ``solver="multiplicative"``.
     rank_ : int or None
