@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from threading import Lock
 from typing import Any, ClassVar
@@ -84,9 +85,9 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
                 scores = self._scores(margins[:, i] + intercepts[i])
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
 
+    @abstractmethod
     def _staged_coefficients(self, planes: Any, machine: int) -> tuple[Any, Any]:
         """Coefficients (n_stages, n_support) and intercepts of a machine after every stage."""
-        raise NotImplementedError
 
     def _all_planes(self) -> list[NDArray[Any]]:
         if self._planes_ is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,14 +11,14 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 
 
-class StagedMixin:
+class StagedMixin(metaclass=ABCMeta):
     """Predictions from the scores of every stage."""
 
     classes_: NDArray[Any]
 
+    @abstractmethod
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end."""
-        raise NotImplementedError
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """Predictions after every stage.
