@@ -3,8 +3,9 @@
     make demo        (or: python examples/demo.py)
 
 Two data sets come with scikit-learn, one is generated. Half of the rows are trained on, the other
-half tested; everybody gets the same standardised features. The searches are 5-fold and use all
-cores; a single fit uses one.
+half tested. EnsembleSVC() and GreedySVC() choose everything themselves, by 5-fold cross-validation
+inside fit, and standardise the features; the others get them standardised. The search is 5-fold
+and uses all cores; a single fit uses one.
 """
 
 import os
@@ -28,6 +29,13 @@ from hardmargin import EnsembleSVC, GreedySVC
 
 Cs = [0.1, 1.0, 10.0, 100.0, 1000.0]
 GAMMA_FACTORS = [1 / 16, 1 / 4, 1, 4, 16]  # times 1 / n_features, which gamma="scale" gives here
+PUBLISHED: dict[str, Any] = {
+    "kernel": "rbf",
+    "gamma": "spread",
+    "loss": "exponential",
+    "fit_intercept": False,
+    "standardize": False,
+}
 QUICK_S = 0.5  # faster fits are repeated
 
 HEAD = (
@@ -62,10 +70,8 @@ def main() -> None:
         "speed-up: fit seconds of SVC with C and gamma searched, over those of the line.\n"
         "±: standard error of an error on that many test rows.\n"
     )
-    print(verdict(tables, "GreedySVC", "SVC"))
-    print(verdict(tables, "GreedySVC, max_visits=4", "SVC"))
-    print(verdict(tables, "EnsembleSVC", "SVC"))
-    print(verdict(tables, "GreedySVC, gamma searched", "SVC, C and gamma searched"))
+    for ours in ("EnsembleSVC", "GreedySVC"):
+        print(verdict(tables, ours, "SVC, C and gamma searched"))
 
 
 def data_sets() -> Iterator[tuple[str, Any, Any]]:
@@ -86,14 +92,11 @@ def data_sets() -> Iterator[tuple[str, Any, Any]]:
 def classifiers(n_features: int) -> dict[str, Any]:
     gammas = [factor / n_features for factor in GAMMA_FACTORS]
     return {
-        "GreedySVC": pipeline(GreedySVC()),
-        "GreedySVC, max_visits=4": pipeline(GreedySVC(max_visits=4)),
-        "EnsembleSVC": pipeline(EnsembleSVC()),
-        "EnsembleSVC, fit_intercept": pipeline(EnsembleSVC(fit_intercept=True)),
+        "EnsembleSVC": EnsembleSVC(random_state=0),
+        "GreedySVC": GreedySVC(random_state=0),
+        "EnsembleSVC, as published": pipeline(EnsembleSVC("eps", **PUBLISHED)),
+        "GreedySVC, as published": pipeline(GreedySVC("scale", max_visits=1)),
         "SVC": pipeline(SVC()),
-        "GreedySVC, gamma searched": GridSearchCV(
-            pipeline(GreedySVC()), {"classify__gamma": gammas}
-        ),
         "SVC, C and gamma searched": GridSearchCV(
             pipeline(SVC()), {"classify__C": Cs, "classify__gamma": gammas}
         ),
@@ -113,7 +116,8 @@ def measure(model: Any, X: Any, y: Any) -> Measured:
         model = clone(model)
         times.append(fit_seconds(model, X_train, y_train))
     error = 1 - model.score(X_test, y_test)
-    fitted = getattr(model, "best_estimator_", model)["classify"]
+    fitted = getattr(model, "best_estimator_", model)
+    fitted = fitted["classify"] if isinstance(fitted, Pipeline) else fitted
     standard_error = (error * (1 - error) / len(y_test)) ** 0.5
     return Measured(100 * error, 100 * standard_error, median(times), len(fitted.support_))
 

@@ -57,7 +57,7 @@ def save_small(figure: Figure, out: Path) -> None:
 def draw_stages(axes: Any) -> None:
     X, y = spirals(400, seed=0)
     X_test, y_test = spirals(5_000, seed=1)
-    model = GreedySVC(gamma=1.0).fit(X, y)
+    model = GreedySVC(gamma=1.0, max_visits=1).fit(X, y)
     side = np.linspace(-4.6, 4.6, 220)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     for axis, stage in zip(axes, (*STAGES, model.n_iter_), strict=True):
@@ -108,7 +108,7 @@ def draw_times(axis: Axes) -> None:
         flip_y=0.02,
         random_state=0,
     )
-    ours = [measure(GreedySVC(), X, y, n) for n in SIZES]
+    ours = [measure(GreedySVC("scale", max_visits=1), X, y, n) for n in SIZES]
     theirs = [measure(SVC(cache_size=2_000), X, y, n) for n in SIZES]
     draw_curve(axis, "SVC", theirs, GREY, label_at=(0.71, 0.97))
     draw_curve(axis, "GreedySVC", ours, BLUE, label_at=(1, 0.3))

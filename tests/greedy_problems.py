@@ -35,12 +35,17 @@ QUERIES = np.random.default_rng(9).normal(size=(37, 4))
 QUERIES_4 = np.random.default_rng(9).normal(size=(37, 3))
 
 
+def paper(gamma="scale", *, max_visits=1, **parameters):
+    """The machine of the paper: nothing is chosen, nothing is held out."""
+    return GreedySVC(gamma, max_visits=max_visits, **parameters)
+
+
 @functools.cache
 def fitted(multi_class=None, **parameters):
     """A model that several tests look at: of two classes, or of four."""
     if multi_class is None:
-        return GreedySVC(gamma=GAMMA, **parameters).fit(*two_classes())
-    return GreedySVC(gamma=GAMMA, multi_class=multi_class, **parameters).fit(*four_classes())
+        return paper(GAMMA, **parameters).fit(*two_classes())
+    return paper(GAMMA, multi_class=multi_class, **parameters).fit(*four_classes())
 
 
 def stage_problem(multi_class):

@@ -23,8 +23,9 @@ from kernel_cases import (
     rows,
 )
 from oracles.kernels import kernel_matrix
+from scipy.spatial.distance import cdist
 
-from hardmargin.kernels import Kernel, make_kernel
+from hardmargin.kernels import Kernel, KernelSum, distances, make_kernel
 
 # Queries, support rows and features around the tile's 8 doubles, 16 floats, 64 queries and 24
 # support rows.
@@ -38,6 +39,23 @@ SHAPES = (
     (65, 26, 1),
     (130, 49, 5),
 )
+
+
+def any_rows(largest: float = 1e3) -> st.SearchStrategy[np.ndarray]:
+    """Numbers of any size, and few-valued ones that make constant and two-valued columns."""
+    anything = st.floats(-largest, largest, allow_subnormal=False)
+    shapes = st.tuples(st.integers(1, 40), st.integers(1, 9))
+    return shapes.flatmap(
+        lambda shape: st.one_of(
+            arrays(np.float64, shape, elements=anything),
+            arrays(np.float64, shape, elements=st.sampled_from([0.0, 1.0])),
+            arrays(np.float64, shape, elements=st.sampled_from([-2.0, 1.5, 9.0])),
+        )
+    )
+
+
+gammas = st.floats(1e-6, 1e3)
+properties = settings(max_examples=40, deadline=None)
 
 
 # Shapes
@@ -257,6 +275,94 @@ def test_callable_kernel_of_wrong_shape_is_refused(result):
         kernel.block(rows(4, 2))
 
 
+# Sums of kernels
+
+
+def spread_out(coef: np.ndarray, container: Any) -> Any:
+    """Coefficients with half of them zero, as arrays or CSR."""
+    return container(np.where(np.arange(coef.shape[1]) % 2, coef, 0.0))
+
+
+@every_dtype
+@pytest.mark.parametrize("hold", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["array", "csr coef"])
+@pytest.mark.parametrize("n_machines", [1, 3])
+@pytest.mark.parametrize("n_kernels", [1, 2, 5])
+def test_a_sum_expands_every_kernel(dtype, hold, container, n_machines, n_kernels):
+    kernels = (*DISTANCE, *PRODUCT)[:n_kernels]
+    Q, S = rows(33, 4, 1), rows(26, 4, 2)
+    coef = np.random.default_rng(3).normal(size=(n_machines, 26 * n_kernels))
+    given = spread_out(coef, container)
+    values = np.hstack([kernel_matrix(kernel, Q, S) for kernel in kernels])
+    expected = values @ spread_out(coef, np.asarray).T
+    assert_close(KernelSum(kernels).expand(hold(Q), hold(S), given, dtype=dtype), expected, dtype)
+
+
+def test_a_sum_of_one_kernel_is_that_kernel():
+    Q, S, coef = rows(33, 4, 1), rows(26, 4, 2), np.ones((2, 26))
+    for kernel in DISTANCE + PRODUCT:
+        np.testing.assert_array_equal(
+            KernelSum((kernel,)).expand(Q, S, coef), kernel.expand(Q, S, coef)
+        )
+
+
+def test_a_sum_has_the_gamma_of_its_first_kernel():
+    both = KernelSum(DISTANCE)
+    assert (both.name, both.gamma) == ("sum", DISTANCE[0].gamma)
+
+
+def test_threads_change_no_bit_of_a_sum():
+    Q, S, coef = rows(300, 4, 1), rows(90, 4, 2), rows(2, 180, 3)
+    one, two = (KernelSum(DISTANCE).expand(Q, S, coef, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+# Distances
+
+
+METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
+
+
+@distance_kernel
+@every_dtype
+@pytest.mark.parametrize("hold", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("shape", [(1, 1), (8, 3), (65, 17), (130, 5)], ids=str)
+def test_distances_are_those_of_the_kernel(kernel, dtype, hold, shape):
+    X = rows(*shape) * (np.abs(rows(*shape)) > 0.4)
+    found = distances(hold(X), kernel.name, dtype=dtype)
+    assert found.dtype == dtype
+    assert_close(found, cdist(X, X, METRICS[kernel.name]), dtype)
+    np.testing.assert_array_equal(np.diag(found), 0.0)
+    np.testing.assert_array_equal(found, found.T)
+
+
+@distance_kernel
+@every_dtype
+def test_distances_of_two_valued_columns(kernel, dtype):
+    """They are packed as bits, of equal and of unequal steps."""
+    bits = np.random.default_rng(0).integers(2, size=(130, 40)).astype(float)
+    for X in (bits, bits * np.arange(1, 41), np.hstack([bits, rows(130, 3)])):
+        assert_close(
+            distances(X, kernel.name, dtype=dtype), cdist(X, X, METRICS[kernel.name]), dtype
+        )
+
+
+@distance_kernel
+def test_threads_change_no_bit_of_the_distances(kernel):
+    one, two = (distances(rows(300, 4), kernel.name, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+@distance_kernel
+@properties
+@given(X=any_rows())
+def test_distances_of_any_rows(kernel, X):
+    found = distances(X, kernel.name)
+    expected = cdist(X, X, METRICS[kernel.name])
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * np.abs(X).max() ** 2)
+
+
 # Errors
 
 
@@ -283,23 +389,6 @@ def test_rows_of_another_type_are_refused():
 
 
 # Properties
-
-
-def any_rows(largest: float = 1e3) -> st.SearchStrategy[np.ndarray]:
-    """Numbers of any size, and few-valued ones that make constant and two-valued columns."""
-    anything = st.floats(-largest, largest, allow_subnormal=False)
-    shapes = st.tuples(st.integers(1, 40), st.integers(1, 9))
-    return shapes.flatmap(
-        lambda shape: st.one_of(
-            arrays(np.float64, shape, elements=anything),
-            arrays(np.float64, shape, elements=st.sampled_from([0.0, 1.0])),
-            arrays(np.float64, shape, elements=st.sampled_from([-2.0, 1.5, 9.0])),
-        )
-    )
-
-
-gammas = st.floats(1e-6, 1e3)
-properties = settings(max_examples=40, deadline=None)
 
 
 @distance_kernel

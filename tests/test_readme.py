@@ -60,7 +60,7 @@ def test_demo_on_a_small_set(demo, monkeypatch, capsys):
     demo.main()
     lines = capsys.readouterr().out.splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("data "))
-    rows = lines[head + 2 : head + 9]
+    rows = lines[head + 2 : head + 8]
     assert rows[0].startswith("small ")
     assert all(line.endswith("x") and "±" in line for line in rows)
     assert {len(line) for line in rows} == {len(lines[head])}

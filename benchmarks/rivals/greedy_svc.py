@@ -18,7 +18,7 @@ def version() -> str:
 
 
 def fit(X: Any, y: npt.NDArray[Any], gamma: float, C: float, n_jobs: int) -> GreedySVC:
-    return GreedySVC(gamma=gamma, n_jobs=n_jobs).fit(X, y)
+    return GreedySVC(gamma, max_visits=1, threshold=0.0, n_jobs=n_jobs).fit(X, y)
 
 
 def predict(model: GreedySVC, X: Any) -> npt.NDArray[np.int64]:

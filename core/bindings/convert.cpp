@@ -48,7 +48,11 @@ KernelSpec to_kernel(const std::tuple<std::string, double, double, double>& spec
     KernelSpec kernel{KernelKind::rbf, gamma, coef0, degree};
     if (name == "rbf") kernel.kind = KernelKind::rbf;
     else if (name == "laplacian") kernel.kind = KernelKind::laplacian;
-    else if (name == "linear") kernel.kind = KernelKind::linear;
+    else if (name == "sqeuclidean") kernel.metric_only = true;
+    else if (name == "cityblock") {
+        kernel.kind = KernelKind::laplacian;
+        kernel.metric_only = true;
+    } else if (name == "linear") kernel.kind = KernelKind::linear;
     else if (name == "poly") kernel.kind = KernelKind::poly;
     else if (name == "sigmoid") kernel.kind = KernelKind::sigmoid;
     else throw std::invalid_argument("unknown kernel " + name);

@@ -28,7 +28,7 @@ struct HeldMatrix {
 // A 2-d array, or the tuple (data, indices, indptr, n_cols) of a CSR matrix.
 HeldMatrix to_matrix(nb::handle source);
 
-// The tuple (name, gamma, coef0, degree).
+// The tuple (name, gamma, coef0, degree); "sqeuclidean" and "cityblock" are distances alone.
 hardmargin::KernelSpec to_kernel(const std::tuple<std::string, double, double, double>& spec);
 
 // Lets Python handle signals (Ctrl-C) and, when `report` is callable, calls it with
@@ -46,4 +46,5 @@ nb::object to_numpy(std::vector<T>&& values) {
 void bind_kernels(nb::module_& module);
 void bind_greedy(nb::module_& module);
 void bind_exact(nb::module_& module);
+void bind_paths(nb::module_& module);
 void bind_tilt(nb::module_& module);

@@ -1,6 +1,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include <stdexcept>
 #include <tuple>
 
 #include "convert.hpp"
@@ -37,6 +39,27 @@ void expansion(const Spec& spec, nb::object queries, nb::object support,
     else expand<float>(kernel, q.matrix, s.matrix, coefficients, to, n_threads, control);
 }
 
+using SparseCoefficients = std::tuple<Vector<std::int64_t>, Vector<std::int32_t>, Vector<double>>;
+
+void expansion_of_decays(const std::string& metric, const std::vector<double>& gammas,
+                         nb::object queries, nb::object support,
+                         const std::vector<SparseCoefficients>& coefficients, Output<double> out,
+                         bool exact, int n_threads) {
+    const KernelKind kind = to_kernel({metric, 1.0, 0.0, 1.0}).kind;
+    const HeldMatrix q = to_matrix(queries), s = to_matrix(support);
+    std::vector<Coefficients> of_kernels;
+    for (const auto& [starts, machines, values] : coefficients)
+        of_kernels.push_back({out.shape(1), starts.data(), machines.data(), values.data()});
+    if (of_kernels.empty() || of_kernels.size() != gammas.size())
+        throw std::invalid_argument("coefficients and gammas must be one for each kernel");
+    Control control(polling(nb::none()));
+    double* to = out.data();
+    const nb::gil_scoped_release released;
+    if (exact)
+        expand_decays<double>(kind, gammas, q.matrix, s.matrix, of_kernels, to, n_threads, control);
+    else expand_decays<float>(kind, gammas, q.matrix, s.matrix, of_kernels, to, n_threads, control);
+}
+
 }  // namespace
 
 void bind_kernels(nb::module_& module) {
@@ -54,4 +77,9 @@ void bind_kernels(nb::module_& module) {
                nb::arg("exact"), nb::arg("n_threads"),
                "Fill out[q, m] with the sum over s of coef[s, m] times the kernel; coef is CSR by "
                "support row.");
+    module.def("expand_decays", &expansion_of_decays, nb::arg("metric"), nb::arg("gammas"),
+               nb::arg("queries"), nb::arg("support"), nb::arg("coefficients"), nb::arg("out"),
+               nb::arg("exact"), nb::arg("n_threads"),
+               "Add to out[q, m] the sums of several kernels exp(-gamma * distance) of one metric, "
+               "each with coefficients of its own, CSR by support row.");
 }

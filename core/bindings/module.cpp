@@ -6,5 +6,6 @@ NB_MODULE(_core, module) {
     bind_kernels(module);
     bind_greedy(module);
     bind_exact(module);
+    bind_paths(module);
     bind_tilt(module);
 }

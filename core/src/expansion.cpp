@@ -297,7 +297,7 @@ class Mixer {
     void end() {
         for (std::size_t q = begin_; q < end_; ++q)
             for (std::size_t m = 0; m < n_machines_; ++m)
-                out_[q * n_machines_ + m] = sums_[m * query_rows + (q - begin_)];
+                out_[q * n_machines_ + m] += sums_[m * query_rows + (q - begin_)];
     }
 
   private:
@@ -314,6 +314,36 @@ class Mixer {
     const LevelTable<T>& table_ = level().table<T>();
     AlignedVector<double> sums_, run_sums_;
     std::size_t begin_ = 0, end_ = 0;
+};
+
+// Turns distances into the values of several kernels, and mixes each with its own coefficients.
+template <class T>
+class DecayMixer {
+  public:
+    DecayMixer(const std::vector<double>& gammas, const std::vector<PackedCoefficients<T>>& packed,
+               std::size_t n_machines, double* out)
+        : gammas_(gammas), values_(query_rows * support_rows) {
+        for (const auto& coefficients : packed) mixers_.emplace_back(coefficients, n_machines, out);
+    }
+
+    void begin(std::size_t begin, std::size_t end) {
+        for (auto& mixer : mixers_) mixer.begin(begin, end);
+    }
+    void use(std::size_t first_support, std::size_t n_support, const T* distances) {
+        for (std::size_t k = 0; k < gammas_.size(); ++k) {
+            table_.decay(distances, gammas_[k], values_.data(), query_rows * n_support);
+            mixers_[k].use(first_support, n_support, values_.data());
+        }
+    }
+    void end() {
+        for (auto& mixer : mixers_) mixer.end();
+    }
+
+  private:
+    const std::vector<double>& gammas_;
+    const PathTable<T>& table_ = level().paths<T>();
+    AlignedVector<T> values_;
+    std::vector<Mixer<T>> mixers_;
 };
 
 template <class T>
@@ -352,8 +382,23 @@ template <class T>
 void expand(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
             const Coefficients& coefficients, double* out, int n_threads, Control& control) {
     const PackedCoefficients<T> packed(coefficients, support.n_rows);
+    std::fill_n(out, queries.n_rows * coefficients.n_machines, 0.0);
     each_tile<T>(kernel, queries, support, n_threads, control,
                  [&] { return Mixer<T>(packed, coefficients.n_machines, out); });
+}
+
+template <class T>
+void expand_decays(KernelKind metric, const std::vector<double>& gammas, const Matrix& queries,
+                   const Matrix& support, const std::vector<Coefficients>& coefficients,
+                   double* out, int n_threads, Control& control) {
+    std::vector<PackedCoefficients<T>> packed;
+    for (const Coefficients& of_kernel : coefficients)
+        packed.emplace_back(of_kernel, support.n_rows);
+    KernelSpec distance{metric};
+    distance.metric_only = true;
+    const std::size_t n_machines = coefficients.front().n_machines;
+    each_tile<T>(distance, queries, support, n_threads, control,
+                 [&] { return DecayMixer<T>(gammas, packed, n_machines, out); });
 }
 
 template <class T>
@@ -367,6 +412,12 @@ template void expand<float>(const KernelSpec&, const Matrix&, const Matrix&, con
                             double*, int, Control&);
 template void expand<double>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,
                              double*, int, Control&);
+template void expand_decays<float>(KernelKind, const std::vector<double>&, const Matrix&,
+                                   const Matrix&, const std::vector<Coefficients>&, double*, int,
+                                   Control&);
+template void expand_decays<double>(KernelKind, const std::vector<double>&, const Matrix&,
+                                    const Matrix&, const std::vector<Coefficients>&, double*, int,
+                                    Control&);
 template void kernel_block<float>(const KernelSpec&, const Matrix&, const Matrix&, float*, int,
                                   Control&);
 template void kernel_block<double>(const KernelSpec&, const Matrix&, const Matrix&, double*, int,

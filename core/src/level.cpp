@@ -5,7 +5,9 @@
 // It is written in GCC's vector extensions: one source for every width.
 #include "hardmargin/level.hpp"
 
+#include "level/logistic.hpp"
 #include "level/pairs.hpp"
+#include "level/strips.hpp"
 #include "level/sums.hpp"
 #include "level/tiles.hpp"
 #include "level/tilts.hpp"
@@ -16,6 +18,13 @@ namespace {
 template <class T>
 constexpr LevelTable<T> table = {values<T>,   reach<T>,    accumulate<T>, mix<T>,
                                  mix_some<T>, exchange<T>, partner<T>};
+
+template <class T>
+constexpr PathTable<T> paths = {strip_product<T, T>, strip_product<T, std::uint16_t>,
+                                strip_dots<T>,       decay<T>,
+                                decay_16<T>,         logistic<T>,
+                                temper<T>,           step_sums<T>,
+                                advance<T>};
 
 #define HARDMARGIN_STRING_(x) #x
 #define HARDMARGIN_STRING(x) HARDMARGIN_STRING_(x)
@@ -29,6 +38,8 @@ extern const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME);
 const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME) = {HARDMARGIN_STRING(HARDMARGIN_LEVEL_NAME),
                                                        table<float>,
                                                        table<double>,
+                                                       paths<float>,
+                                                       paths<double>,
                                                        {largest, longest_step, tilt}};
 
 }  // namespace hardmargin

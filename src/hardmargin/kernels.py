@@ -28,6 +28,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
 DISTANCE_KERNELS = ("rbf", "laplacian")
+_METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 GAMMA_RULES = ("scale", "spread", "pairwise")
 
 # The diagonal of a kernel function comes from blocks: few calls, not many values too many.
@@ -179,15 +180,12 @@ class Kernel:
         _check_widths(Q, S)
         if self.name == "callable":
             return self._expand_by_blocks(Q, S, coef)
-        by_support = sp.csc_array(coef)  # a column a support row
         out = np.empty((Q.shape[0], coef.shape[0]))
         _core.expand(
             self.spec,
             as_core_matrix(Q),
             as_core_matrix(S),
-            by_support.indptr.astype(np.int64, copy=False),
-            by_support.indices.astype(np.int32, copy=False),
-            by_support.data.astype(np.float64, copy=False),
+            *_by_support_row(coef),
             out,
             dtype == "float64",
             effective_n_jobs(n_jobs),
@@ -212,6 +210,107 @@ class Kernel:
                 f"{(X.shape[0], Z.shape[0])}."
             )
         return values
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    """Several kernels on the same support rows, whose expansions add up.
+
+    Parameters
+    ----------
+    kernels : tuple of Kernel
+        Each has coefficients of its own; the one that matters most comes first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.kernels import Kernel, KernelSum
+    >>> both = KernelSum((Kernel("rbf", gamma=1.0), Kernel("laplacian", gamma=1.0)))
+    >>> S = np.array([[0.0], [1.0]])
+    >>> both.expand(S, S, np.array([[1.0, 0.0, 0.0, 2.0]])).round(4).ravel()
+    array([1.7358, 2.3679])
+    """
+
+    kernels: tuple[Kernel, ...]
+
+    name = "sum"
+
+    @property
+    def gamma(self) -> float:
+        """Gamma of the first kernel."""
+        return self.kernels[0].gamma
+
+    def expand(
+        self,
+        Q: Rows,
+        S: Rows,
+        coef: Any,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Evaluate sums of kernel functions.
+
+        Parameters
+        ----------
+        Q, S : rows
+            Queries and support rows.
+        coef : (n_machines, n_kernels * n_support) array or CSR matrix
+            The coefficients of the first kernel, then those of the second, and so on.
+        """
+        n = S.shape[0]
+        if coef.shape[1] != len(self.kernels) * n:
+            raise ValueError(
+                f"coef has {coef.shape[1]} coefficients a machine for {n} support rows and "
+                f"{len(self.kernels)} kernels."
+            )
+        parts = [coef[:, k * n : (k + 1) * n] for k in range(len(self.kernels))]
+        out = np.zeros((Q.shape[0], coef.shape[0]))
+        for name in dict.fromkeys(kernel.name for kernel in self.kernels):
+            of_name = [k for k, kernel in enumerate(self.kernels) if kernel.name == name]
+            if name not in DISTANCE_KERNELS:
+                for k in of_name:
+                    out += self.kernels[k].expand(Q, S, parts[k], dtype=dtype, n_jobs=n_jobs)
+                continue
+            _check_widths(Q, S)
+            _core.expand_decays(
+                _METRICS[name],
+                [self.kernels[k].gamma for k in of_name],
+                as_core_matrix(Q),
+                as_core_matrix(S),
+                [_by_support_row(parts[k]) for k in of_name],
+                out,
+                dtype == "float64",
+                effective_n_jobs(n_jobs),
+            )
+        return out
+
+
+def distances(
+    X: Rows,
+    kernel: str = "rbf",
+    *,
+    dtype: Precision = "float64",
+    n_jobs: int | None = None,
+) -> NDArray[Any]:
+    """Distances between all rows that a kernel decays with.
+
+    Parameters
+    ----------
+    X : rows
+        Dense or CSR.
+    kernel : {"rbf", "laplacian"}
+        Squared Euclidean or Manhattan distances.
+    dtype : {"float32", "float64"}
+        Precision.
+    n_jobs : int, optional
+        Threads.
+    """
+    out = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
+    fill = _core.block_float32 if dtype == "float32" else _core.block_float64
+    rows = as_core_matrix(X)
+    fill((_METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs))
+    return out
 
 
 def make_kernel(
@@ -348,6 +447,16 @@ def canonical(X: Rows) -> Rows:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Coefficients, one expansion a row, as the compiled core takes them."""
+    columns = sp.csc_array(coef)
+    return (
+        columns.indptr.astype(np.int64, copy=False),
+        columns.indices.astype(np.int32, copy=False),
+        columns.data.astype(np.float64, copy=False),
+    )
 
 
 def _check_widths(X: Rows, Z: Rows) -> None:

@@ -6,9 +6,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from greedy_problems import paper
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from hardmargin import GreedySVC
+from hardmargin import EnsembleSVC, GreedySVC
 
 
 @functools.cache
@@ -121,7 +122,7 @@ BAD_FITS = {
     "linear that overflows": ((1e200 * X, Y), {"kernel": "linear"}, ValueError, "scale"),
     "features too large for float32 kernels": (
         (1e20 * X, Y),
-        {"dtype": "float32"},
+        {"dtype": "float32", "gamma": "scale"},
         ValueError,
         "float32",
     ),
@@ -153,6 +154,26 @@ def test_a_refused_first_fit_leaves_no_attributes(name):
     with pytest.raises(error):
         model.fit(*arguments)
     assert vars(model).keys() == vars(GreedySVC()).keys()
+
+
+# Standardised features are not too large.
+OF_ENSEMBLES = [
+    name
+    for name, (_, parameters, _, _) in BAD_FITS.items()
+    if parameters.keys() <= EnsembleSVC().get_params().keys()
+    and name != "features too large for float32 kernels"
+]
+
+
+@pytest.mark.parametrize("name", OF_ENSEMBLES)
+def test_bad_fits_of_ensembles_are_refused(name):
+    arguments, parameters, error, words = BAD_FITS[name]
+    model = EnsembleSVC().fit(X, Y).set_params(**parameters)
+    before = dict(vars(model))
+    with pytest.raises(error, match=words):
+        model.fit(*arguments)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[k] is before[k] for k in before)
 
 
 def notes_of(error):
@@ -221,7 +242,7 @@ def test_precomputed_queries_need_a_column_a_training_row():
 def finite_model(X, y, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = GreedySVC(**parameters).fit(X, y)
+        model = paper(**parameters).fit(X, y)
     attributes = [model.dual_coef_, model.weight_norm_, model.vc_bound_, model.decision_function(X)]
     return all(np.isfinite(a).all() for a in attributes)
 
@@ -252,7 +273,7 @@ def test_duplicates_with_opposite_labels(kernel, max_visits):
 
 
 def test_conflicting_duplicates_converge_without_a_warning():
-    model = GreedySVC().fit(np.vstack([X, X]), np.concatenate([Y, 1 - Y]))
+    model = paper().fit(np.vstack([X, X]), np.concatenate([Y, 1 - Y]))
     assert model.stop_reason_ in {"converged", "exhausted"}
 
 
@@ -262,11 +283,11 @@ def test_a_single_feature(kernel):
 
 
 def test_two_rows():
-    assert GreedySVC().fit([[0.0], [1.0]], [0, 1]).predict([[0.1], [0.9]]).tolist() == [0, 1]
+    assert paper().fit([[0.0], [1.0]], [0, 1]).predict([[0.1], [0.9]]).tolist() == [0, 1]
 
 
 def test_a_row_a_class():
-    model = GreedySVC(gamma=1.0).fit(np.eye(5), list("abcde"))
+    model = paper(gamma=1.0).fit(np.eye(5), list("abcde"))
     assert model.predict(np.eye(5)).tolist() == list("abcde")
 
 
@@ -295,7 +316,7 @@ def test_linear_kernel_of_rows_of_extreme_size(scale):
 
 @pytest.mark.parametrize("weight", [1e-300, 1e-12])
 def test_tiny_weights(weight):
-    model = GreedySVC().fit(X, Y, sample_weight=np.where(np.arange(len(Y)) % 2, weight, 1.0))
+    model = paper().fit(X, Y, sample_weight=np.where(np.arange(len(Y)) % 2, weight, 1.0))
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -317,8 +338,8 @@ NUMBER_TYPES = [
 @pytest.mark.parametrize("dtype", NUMBER_TYPES, ids=str)
 def test_numbers_of_every_type(dtype):
     rows = (np.abs(X) > 0.5).astype(dtype)
-    expected = GreedySVC(gamma=1.0).fit(rows.astype(np.float64), Y).predict(rows.astype(float))
-    assert GreedySVC(gamma=1.0).fit(rows, Y).predict(rows).tolist() == expected.tolist()
+    expected = paper(gamma=1.0).fit(rows.astype(np.float64), Y).predict(rows.astype(float))
+    assert paper(gamma=1.0).fit(rows, Y).predict(rows).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int64, np.float32, np.float64])

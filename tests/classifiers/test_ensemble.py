@@ -1,4 +1,4 @@
-"""EnsembleSVC: the paper's vote, its attributes, and its stages."""
+"""EnsembleSVC on the published path: the paper's vote, its attributes, and its stages."""
 
 import copy
 import functools
@@ -15,6 +15,7 @@ from projection_problems import (
     cancer,
     fit_quietly,
     iris,
+    published,
     rbf,
     spread,
 )
@@ -36,7 +37,7 @@ RANKS = pytest.mark.parametrize("rank", [None, 20])
 def fitted(multi_class=None, n_stages=12, **parameters):
     """A model that several tests look at: of two classes, or of three."""
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(n_stages, multi_class=multi_class or "ovo", random_state=0, **parameters)
+    model = published(n_stages, multi_class=multi_class or "ovo", random_state=0, **parameters)
     return fit_quietly(model, X, y)
 
 
@@ -58,40 +59,30 @@ def test_the_vote_equals_the_oracle(bias, n_stages):
     signs = np.where(y == 1, 1.0, -1.0)
     path = algorithm_1(rbf(X, X, spread(X)), signs, bias=bias, n_stages=n_stages)
     expected = rbf(QUERIES, X, spread(X)) @ (signs * path.ensemble) + path.intercept
-    model = EnsembleSVC(n_stages, fit_intercept=bias, dtype="float64").fit(X, y)
+    model = published(n_stages, fit_intercept=bias, dtype="float64").fit(X, y)
     np.testing.assert_allclose(model.decision_function(QUERIES), expected, rtol=1e-5, atol=1e-8)
 
 
-def test_defaults_are_the_papers():
+def test_the_epsilons_are_the_papers():
     parameters = EnsembleSVC().get_params()
-    expected = {
-        "n_stages": "eps",
-        "kernel": "rbf",
-        "gamma": "spread",
-        "eps_start": 0.1,
-        "eps_stop": 0.005,
-        "loss": "exponential",
-        "fit_intercept": False,
-        "standardize": False,
-    }
-    assert {k: parameters[k] for k in expected} == expected
+    assert (parameters["eps_start"], parameters["eps_stop"]) == (0.1, 0.005)
 
 
-def test_the_default_path_ends_by_epsilon():
-    model = EnsembleSVC().fit(*cancer())
+def test_the_path_ends_by_epsilon():
+    model = published().fit(*cancer())
     assert model.stop_reason_ == "eps"
 
 
 def test_held_out_rows_are_classified():
     X, y = cancer(400)
-    assert EnsembleSVC().fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.93
+    assert published().fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.93
 
 
 @MULTI_CLASS
 @BIAS
 def test_many_classes_are_classified(multi_class, bias):
     X, y = iris()
-    model = EnsembleSVC(multi_class=multi_class, fit_intercept=bias).fit(X[::2], y[::2])
+    model = published(multi_class=multi_class, fit_intercept=bias).fit(X[::2], y[::2])
     assert model.score(X[1::2], y[1::2]) > 0.85
 
 
@@ -102,7 +93,7 @@ def test_a_machine_of_many_is_that_of_its_pair(machine, bias):
     pair = [(0, 1), (0, 2), (1, 2)][machine]
     rows = np.isin(y, pair)
     many = fitted("ovo", gamma=0.3, fit_intercept=bias)
-    two = EnsembleSVC(12, gamma=0.3, fit_intercept=bias).fit(X[rows], y[rows])
+    two = published(12, gamma=0.3, fit_intercept=bias).fit(X[rows], y[rows])
     np.testing.assert_allclose(dense(many.dual_coef_)[machine, rows], two.dual_coef_[0], rtol=1e-6)
 
 
@@ -110,7 +101,7 @@ def test_a_machine_of_many_is_that_of_its_pair(machine, bias):
 def test_a_machine_against_the_rest_is_that_of_two_classes(machine):
     X, y = iris()
     many = fitted("ovr", gamma=0.3)
-    two = EnsembleSVC(12, gamma=0.3).fit(X, y == machine)
+    two = published(12, gamma=0.3).fit(X, y == machine)
     np.testing.assert_allclose(dense(many.dual_coef_)[machine], two.dual_coef_[0], rtol=1e-6)
 
 
@@ -235,6 +226,21 @@ def test_there_are_no_probabilities():
         fitted().predict_proba  # noqa: B018
 
 
+@pytest.mark.parametrize("landmarks", ["random", "kmeans++", "cholesky"])
+def test_a_share_of_the_trace_settles_the_rank(landmarks):
+    model = fitted(rank=0.01, landmarks=landmarks)
+    assert 0 < model.rank_ <= 120
+    np.testing.assert_allclose(
+        model.decision_function(QUERIES),
+        fitted().decision_function(QUERIES),
+        atol=0.2 * np.abs(fitted().decision_function(QUERIES)).max(),
+    )
+
+
+def test_rank_is_left_out_unless_it_is_asked_for():
+    assert (fitted().rank_, fitted(rank=20).rank_) == (None, 20)
+
+
 # --- stages --------------------------------------------------------------------------------------
 
 STAGED = {
@@ -303,7 +309,7 @@ def test_stages_do_not_depend_on_how_many_are_expanded_at_once(monkeypatch):
 
 
 def test_without_any_stage_there_is_the_first_plane():
-    model = EnsembleSVC(gamma=1e3).fit(np.eye(4), [0, 1, 0, 1])
+    model = published(gamma=1e3).fit(np.eye(4), [0, 1, 0, 1])
     assert model.n_stages_ == 0
     [only] = model.staged_decision_function(np.eye(4))
     np.testing.assert_allclose(only, model.decision_function(np.eye(4)))
@@ -311,7 +317,7 @@ def test_without_any_stage_there_is_the_first_plane():
 
 def test_many_planes_are_kept_in_float32(monkeypatch):
     monkeypatch.setattr("hardmargin.classifiers.planes.MAX_EXACT_PLANES", 8 * 120 * 6)
-    model = EnsembleSVC(12).fit(*cancer())
+    model = published(12).fit(*cancer())
     *_, last = model.staged_decision_function(QUERIES)
     assert model._planes_[0].dtype == np.float32
     np.testing.assert_allclose(last, model.decision_function(QUERIES), rtol=1e-4, atol=1e-7)
@@ -320,14 +326,14 @@ def test_many_planes_are_kept_in_float32(monkeypatch):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_planes_that_do_not_fit_are_not_kept(monkeypatch, n_jobs):
     monkeypatch.setattr("hardmargin.classifiers.planes.PLANES_SHARE", 1e-12)
-    model = EnsembleSVC(12, n_jobs=n_jobs).fit(*iris())
+    model = published(12, n_jobs=n_jobs).fit(*iris())
     with pytest.raises(AttributeError, match="raise memory_limit"):
         list(model.staged_predict(QUERIES_3))
 
 
 def test_a_model_without_planes_decides(monkeypatch):
     monkeypatch.setattr("hardmargin.classifiers.planes.PLANES_SHARE", 1e-12)
-    model = EnsembleSVC(12).fit(*cancer())
+    model = published(12).fit(*cancer())
     np.testing.assert_allclose(
         model.decision_function(QUERIES), fitted().decision_function(QUERIES), rtol=1e-10
     )
@@ -336,7 +342,7 @@ def test_a_model_without_planes_decides(monkeypatch):
 @pytest.mark.parametrize("method", ["staged_predict", "staged_decision_function", "predict"])
 def test_unfitted_models_say_so(method):
     with pytest.raises(NotFittedError):
-        list(getattr(EnsembleSVC(), method)(QUERIES))
+        list(getattr(published(), method)(QUERIES))
 
 
 @pytest.mark.parametrize("method", ["staged_predict", "staged_decision_function", "predict"])
@@ -354,7 +360,7 @@ def test_queries_of_the_wrong_width_are_refused(method):
 def test_precomputed_equals_the_kernel(multi_class, rank, bias):
     X, y = cancer() if multi_class is None else iris()
     Q = queries(multi_class)
-    model = EnsembleSVC(
+    model = published(
         12,
         kernel="precomputed",
         rank=rank,
@@ -373,7 +379,7 @@ def test_precomputed_equals_the_kernel(multi_class, rank, bias):
 def test_precomputed_stages(multi_class, rank):
     X, y = cancer() if multi_class is None else iris()
     Q = rbf(queries(multi_class), X, 0.1)
-    model = EnsembleSVC(
+    model = published(
         6, kernel="precomputed", rank=rank, multi_class=multi_class or "ovo", random_state=0
     ).fit(rbf(X, X, 0.1), y)
     *_, last = model.staged_decision_function(Q)
@@ -383,7 +389,7 @@ def test_precomputed_stages(multi_class, rank):
 def test_precomputed_ignores_standardize():
     X, y = cancer()
     plain, standardised = (
-        EnsembleSVC(5, kernel="precomputed", standardize=s).fit(rbf(X, X, 0.1), y)
+        published(5, kernel="precomputed", standardize=s).fit(rbf(X, X, 0.1), y)
         for s in (False, True)
     )
     np.testing.assert_array_equal(plain.dual_coef_, standardised.dual_coef_)
@@ -407,7 +413,7 @@ def test_callable_equals_the_kernel():
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csc_array])
 def test_sparse_equals_dense(multi_class, rank, container):
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(12, multi_class=multi_class or "ovo", rank=rank, random_state=0)
+    model = published(12, multi_class=multi_class or "ovo", rank=rank, random_state=0)
     model.fit(container(X), y)
     Q = queries(multi_class)
     np.testing.assert_allclose(
@@ -429,8 +435,8 @@ def test_standardize_equals_a_pipeline(multi_class, bias):
     if multi_class is None:
         y = y == 1
     parameters = {"multi_class": multi_class or "ovo", "fit_intercept": bias}
-    inside = EnsembleSVC(12, standardize=True, **parameters).fit(X, y)
-    outside = make_pipeline(StandardScaler(), EnsembleSVC(12, **parameters)).fit(X, y)
+    inside = published(12, standardize=True, **parameters).fit(X, y)
+    outside = make_pipeline(StandardScaler(), published(12, **parameters)).fit(X, y)
     np.testing.assert_allclose(
         inside.decision_function(Q), outside.decision_function(Q), rtol=1e-6, atol=1e-9
     )
@@ -439,8 +445,8 @@ def test_standardize_equals_a_pipeline(multi_class, bias):
 def test_standardize_of_sparse_rows_scales_only():
     X, y = iris()
     X = sp.csr_array(X * (X > 1.0))
-    inside = EnsembleSVC(12, standardize=True).fit(X, y)
-    outside = make_pipeline(StandardScaler(with_mean=False), EnsembleSVC(12)).fit(X, y)
+    inside = published(12, standardize=True).fit(X, y)
+    outside = make_pipeline(StandardScaler(with_mean=False), published(12)).fit(X, y)
     np.testing.assert_allclose(
         inside.decision_function(X), outside.decision_function(X), rtol=1e-6, atol=1e-9
     )
@@ -449,8 +455,8 @@ def test_standardize_of_sparse_rows_scales_only():
 def test_standardize_uses_the_weights():
     X, y = iris()
     weights = np.random.default_rng(0).integers(0, 3, size=len(y))
-    weighted = EnsembleSVC(12, standardize=True).fit(X, y, sample_weight=weights)
-    copied = EnsembleSVC(12, standardize=True).fit(
+    weighted = published(12, standardize=True).fit(X, y, sample_weight=weights)
+    copied = published(12, standardize=True).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights)
     )
     np.testing.assert_allclose(
@@ -461,7 +467,7 @@ def test_standardize_uses_the_weights():
 def test_standardize_leaves_the_input():
     X, y = iris()
     rows = X.copy()
-    EnsembleSVC(3, standardize=True).fit(rows, y).predict(rows)
+    published(3, standardize=True).fit(rows, y).predict(rows)
     np.testing.assert_array_equal(rows, X)
 
 
@@ -469,20 +475,20 @@ def test_standardize_leaves_the_input():
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_gamma_rules(rule, kernel):
     X, y = cancer()
-    model = EnsembleSVC(1, gamma=rule, kernel=kernel).fit(X, y)
+    model = published(1, gamma=rule, kernel=kernel).fit(X, y)
     assert model.gamma_ == resolve_gamma(rule, X, kernel=kernel)
 
 
 def test_gamma_rules_see_standardised_features():
     X, y = iris()
-    assert EnsembleSVC(1, standardize=True).fit(X, y).gamma_ == pytest.approx(1 / 4)
+    assert published(1, standardize=True).fit(X, y).gamma_ == pytest.approx(1 / 4)
 
 
 def test_gamma_rules_see_weights():
     X, y = iris()
     weights = np.arange(len(y), dtype=float)
     expected = resolve_gamma("spread", X, sample_weight=weights)
-    model = EnsembleSVC(1).fit(X, y, sample_weight=weights)
+    model = published(1).fit(X, y, sample_weight=weights)
     assert model.gamma_ == pytest.approx(expected, rel=1e-12)
 
 
@@ -498,7 +504,7 @@ def whole_weights(n):
 def test_whole_weights_are_copies(multi_class, bias):
     X, y = cancer() if multi_class is None else iris()
     weights = whole_weights(len(y))
-    model = EnsembleSVC(12, multi_class=multi_class or "ovo", fit_intercept=bias)
+    model = published(12, multi_class=multi_class or "ovo", fit_intercept=bias)
     weighted = clone(model).fit(X, y, sample_weight=weights)
     copied = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     Q = queries(multi_class)
@@ -513,7 +519,7 @@ def test_weights_of_zero_are_absence(multi_class, rank):
     X, y = cancer() if multi_class is None else iris()
     weights = whole_weights(len(y)).astype(float)
     rows = weights > 0
-    model = EnsembleSVC(12, multi_class=multi_class or "ovo", rank=rank, random_state=0)
+    model = published(12, multi_class=multi_class or "ovo", rank=rank, random_state=0)
     weighted = clone(model).fit(X, y, sample_weight=weights)
     absent = clone(model).fit(X[rows], y[rows], sample_weight=weights[rows])
     Q = queries(multi_class)
@@ -525,14 +531,14 @@ def test_weights_of_zero_are_absence(multi_class, rank):
 def test_rows_of_weight_zero_are_no_support():
     X, y = cancer()
     weights = whole_weights(len(y))
-    model = EnsembleSVC(3).fit(X, y, sample_weight=weights)
+    model = published(3).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(model.support_, np.flatnonzero(weights))
 
 
 @CLASSES
 def test_stages_of_a_weighted_fit(multi_class):
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(6, multi_class=multi_class or "ovo", fit_intercept=True)
+    model = published(6, multi_class=multi_class or "ovo", fit_intercept=True)
     model.fit(X, y, sample_weight=whole_weights(len(y)))
     *_, last = model.staged_decision_function(queries(multi_class))
     np.testing.assert_allclose(last, model.decision_function(queries(multi_class)), atol=1e-9)
@@ -542,7 +548,7 @@ def test_stages_of_a_weighted_fit(multi_class):
 def test_class_weights_multiply_sample_weights(multi_class):
     X, y = cancer() if multi_class is None else iris()
     by_class = {0: 3.0, 1: 0.5, 2: 1.0}
-    model = EnsembleSVC(12, multi_class=multi_class or "ovo", gamma=0.1)
+    model = published(12, multi_class=multi_class or "ovo", gamma=0.1)
     in_classes = clone(model).set_params(class_weight=by_class).fit(X, y)
     in_samples = model.fit(X, y, sample_weight=np.vectorize(by_class.get)(y))
     Q = queries(multi_class)
@@ -553,7 +559,7 @@ def test_class_weights_multiply_sample_weights(multi_class):
 
 def test_balanced_classes_have_the_same_mass():
     X, y = cancer()
-    model = fit_quietly(EnsembleSVC(class_weight="balanced", max_time=1e-9), X, y)  # no stage
+    model = fit_quietly(published(class_weight="balanced", max_time=1e-9), X, y)  # no stage
     masses = [np.abs(model.dual_coef_[0, y == c]).sum() for c in (0, 1)]
     assert masses == pytest.approx([0.5, 0.5])
 
@@ -562,7 +568,7 @@ def test_balance_moves_decisions_towards_the_smaller_class():
     X, y = cancer()
     rows = np.concatenate([np.flatnonzero(y == 1)[:8], np.flatnonzero(y == 0)])
     plain, balanced = (
-        EnsembleSVC(3, class_weight=w).fit(X[rows], y[rows]).decision_function(QUERIES)
+        published(3, class_weight=w).fit(X[rows], y[rows]).decision_function(QUERIES)
         for w in (None, "balanced")
     )
     assert (balanced > plain).all()
@@ -590,7 +596,7 @@ ODD_CASES = pytest.mark.parametrize("case", ODD)
 
 
 def odd_fit(case, X, y, **parameters):
-    model = EnsembleSVC(random_state=0, max_stages=300, **ODD[case], **parameters)
+    model = published(random_state=0, max_stages=300, **ODD[case], **parameters)
     assert_finite(fit_quietly(model, X, y), X)
 
 
@@ -619,7 +625,7 @@ def test_few_spots_with_both_labels_are_decided_by_majority():
     rng = np.random.default_rng(0)
     X = rng.integers(2, size=(400, 3)).astype(float)
     y = (rng.uniform(size=400) < 0.1 + 0.8 * X[:, 0]).astype(int)
-    model = fit_quietly(EnsembleSVC(), X, y)
+    model = fit_quietly(published(), X, y)
     assert (model.predict(X) == X[:, 0]).mean() > 0.95
 
 
@@ -645,7 +651,7 @@ def test_features_of_any_scale(case, scale):
 def test_the_scale_of_the_features_changes_nothing(scale, standardize):
     X, y = cancer(40)
     scaled, plain = (
-        EnsembleSVC(5, standardize=standardize).fit(s * X, y).decision_function(s * QUERIES)
+        published(5, standardize=standardize).fit(s * X, y).decision_function(s * QUERIES)
         for s in (scale, 1.0)
     )
     np.testing.assert_allclose(scaled, plain, rtol=1e-4, atol=1e-7)
@@ -675,14 +681,14 @@ def test_rows_that_are_all_equal(case):
 @BIAS
 def test_weights_of_any_size(weight, bias):
     X, y = cancer(40)
-    model = EnsembleSVC(12, fit_intercept=bias)
+    model = published(12, fit_intercept=bias)
     model.fit(X, y, sample_weight=np.where(np.arange(40) % 2, weight, 1.0))
     assert_finite(model, X)
 
 
 def test_class_weights_of_any_size():
     X, y = cancer(40)
-    model = EnsembleSVC(12, class_weight={0: 1e-200, 1: 1e-200})
+    model = published(12, class_weight={0: 1e-200, 1: 1e-200})
     model.fit(X, y, sample_weight=np.where(np.arange(40) % 2, 1e-200, 1.0))
     assert_finite(model, X)
 
@@ -717,7 +723,7 @@ BAD = {
 def test_bad_parameters_are_refused_by_name(case):
     [name] = BAD[case]
     with pytest.raises(ValueError, match=name):
-        EnsembleSVC(**BAD[case]).fit(*cancer(20))
+        published(**BAD[case]).fit(*cancer(20))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -726,29 +732,29 @@ def test_rows_that_are_not_finite_are_refused(value):
     X = X.copy()
     X[3, 1] = value
     with pytest.raises(ValueError, match=r"NaN|infinity"):
-        EnsembleSVC().fit(X, y)
+        published().fit(X, y)
 
 
 @RANKS
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_kernels_that_are_not_finite_are_refused(value, rank):
     with pytest.raises(ValueError, match="finite"):
-        EnsembleSVC(kernel=lambda A, B: np.full((len(A), len(B)), value), rank=rank).fit(*iris())
+        published(kernel=lambda A, B: np.full((len(A), len(B)), value), rank=rank).fit(*iris())
 
 
 def test_features_too_large_to_standardise_are_refused():
     X, y = iris()
     with pytest.raises(ValueError, match="standardize"):
-        EnsembleSVC(standardize=True).fit(1e200 * X, y)
+        published(standardize=True).fit(1e200 * X, y)
 
 
 def test_a_rank_beyond_the_memory_names_both():
     with pytest.raises(ValueError, match=r"rank=.*memory_limit"):
-        EnsembleSVC(rank=100, memory_limit="10KB").fit(*cancer())
+        published(rank=100, memory_limit="10KB").fit(*cancer())
 
 
 def test_a_refused_fit_leaves_the_earlier_one():
-    model = EnsembleSVC(3).fit(*cancer(20)).set_params(rank=15, memory_limit=10)
+    model = published(3).fit(*cancer(20)).set_params(rank=15, memory_limit=10)
     before = dict(vars(model))
     with pytest.raises(ValueError, match="memory_limit"):
         model.fit(*cancer())
@@ -763,11 +769,11 @@ def test_a_refused_fit_leaves_the_earlier_one():
 def test_the_limit_on_the_stages_warns(multi_class):
     X, y = cancer() if multi_class is None else iris()
     with pytest.warns(ConvergenceWarning, match="max_stages"):
-        EnsembleSVC(max_stages=3, multi_class=multi_class or "ovo").fit(X, y)
+        published(max_stages=3, multi_class=multi_class or "ovo").fit(X, y)
 
 
 def test_the_limit_on_the_stages_keeps_the_model_so_far():
-    model = fit_quietly(EnsembleSVC(max_stages=3), *cancer())
+    model = fit_quietly(published(max_stages=3), *cancer())
     np.testing.assert_allclose(model.dual_coef_, fitted(None, 3).dual_coef_, rtol=1e-12)
 
 
@@ -775,14 +781,14 @@ def test_the_limit_on_the_stages_keeps_the_model_so_far():
 def test_the_limit_on_time_warns(multi_class):
     X, y = cancer() if multi_class is None else iris()
     with pytest.warns(ConvergenceWarning, match="max_time"):
-        EnsembleSVC(max_time=1e-9, multi_class=multi_class or "ovo").fit(X, y)
+        published(max_time=1e-9, multi_class=multi_class or "ovo").fit(X, y)
 
 
 @CLASSES
 @BIAS
 def test_the_limit_on_time_keeps_a_model(multi_class, bias):
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(max_time=1e-9, multi_class=multi_class or "ovo", fit_intercept=bias)
+    model = published(max_time=1e-9, multi_class=multi_class or "ovo", fit_intercept=bias)
     assert_finite(fit_quietly(model, X, y), X)
 
 
@@ -793,36 +799,36 @@ def test_enough_time_changes_nothing():
 def test_an_ordinary_fit_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        EnsembleSVC().fit(*cancer())
+        published().fit(*cancer())
 
 
 def test_overlapping_classes_warn_of_what_happened():
     with pytest.warns(ConvergenceWarning, match="no margin is left.*larger gamma"):
-        EnsembleSVC().fit(np.ones((6, 2)), [0, 1] * 3)
+        published().fit(np.ones((6, 2)), [0, 1] * 3)
 
 
 def test_a_kernel_too_narrow_for_any_stage_warns():
     X, y = cancer()
     with pytest.warns(ConvergenceWarning, match="Lower gamma"):
-        clf = EnsembleSVC(gamma=1e6).fit(X, y)
+        clf = published(gamma=1e6).fit(X, y)
     assert clf.n_stages_ == 0
 
 
 def test_a_number_of_stages_needs_no_other_limit():
     X, y = cancer()
-    assert EnsembleSVC(5, max_stages=2).fit(X, y).n_stages_ == 5
+    assert published(5, max_stages=2).fit(X, y).n_stages_ == 5
 
 
 def test_eps_stop_above_eps_start_is_refused():
     X, y = cancer()
     with pytest.raises(ValueError, match="eps_start"):
-        EnsembleSVC(eps_stop=0.2).fit(X, y)
+        published(eps_stop=0.2).fit(X, y)
 
 
 def test_at_low_rank_overlapping_classes_are_nothing_to_warn_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        clf = EnsembleSVC(rank=1).fit(np.ones((6, 2)), [0, 1] * 3)
+        clf = published(rank=1).fit(np.ones((6, 2)), [0, 1] * 3)
     assert clf.stop_reason_ == "rho_zero"
 
 
@@ -833,14 +839,14 @@ SMALL = 8 * 120 * 120  # the matrix may take half of it
 def test_a_matrix_that_does_not_fit_warns(multi_class):
     X, y = cancer() if multi_class is None else iris()
     with pytest.warns(UserWarning, match="memory_limit"):
-        EnsembleSVC(3, memory_limit=4000, multi_class=multi_class or "ovo").fit(X, y)
+        published(3, memory_limit=4000, multi_class=multi_class or "ovo").fit(X, y)
 
 
 @CLASSES
 @pytest.mark.parametrize("kernel", ["rbf", narrow_rbf])
 def test_a_matrix_that_does_not_fit_changes_nothing(multi_class, kernel):
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(12, kernel=kernel, memory_limit=4000, multi_class=multi_class or "ovo")
+    model = published(12, kernel=kernel, memory_limit=4000, multi_class=multi_class or "ovo")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.fit(X, y)
@@ -855,7 +861,7 @@ def test_a_matrix_that_does_not_fit_changes_nothing(multi_class, kernel):
 
 def test_a_warning_of_memory_names_the_rank():
     with pytest.warns(UserWarning, match="rank"):
-        EnsembleSVC(3, memory_limit=SMALL).fit(*cancer())
+        published(3, memory_limit=SMALL).fit(*cancer())
 
 
 @MULTI_CLASS
@@ -879,12 +885,10 @@ def test_an_interrupt_leaves_the_estimator_unfitted(multi_class, n_jobs, rank):
         raise KeyboardInterrupt
 
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(
-        kernel=interrupt, multi_class=multi_class or "ovo", n_jobs=n_jobs, rank=rank
-    )
+    model = published(kernel=interrupt, multi_class=multi_class or "ovo", n_jobs=n_jobs, rank=rank)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
-    assert vars(model).keys() == vars(EnsembleSVC()).keys()
+    assert vars(model).keys() == vars(published()).keys()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -897,10 +901,10 @@ def test_an_interrupt_between_stages_leaves_the_estimator_unfitted(
 
     monkeypatch.setattr("hardmargin.classifiers.matrix.Run.keep_going", interrupt)
     X, y = cancer() if multi_class is None else iris()
-    model = EnsembleSVC(multi_class=multi_class or "ovo", n_jobs=n_jobs)
+    model = published(multi_class=multi_class or "ovo", n_jobs=n_jobs)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
-    assert vars(model).keys() == vars(EnsembleSVC()).keys()
+    assert vars(model).keys() == vars(published()).keys()
 
 
 # --- copies --------------------------------------------------------------------------------------
@@ -926,7 +930,7 @@ def test_copies_have_the_stages():
 
 
 def test_a_clone_has_the_parameters():
-    model = EnsembleSVC(7, gamma=0.7, rank=3, class_weight={0: 2.0}, n_jobs=2)
+    model = published(7, gamma=0.7, rank=3, class_weight={0: 2.0}, n_jobs=2)
     assert clone(model).get_params() == model.get_params()
 
 
@@ -935,7 +939,7 @@ def test_a_clone_is_not_fitted():
 
 
 def test_fitting_again_forgets_the_first_fit():
-    model = EnsembleSVC(12, standardize=True, rank=5).fit(*iris())
+    model = published(12, standardize=True, rank=5).fit(*iris())
     model.set_params(standardize=False, rank=None).fit(*cancer())
     np.testing.assert_array_equal(
         model.decision_function(QUERIES), fitted().decision_function(QUERIES)
@@ -944,18 +948,18 @@ def test_fitting_again_forgets_the_first_fit():
 
 def test_the_seed_draws_the_landmarks():
     one, same, other = (
-        EnsembleSVC(3, rank=10, random_state=s).fit(*cancer()).support_.tolist() for s in (1, 1, 2)
+        published(3, rank=10, random_state=s).fit(*cancer()).support_.tolist() for s in (1, 1, 2)
     )
     assert one == same != other
 
 
 def test_verbose_is_silent_on_short_fits(capsys):
-    EnsembleSVC(3, verbose=1).fit(*cancer())
+    published(3, verbose=1).fit(*cancer())
     assert capsys.readouterr().out == ""
 
 
 def test_labels_of_any_type():
     X, y = iris()
     names = np.array(["setosa", "versicolor", "virginica"], dtype=object)[y]
-    model = EnsembleSVC(12).fit(X, names)
+    model = published(12).fit(X, names)
     assert set(model.predict(QUERIES_3)) <= set(names)

@@ -14,12 +14,12 @@ from greedy_problems import (
     dense,
     fitted,
     four_classes,
+    paper,
     two_classes,
 )
 from oracles.greedy import algorithm_1
 from oracles.kernels import kernel_matrix
 
-from hardmargin import GreedySVC
 from hardmargin.kernels import Kernel
 
 # --- two classes ---------------------------------------------------------------------------------
@@ -206,14 +206,14 @@ def test_machines_one_against_the_rest_have_their_class_positive():
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csr_matrix])
 def test_coef_gives_the_decision(container):
     X, y = two_classes()
-    model = GreedySVC(kernel="linear").fit(container(X), y)
+    model = paper(kernel="linear").fit(container(X), y)
     expected = QUERIES @ model.coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(QUERIES), expected, rtol=1e-9, atol=1e-12)
 
 
 @MULTI_CLASS
 def test_coef_of_many_classes_has_a_row_a_machine(multi_class):
-    model = GreedySVC(kernel="linear", multi_class=multi_class).fit(*four_classes())
+    model = paper(kernel="linear", multi_class=multi_class).fit(*four_classes())
     assert model.coef_.shape == (N_MACHINES[multi_class], 3)
 
 

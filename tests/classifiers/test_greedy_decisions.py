@@ -11,13 +11,13 @@ from greedy_problems import (
     dense,
     fitted,
     four_classes,
+    paper,
     two_classes,
 )
 from oracles.kernels import kernel_matrix
 from sklearn.datasets import make_classification
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 
-from hardmargin import GreedySVC
 from hardmargin.kernels import Kernel
 
 
@@ -30,7 +30,7 @@ def naive_margins(model, X, Q):
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "sigmoid"])
 def test_decision_function_follows_from_the_attributes(kernel):
-    model = GreedySVC(gamma=0.1, kernel=kernel, coef0=0.5, threshold=0.1).fit(*two_classes())
+    model = paper(gamma=0.1, kernel=kernel, coef0=0.5, threshold=0.1).fit(*two_classes())
     expected = naive_margins(model, two_classes()[0], QUERIES)[:, 0]
     np.testing.assert_allclose(model.decision_function(QUERIES), expected, rtol=1e-9, atol=1e-9)
 
@@ -45,7 +45,7 @@ def test_one_vs_rest_decisions_follow_from_the_attributes():
     ("multi_class", "wrapper"), [("ovo", OneVsOneClassifier), ("ovr", OneVsRestClassifier)]
 )
 def test_many_classes_decide_like_scikit_learn_around_two(multi_class, wrapper):
-    wrapped = wrapper(GreedySVC(gamma=GAMMA)).fit(*four_classes())
+    wrapped = wrapper(paper(gamma=GAMMA)).fit(*four_classes())
     np.testing.assert_allclose(
         fitted(multi_class).decision_function(QUERIES_4),
         wrapped.decision_function(QUERIES_4),
@@ -68,7 +68,7 @@ def test_prediction_is_the_sign_of_the_decision():
 
 def test_decision_zero_goes_to_the_second_class():
     K = np.eye(4)
-    model = GreedySVC(kernel="precomputed").fit(K, ["a", "b", "a", "b"])
+    model = paper(kernel="precomputed").fit(K, ["a", "b", "a", "b"])
     assert model.predict(np.zeros((1, 4))).tolist() == ["b"]
 
 
@@ -81,19 +81,19 @@ def test_threshold_moves_the_decision():
 
 def test_accuracy_is_far_above_chance():
     X, y = make_classification(600, 8, n_informative=5, class_sep=1.5, random_state=0)
-    assert GreedySVC().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.85
+    assert paper().fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.85
 
 
 def test_precomputed_kernel_decides_like_the_kernel_itself():
     X, y = two_classes()
-    model = GreedySVC(kernel="precomputed").fit(kernel_matrix(RBF, X), y)
+    model = paper(kernel="precomputed").fit(kernel_matrix(RBF, X), y)
     decisions = model.decision_function(kernel_matrix(RBF, QUERIES, X))
     np.testing.assert_allclose(decisions, fitted().decision_function(QUERIES), rtol=1e-9)
 
 
 def test_precomputed_kernel_of_many_classes_decides_like_the_kernel_itself():
     X, y = four_classes()
-    model = GreedySVC(kernel="precomputed").fit(kernel_matrix(RBF, X), y)
+    model = paper(kernel="precomputed").fit(kernel_matrix(RBF, X), y)
     decisions = model.decision_function(kernel_matrix(RBF, QUERIES_4, X))
     np.testing.assert_allclose(decisions, fitted("ovo").decision_function(QUERIES_4), rtol=1e-9)
 
@@ -103,7 +103,7 @@ def test_callable_kernel_decides_like_the_kernel_itself(multi_class):
     def function(X, Z):
         return kernel_matrix(RBF, X, Z)
 
-    model = GreedySVC(kernel=function, multi_class=multi_class).fit(*four_classes())
+    model = paper(kernel=function, multi_class=multi_class).fit(*four_classes())
     np.testing.assert_allclose(
         model.decision_function(QUERIES_4),
         fitted(multi_class).decision_function(QUERIES_4),

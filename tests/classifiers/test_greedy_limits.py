@@ -12,21 +12,19 @@ from greedy_problems import (
     fit_quietly,
     fitted,
     four_classes,
+    paper,
     stage_problem,
     two_classes,
 )
 from oracles.kernels import kernel_matrix
 from sklearn.exceptions import ConvergenceWarning
 
-from hardmargin import GreedySVC
-
 
 @MULTI_CLASS
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_threads_change_nothing(multi_class, kernel):
     one, two = (
-        GreedySVC(kernel=kernel, multi_class=multi_class, n_jobs=n).fit(*four_classes())
-        for n in (1, 2)
+        paper(kernel=kernel, multi_class=multi_class, n_jobs=n).fit(*four_classes()) for n in (1, 2)
     )
     np.testing.assert_array_equal(
         one.decision_function(QUERIES_4), two.decision_function(QUERIES_4)
@@ -45,16 +43,16 @@ def test_memory_limit_changes_nothing(multi_class, memory_limit):
 
 def test_a_memory_limit_below_what_the_rows_take_is_refused():
     with pytest.raises(ValueError, match="memory_limit is too small"):
-        GreedySVC(memory_limit="1KB").fit(*two_classes())
+        paper(memory_limit="1KB").fit(*two_classes())
 
 
 def test_max_stages_warns():
     with pytest.warns(ConvergenceWarning, match="max_stages"):
-        GreedySVC(max_stages=3).fit(*two_classes())
+        paper(max_stages=3).fit(*two_classes())
 
 
 def test_max_stages_keeps_the_model_so_far():
-    model = fit_quietly(GreedySVC(max_stages=3), *two_classes())
+    model = fit_quietly(paper(max_stages=3), *two_classes())
     assert (model.n_iter_, model.stop_reason_) == (3, "max_stages")
 
 
@@ -68,13 +66,13 @@ def larger_problem():
 def test_max_time_warns():
     X, y = larger_problem()
     with pytest.warns(ConvergenceWarning, match="max_time"):
-        GreedySVC(max_time=1e-6).fit(X, y > 0)
+        paper(max_time=1e-6).fit(X, y > 0)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_max_time_keeps_a_model_of_every_machine(n_jobs):
     X, y = larger_problem()
-    model = fit_quietly(GreedySVC(max_time=1e-6, n_jobs=n_jobs), X, y)
+    model = fit_quietly(paper(max_time=1e-6, n_jobs=n_jobs), X, y)
     assert (model.n_iter_ > 0).all()
 
 
@@ -87,7 +85,7 @@ def slow_kernel(X, Z):
 def test_max_time_ends_slow_callables():
     X, y = two_classes()
     start = time.monotonic()
-    fit_quietly(GreedySVC(kernel=slow_kernel, max_time=0.2), X[:60], y[:60])
+    fit_quietly(paper(kernel=slow_kernel, max_time=0.2), X[:60], y[:60])
     assert time.monotonic() - start < 1.0
 
 
@@ -104,17 +102,17 @@ def test_verbose_shows_progress_of_long_fits(capsys):
         return kernel_matrix(RBF, X, Z)
 
     X, y = four_classes()
-    GreedySVC(kernel=kernel, verbose=1, n_jobs=2).fit(X[:40], y[:40])
+    paper(kernel=kernel, verbose=1, n_jobs=2).fit(X[:40], y[:40])
     assert "GreedySVC" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_short_fits_are_silent(capsys, verbose):
-    GreedySVC(verbose=verbose).fit(*two_classes())
+    paper(verbose=verbose).fit(*two_classes())
     assert capsys.readouterr().out == ""
 
 
 def test_a_kernel_without_any_row_to_choose_warns():
     K = -np.eye(6)
     with pytest.warns(ConvergenceWarning, match="constant"):
-        GreedySVC(kernel="precomputed").fit(K, [0, 1, 0, 1, 0, 1])
+        paper(kernel="precomputed").fit(K, [0, 1, 0, 1, 0, 1])

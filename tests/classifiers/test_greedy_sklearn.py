@@ -6,15 +6,22 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from greedy_problems import GAMMA, QUERIES, RBF, fitted, four_classes, stage_problem, two_classes
+from greedy_problems import (
+    GAMMA,
+    QUERIES,
+    RBF,
+    fitted,
+    four_classes,
+    paper,
+    stage_problem,
+    two_classes,
+)
 from oracles.kernels import kernel_matrix
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-
-from hardmargin import GreedySVC
 
 
 @pytest.mark.parametrize("multi_class", [None, "ovo"])
@@ -30,7 +37,7 @@ def test_copies_decide_alike(round_trip, multi_class):
 
 
 def test_a_clone_has_the_parameters():
-    model = GreedySVC(gamma=0.7, max_visits=3, class_weight={0: 2.0}, n_jobs=2)
+    model = paper(gamma=0.7, max_visits=3, class_weight={0: 2.0}, n_jobs=2)
     assert clone(model).get_params() == model.get_params()
 
 
@@ -45,7 +52,7 @@ def test_fitted_state_is_plain():
 
 
 def test_fitting_again_forgets_the_first_fit():
-    model = GreedySVC(gamma=GAMMA).fit(*four_classes()).fit(*two_classes())
+    model = paper(gamma=GAMMA).fit(*four_classes()).fit(*two_classes())
     np.testing.assert_array_equal(
         model.decision_function(QUERIES), fitted().decision_function(QUERIES)
     )
@@ -54,7 +61,7 @@ def test_fitting_again_forgets_the_first_fit():
 def test_works_in_a_grid_search_over_a_pipeline():
     X, y = two_classes()
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), GreedySVC()), {"greedysvc__gamma": [0.1, 1.0]}, cv=3
+        make_pipeline(StandardScaler(), paper()), {"greedysvc__gamma": [0.1, 1.0]}, cv=3
     )
     assert search.fit(X, y).best_score_ > 0.6
 
@@ -63,18 +70,18 @@ def test_cross_validation_cuts_precomputed_kernels_both_ways():
     X, y = two_classes()
     K = kernel_matrix(RBF, X)
     np.testing.assert_array_equal(
-        cross_val_score(GreedySVC(kernel="precomputed"), K, y, cv=3),
-        cross_val_score(GreedySVC(gamma=GAMMA), X, y, cv=3),
+        cross_val_score(paper(kernel="precomputed"), K, y, cv=3),
+        cross_val_score(paper(gamma=GAMMA), X, y, cv=3),
     )
 
 
 def test_probabilities_come_from_calibration():
     X, y = two_classes()
-    model = CalibratedClassifierCV(GreedySVC(), cv=3).fit(X, y)
+    model = CalibratedClassifierCV(paper(), cv=3).fit(X, y)
     assert model.predict_proba(X).shape == (len(y), 2)
 
 
 def test_held_out_scores_come_from_cross_val_predict():
     X, y = four_classes()
-    scores = cross_val_predict(GreedySVC(), X, y, cv=3, method="decision_function")
+    scores = cross_val_predict(paper(), X, y, cv=3, method="decision_function")
     assert scores.shape == (len(y), 4)

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from greedy_problems import QUERIES, RBF, fit_quietly, fitted, stage_problem, two_classes
+from greedy_problems import QUERIES, RBF, fit_quietly, fitted, paper, stage_problem, two_classes
 from oracles.kernels import kernel_matrix
 from sklearn.base import clone
-
-from hardmargin import GreedySVC
 
 STAGED = pytest.mark.parametrize(
     ("multi_class", "max_visits"), [(None, 1), (None, 8), ("ovo", 1), ("ovo", 8), ("ovr", 1)]
@@ -53,7 +51,7 @@ def test_stages_of_other_kernels_end_at_the_decision(kernel):
     X, y = two_classes()
     if kernel == "precomputed":
         X = kernel_matrix(RBF, X)
-    model = GreedySVC(kernel=kernel, max_visits=4).fit(X, y)
+    model = paper(kernel=kernel, max_visits=4).fit(X, y)
     *_, last = model.staged_decision_function(X)
     np.testing.assert_allclose(last, model.decision_function(X), rtol=1e-9, atol=1e-9)
 

@@ -11,6 +11,7 @@ from greedy_problems import (
     RBF,
     fitted,
     four_classes,
+    paper,
     stage_problem,
     two_classes,
 )
@@ -19,8 +20,6 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.preprocessing import StandardScaler
-
-from hardmargin import GreedySVC
 
 # --- class weights -------------------------------------------------------------------------------
 
@@ -36,7 +35,7 @@ def unbalanced():
 
 def weighted_model(class_weight, **parameters):
     X, y, *_ = unbalanced()
-    return GreedySVC(gamma=0.1, class_weight=class_weight, **parameters).fit(X, y)
+    return paper(gamma=0.1, class_weight=class_weight, **parameters).fit(X, y)
 
 
 def test_equal_class_weights_change_nothing():
@@ -49,7 +48,7 @@ def test_equal_class_weights_change_nothing():
 
 def test_balanced_weights_change_nothing_on_balanced_classes():
     X, y = make_blobs([60, 60], cluster_std=3.0, random_state=0)
-    model = GreedySVC(class_weight="balanced").fit(X, y)
+    model = paper(class_weight="balanced").fit(X, y)
     assert model.intercept_.tolist() == [0.0]
 
 
@@ -98,7 +97,7 @@ def test_a_weight_missing_from_the_dict_is_one():
 @MULTI_CLASS
 def test_extreme_weights_of_many_classes_favour_one(multi_class):
     weights = {0: 1.0, 1: 1.0, 2: 1e150, 3: 1.0}
-    model = GreedySVC(gamma=GAMMA, multi_class=multi_class, class_weight=weights)
+    model = paper(gamma=GAMMA, multi_class=multi_class, class_weight=weights)
     assert set(model.fit(*four_classes()).predict(QUERIES_4)) == {2}
 
 
@@ -107,9 +106,7 @@ def test_extreme_weights_of_many_classes_favour_one(multi_class):
 def test_class_weights_see_sample_weights_as_copies(multi_class, class_weight):
     X, y = four_classes()
     times = np.random.default_rng(0).integers(1, 4, size=len(y))
-    model = GreedySVC(
-        gamma=GAMMA, multi_class=multi_class, class_weight=class_weight, random_state=0
-    )
+    model = paper(gamma=GAMMA, multi_class=multi_class, class_weight=class_weight, random_state=0)
     weighted = clone(model).fit(X, y, times)
     repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-6, atol=1e-9)
@@ -120,7 +117,7 @@ def test_random_state_settles_what_class_weights_draw():
     X = rng.normal(size=(5200, 2))
     y = (X[:, 0] + rng.normal(size=5200) > 1).astype(int)
     first, second = (
-        GreedySVC(class_weight="balanced", random_state=3).fit(X, y).intercept_ for _ in range(2)
+        paper(class_weight="balanced", random_state=3).fit(X, y).intercept_ for _ in range(2)
     )
     assert first.tolist() == second.tolist()
 
@@ -133,7 +130,7 @@ def test_random_state_settles_what_class_weights_draw():
 def test_a_weight_of_two_is_the_row_twice(multi_class, gamma):
     (X, y), Q = stage_problem(multi_class)
     times = np.random.default_rng(0).integers(1, 4, size=len(y))
-    model = GreedySVC(gamma=gamma, multi_class=multi_class or "ovo")
+    model = paper(gamma=gamma, multi_class=multi_class or "ovo")
     weighted = clone(model).fit(X, y, sample_weight=times)
     repeated = clone(model).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     np.testing.assert_allclose(
@@ -150,7 +147,7 @@ def test_a_weight_of_zero_is_absence(kernel, max_visits):
     if kernel == "precomputed":
         rows = kernel_matrix(RBF, X)
         kept_rows = rows[np.ix_(keep, keep)]
-    model = GreedySVC(kernel=kernel, max_visits=max_visits)
+    model = paper(kernel=kernel, max_visits=max_visits)
     weighted = clone(model).fit(rows, y, sample_weight=keep.astype(float))
     absent = clone(model).fit(kept_rows, y[keep])
     assert weighted.support_.tolist() == np.flatnonzero(keep)[absent.support_].tolist()
@@ -158,17 +155,17 @@ def test_a_weight_of_zero_is_absence(kernel, max_visits):
 
 def test_a_class_without_weight_is_absent():
     X, y = four_classes()
-    model = GreedySVC().fit(X, y, sample_weight=(y != 2).astype(float))
+    model = paper().fit(X, y, sample_weight=(y != 2).astype(float))
     assert model.classes_.tolist() == [0, 1, 3]
 
 
 def test_weights_of_one_are_no_weights():
     X, y = two_classes()
-    model = GreedySVC(gamma=GAMMA).fit(X, y, sample_weight=np.ones(len(y)))
+    model = paper(gamma=GAMMA).fit(X, y, sample_weight=np.ones(len(y)))
     np.testing.assert_array_equal(model.dual_coef_, fitted().dual_coef_)
 
 
 def test_a_fraction_scales_the_step():
     K = np.eye(2)
-    model = GreedySVC(kernel="precomputed").fit(K, [0, 1], sample_weight=[0.25, 1.0])
+    model = paper(kernel="precomputed").fit(K, [0, 1], sample_weight=[0.25, 1.0])
     np.testing.assert_allclose(sorted(model.dual_coef_[0]), [-0.25, 1.0])

@@ -33,21 +33,37 @@ def wide(n, d, density):
     X = sp.random_array((n, d), density=density, format="csr", rng=rng)
     return X, rng.integers(2, size=n)
 
+def greedy(gamma="scale", max_visits=1, **parameters):
+    return GreedySVC(gamma, max_visits=max_visits, **parameters)
+
+def published(n_stages, **parameters):
+    return EnsembleSVC(
+        n_stages, kernel="rbf", gamma="spread", loss="exponential", standardize=False, **parameters
+    )
+
 CASES = {
-    "two classes": lambda: (GreedySVC(), *noise(400_000)),
-    "revisits": lambda: (GreedySVC(max_visits=64, dtype="float64"), *noise(60_000)),
-    "many classes": lambda: (GreedySVC(n_jobs=2), *noise(200_000, 4)),
-    "one against the rest": lambda: (GreedySVC(n_jobs=2, multi_class="ovr"), *noise(100_000, 4)),
-    "linear kernel": lambda: (GreedySVC(kernel="linear", max_visits=64), *noise(400_000)),
-    "wide sparse rows": lambda: (GreedySVC(), *wide(20_000, 20_000, 0.002)),
-    "heavy sparse rows": lambda: (GreedySVC(), *wide(300, 40_000, 0.9)),
+    "two classes": lambda: (greedy(), *noise(400_000)),
+    "revisits": lambda: (greedy(max_visits=64, dtype="float64"), *noise(60_000)),
+    "many classes": lambda: (greedy(n_jobs=2), *noise(200_000, 4)),
+    "one against the rest": lambda: (greedy(n_jobs=2, multi_class="ovr"), *noise(100_000, 4)),
+    "linear kernel": lambda: (greedy(kernel="linear", max_visits=64), *noise(400_000)),
+    "wide sparse rows": lambda: (greedy(), *wide(20_000, 20_000, 0.002)),
+    "heavy sparse rows": lambda: (greedy(), *wide(300, 40_000, 0.9)),
     "exact hard margin": lambda: (HardMarginSVC(), *noise(100_000)),
-    "ensemble, streamed": lambda: (EnsembleSVC(memory_limit="50MB"), *noise(100_000)),
-    "ensemble, low rank": lambda: (EnsembleSVC(10_000, rank=100), *noise(200_000)),
-    "ensemble, many classes": lambda: (EnsembleSVC(10_000, n_jobs=2), *noise(6_000, 4)),
+    "ensemble, streamed": lambda: (published("eps", memory_limit="50MB"), *noise(100_000)),
+    "ensemble, low rank": lambda: (published(10_000, rank=100), *noise(200_000)),
+    "ensemble, many classes": lambda: (published(10_000, n_jobs=2), *noise(6_000, 4)),
+    "tuned ensemble": lambda: (EnsembleSVC(), *noise(8_000)),
+    "tuned ensemble, two threads": lambda: (EnsembleSVC(n_jobs=2), *noise(8_000)),
+    "tuned ensemble, low rank": lambda: (EnsembleSVC(), *noise(400_000)),
+    "tuned ensemble, many classes": lambda: (EnsembleSVC(n_jobs=2), *noise(8_000, 4)),
     "multiplicative": lambda: (MultiplicativeSVC(max_stages=10**6), *noise(5_000)),
-    "callable": lambda: (GreedySVC(kernel=slow), *noise(2_000)),
-    "callable, two threads": lambda: (GreedySVC(kernel=slow, n_jobs=2), *noise(2_000, 3)),
+    "callable": lambda: (greedy(kernel=slow), *noise(2_000)),
+    "callable, two threads": lambda: (greedy(kernel=slow, n_jobs=2), *noise(2_000, 3)),
+    "choosing": lambda: (GreedySVC(), *noise(20_000)),
+    "choosing, two threads": lambda: (GreedySVC(n_jobs=2), *noise(15_000)),
+    "choosing, many rows": lambda: (GreedySVC(), *noise(400_000)),
+    "choosing, many classes": lambda: (GreedySVC(n_jobs=2), *noise(20_000, 4)),
 }
 
 def interrupted_fit(model, X, y, after):
@@ -131,9 +147,17 @@ CASES = [
     "ensemble, streamed",
     "ensemble, low rank",
     "ensemble, many classes",
+    "tuned ensemble",
+    "tuned ensemble, two threads",
+    "tuned ensemble, low rank",
+    "tuned ensemble, many classes",
     "multiplicative",
     "callable",
     "callable, two threads",
+    "choosing",
+    "choosing, two threads",
+    "choosing, many rows",
+    "choosing, many classes",
 ]
 
 

@@ -13,13 +13,14 @@ from projection_problems import (
     cancer,
     fit_quietly,
     iris,
+    published,
     rbf,
     spread,
 )
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from hardmargin import EnsembleSVC, RhoSVC
+from hardmargin import RhoSVC
 
 BIAS = pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 MULTI_CLASS = pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
@@ -113,7 +114,7 @@ def test_two_classes_have_one_value(name):
 
 
 def test_the_path_is_that_of_the_ensemble():
-    vote = EnsembleSVC(eps_stop=0.02).fit(*cancer())
+    vote = published(eps_stop=0.02).fit(*cancer())
     np.testing.assert_array_equal(fitted().rho_path_, vote.rho_path_)
 
 

@@ -4,8 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
+from projection_problems import published
 
-from hardmargin import EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC, RhoSVC
+from hardmargin import GreedySVC, HardMarginSVC, MultiplicativeSVC, RhoSVC
 
 SEPARATE = np.arange(6.0)[:, None]
 MIXED = [0, 1, 0, 1, 0, 1]
@@ -14,8 +15,8 @@ MIXED = [0, 1, 0, 1, 0, 1]
 @pytest.mark.parametrize(
     "estimator",
     [
-        GreedySVC(max_stages=1),
-        EnsembleSVC(max_stages=1),
+        GreedySVC("scale", max_visits=1, max_stages=1),
+        published(max_stages=1),
         RhoSVC(max_stages=1),
         HardMarginSVC(max_stages=1),
         MultiplicativeSVC(max_stages=1),

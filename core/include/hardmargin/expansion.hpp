@@ -24,6 +24,13 @@ template <class T>
 void expand(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
             const Coefficients& coefficients, double* out, int n_threads, Control& control);
 
+// The same, added to out, for several kernels exp(-gamma * distance) of one metric, each with
+// coefficients of its own: distances are evaluated once.
+template <class T>
+void expand_decays(KernelKind metric, const std::vector<double>& gammas, const Matrix& queries,
+                   const Matrix& support, const std::vector<Coefficients>& coefficients,
+                   double* out, int n_threads, Control& control);
+
 // out[q * n_support + s] = kernel(queries[q], support[s])
 template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,

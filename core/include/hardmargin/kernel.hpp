@@ -10,6 +10,7 @@ struct KernelSpec {
     double gamma = 1.0;
     double coef0 = 0.0;
     double degree = 3.0;
+    bool metric_only = false;  // of a distance kernel: the distance itself
 
     // Distance kernels depend on x - z alone: they lie in (0, 1], are 1 on the diagonal, do not
     // change when all rows are moved together, and can be bounded over a box.

@@ -115,6 +115,53 @@ struct LevelTable {
                        const double* diagonal, const T* column, std::size_t n);
 };
 
+// Logistic weights w = v p, p = 1 / (1 + exp(2 y (score + bias))), of rows with labels y and sample
+// weights v; rows of label 0 have none.
+struct LogisticSums {
+    double positive, negative;  // of w in each class
+    double curvature;           // of w (1 - p)
+};
+
+// With z = 2 * scale * margin and p = 1 / (1 + exp(z)), the sums of v z p and of v z^2 p (1 - p).
+struct TemperSums {
+    double slope, curvature;
+};
+
+// Sums over rows that tell how far to go along a direction: of steps * direction, of
+// steps * (scores - last), and of h, h * direction, h * direction^2.
+struct StepSums {
+    double gain, along, mass, first, second;
+};
+
+// What paths with held-out columns need. Matrices are cut into strips of `lanes<T>` columns, row
+// after row; vectors are padded to whole strips.
+template <class T>
+struct PathTable {
+    // out[c * stride + l] = sum_j right[j * n_columns + c] * strip[j * lanes + l]
+    void (*strip_product)(const T* strip, std::size_t n_rows, const T* right, int n_columns, T* out,
+                          std::size_t stride);
+    // The same of numbers from 0 to 1 in 16 bits.
+    void (*strip_product_16)(const std::uint16_t* strip, std::size_t n_rows, const T* right,
+                             int n_columns, T* out, std::size_t stride);
+    // sums[k * n_columns + c] += sum over strips s of
+    //     sum_l strips[(s * n_rows + k) * lanes + l] * left[c * stride + s * lanes + l]
+    void (*strip_dots)(const T* strips, std::size_t n_strips, std::size_t n_rows, const T* left,
+                       std::size_t stride, int n_columns, T* sums);
+    // out[i] = exp(-gamma * distances[i]); what is too small to matter becomes 0.
+    void (*decay)(const T* distances, double gamma, T* out, std::size_t n);
+    void (*decay_16)(const T* distances, double gamma, std::uint16_t* out, std::size_t n);
+
+    // out[i] = w of row i, if out is given
+    LogisticSums (*logistic)(const T* labels, const T* weights, const T* scores, double bias,
+                             T* out, std::size_t n);
+    TemperSums (*temper)(const T* margins, const T* weights, double scale, std::size_t n);
+    StepSums (*step)(const T* steps, const T* h, const T* direction, const T* scores, const T* last,
+                     std::size_t n);
+    // next = scores + rate * direction; scores = next + momentum * (next - last); last = next
+    void (*advance)(T* scores, T* last, const T* direction, double rate, double momentum,
+                    std::size_t n);
+};
+
 // Sums over weights exp(logs - rate * values - top), where the largest weight is one.
 struct TiltSums {
     double top;
@@ -136,10 +183,14 @@ struct Level {
     const char* name;
     LevelTable<float> single;
     LevelTable<double> exact;
+    PathTable<float> paths_single;
+    PathTable<double> paths_exact;
     ScanTable scan;
 
     template <class T>
     const LevelTable<T>& table() const;
+    template <class T>
+    const PathTable<T>& paths() const;
 };
 
 template <>
@@ -149,6 +200,15 @@ inline const LevelTable<float>& Level::table<float>() const {
 template <>
 inline const LevelTable<double>& Level::table<double>() const {
     return exact;
+}
+
+template <>
+inline const PathTable<float>& Level::paths<float>() const {
+    return paths_single;
+}
+template <>
+inline const PathTable<double>& Level::paths<double>() const {
+    return paths_exact;
 }
 
 // The level in use: the best this CPU has, or the one HARDMARGIN_LEVEL names. Throws

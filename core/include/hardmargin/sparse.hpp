@@ -28,11 +28,13 @@ inline double joint_term(const KernelSpec& kernel, double x, double z) {
 
 // The kernel from the sum of joint terms and both norms.
 inline double from_joint(const KernelSpec& kernel, double joint, double norm_x, double norm_z) {
+    const auto of_distance = [&](double distance) {
+        distance = std::fmax(distance, 0.0);
+        return kernel.metric_only ? distance : std::exp(-kernel.gamma * distance);
+    };
     switch (kernel.kind) {
-        case KernelKind::rbf:
-            return std::exp(-kernel.gamma * std::fmax(norm_x + norm_z - 2 * joint, 0.0));
-        case KernelKind::laplacian:
-            return std::exp(-kernel.gamma * std::fmax(norm_x + norm_z + joint, 0.0));
+        case KernelKind::rbf: return of_distance(norm_x + norm_z - 2 * joint);
+        case KernelKind::laplacian: return of_distance(norm_x + norm_z + joint);
         case KernelKind::linear: return joint;
         case KernelKind::poly: return std::pow(kernel.gamma * joint + kernel.coef0, kernel.degree);
         case KernelKind::sigmoid: return std::tanh(kernel.gamma * joint + kernel.coef0);

@@ -73,7 +73,8 @@ template <class T, Metric M, int Tiles, int Columns, bool Bits>
                     if constexpr (Bits)
                         value +=
                             load<Vec<T>>(sums + static_cast<std::size_t>(c) * sum_stride + lane);
-                    if constexpr (M != Metric::product) value = exp2(scale * value);
+                    if constexpr (M != Metric::product)
+                        if (!job.kernel.metric_only) value = exp2(scale * value);
                     store<Vec<T>>(job.out + static_cast<std::size_t>(c) * job.stride +
                                       first * lanes<T> + lane,
                                   value);
@@ -233,7 +234,8 @@ void values(const KernelSpec& kernel, const TileShape& shape, const T* dense,
             const std::uint8_t* column_bytes, int n_columns, T* out, std::size_t stride) {
     const TileJob<T> job{kernel, shape, dense, bytes, n_tiles, columns, column_bytes, out, stride};
 #if defined(__AVX2__)
-    if (kernel.is_distance() && has_few_counts(shape)) return run_counts(job, n_columns);
+    if (kernel.is_distance() && !kernel.metric_only && has_few_counts(shape))
+        return run_counts(job, n_columns);
 #endif
     if (kernel.kind == KernelKind::rbf) {
         if (shape.bytes) run_metric<T, Metric::squared, true>(job, n_columns);

@@ -12,7 +12,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +31,9 @@ from hardmargin.kernels import (
     GAMMA_RULES,
     NAMED_KERNELS,
     FloatArray,
+    Kernel,
+    KernelFunction,
+    KernelSum,
     Precision,
     Rows,
     canonical,
@@ -79,11 +82,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         self
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
+        """Fit; `groups` are for estimators that split the rows themselves."""
         before = self.__dict__.copy()
+        for name in before:
+            if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
+                del self.__dict__[name]
         try:
             self._validate_params()
             with self._blas_limit():
-                problem = self._prepare(X, y, sample_weight)
+                problem = self._prepare(X, y, sample_weight, groups)
                 self._store(problem, self._solve(problem))
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
@@ -121,7 +131,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return predicted
 
     @property
-    def predict_proba(self) -> NoReturn:
+    def predict_proba(self) -> Callable[[Any], FloatArray]:
         """Hidden: without held-out scores there are no honest probabilities."""
         raise AttributeError(
             f"{type(self).__name__} has no predict_proba; for probabilities wrap it in "
@@ -147,7 +157,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _solve(self, problem: Problem) -> list[Expansion]:
         """Train all machines, and set the attributes that are the algorithm's own."""
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Problem:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Problem:
         try:
             X, y = validate_data(
                 self,
@@ -191,9 +201,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             weights = None if (seen_weights == 1).all() else weights
         with np.errstate(over="ignore", invalid="ignore"):
             kernel = make_kernel(
-                self.kernel,
+                self._kernel_name(),
                 seen,
-                gamma=self.gamma,
+                gamma=self._gamma_rule(),
                 degree=self.degree,
                 coef0=self.coef0,
                 sample_weight=seen_weights,
@@ -207,7 +217,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             kernel=kernel,
             machines=machines_of(len(classes), self.multi_class),
             dtype=self._precision(X),
+            groups=groups,
         )
+
+    def _kernel_name(self) -> str | KernelFunction:
+        """Return the kernel, or where a choice of it starts."""
+        return "rbf" if self.kernel == "cv" else self.kernel
+
+    def _gamma_rule(self) -> float | str:
+        """Return what the kernel is first made with: `gamma`, or where a choice of it starts."""
+        return "spread" if self.gamma == "cv" else self.gamma
 
     def _class_weights(
         self, classes: NDArray[Any], codes: IntArray, weights: FloatArray | None
@@ -259,17 +278,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         two_classes = len(problem.classes) == 2
         if two_classes:
             support = machines[0].rows
-            self.dual_coef_: Any = machines[0].coefficients[None, :]
+            self.dual_coef_: Any = machines[0].coefficients.reshape(1, -1)
         else:
             support = np.unique(np.concatenate([m.rows for m in machines]))
-            self.dual_coef_ = sp.csr_array(
-                (
-                    np.concatenate([m.coefficients for m in machines]),
-                    np.concatenate([np.searchsorted(support, m.rows) for m in machines]),
-                    np.cumsum([0, *(len(m.rows) for m in machines)]),
-                ),
-                shape=(len(machines), len(support)),
-            )
+            self.dual_coef_ = _side_by_side(machines, support)
         self.classes_ = problem.classes
         self.support_ = support.astype(np.int32, copy=False)
         if problem.kernel.name == "precomputed":
@@ -280,7 +292,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.n_support_ = np.bincount(codes, minlength=len(problem.classes)).astype(np.int32)
         self.intercept_ = np.array([m.intercept for m in machines])
         self.gamma_ = problem.kernel.gamma
-        self._kernel_ = problem.kernel
+        self._kernel_: Kernel | KernelSum = problem.kernel
         self._dtype_ = problem.dtype
         # Rows of one class take part in the same machines: side by side they are cheap to expand.
         self._by_class_ = np.argsort(codes, kind="stable")
@@ -324,11 +336,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if self._kernel_.name == "linear":
             return np.asarray(Q @ self.coef_.T + self.intercept_, dtype=np.float64)
         order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
+        columns = order
+        if isinstance(self._kernel_, KernelSum) and len(self.classes_) > 2:
+            n = len(self.support_)
+            columns = np.concatenate([k * n + order for k in range(len(self._kernel_.kernels))])
         queries, support = self._support_rows(Q, order)
         sums = self._kernel_.expand(
             queries,
             support,
-            self.dual_coef_[:, order],
+            self.dual_coef_[:, columns],
             dtype=self._dtype_,
             n_jobs=self.n_jobs,
         )
@@ -341,7 +357,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return class_scores(margins, len(self.classes_), self.multi_class)
 
     def _scores_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
-        """Score as many queries at a time as fit the memory limit."""
+        for part, margins in self._margins_in_parts(Q):
+            yield part, self._scores(margins)
+
+    def _margins_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
+        """Evaluate as many queries at a time as fit the memory limit."""
         per_row = 8 * (3 * self.intercept_.size + 4 * len(self.classes_))
         if self._kernel_.name in ("precomputed", "callable"):
             per_row += 8 * len(self.support_)
@@ -349,7 +369,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with self._blas_limit():
             for begin in range(0, Q.shape[0], step):
                 part = slice(begin, min(begin + step, Q.shape[0]))
-                yield part, self._scores(self._margins(Q[part]))
+                yield part, self._margins(Q[part])
 
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
@@ -383,6 +403,27 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
 
         return report
+
+
+def _side_by_side(machines: list[Expansion], support: NDArray[Any]) -> sp.csr_array:
+    """Coefficients of all machines: all support rows of the first kernel, then of the second, .."""
+    data, columns, sizes = [], [], [0]
+    for machine in machines:
+        places = np.searchsorted(support, machine.rows)
+        of_kernels = np.atleast_2d(machine.coefficients)
+        used = [k for k, c in enumerate(of_kernels) if len(of_kernels) == 1 or c.any()]
+        data += [of_kernels[k] for k in used]
+        columns += [k * len(support) + places for k in used]
+        sizes.append(len(used) * len(places))
+    n_kernels = len(np.atleast_2d(machines[0].coefficients))
+    return sp.csr_array(
+        (
+            np.concatenate([np.empty(0), *data]),  # machines that say nothing have none
+            np.concatenate([np.empty(0, dtype=np.intp), *columns]),
+            np.cumsum(sizes),
+        ),
+        shape=(len(machines), n_kernels * len(support)),
+    )
 
 
 def _suggest_preprocessing(error: ValueError) -> None:

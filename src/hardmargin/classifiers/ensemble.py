@@ -2,87 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.classifiers.planes import PlanesClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
-from hardmargin.kernels import FloatArray, KernelFunction, Rows, is_sparse
+from hardmargin.classifiers.standardize import StandardizeMixin
+from hardmargin.classifiers.tuned import TunedMixin
+from hardmargin.kernels import FloatArray, KernelFunction
+from hardmargin.solvers.lowrank import LANDMARKS, LowRankMatrix
+from hardmargin.solvers.paths import LOSSES
 from hardmargin.solvers.projection import ProjectionOptions
 
+#: Limit on the stages of the published path.
+MAX_PUBLISHED_STAGES = 10_000
 
-class EnsembleSVC(PlanesClassifier):
-    """Ensemble of partially trained hard-margin SVMs, with no C to tune.
+
+class EnsembleSVC(StandardizeMixin, TunedMixin, PlanesClassifier):
+    """Ensemble of partially trained hard-margin SVMs, with nothing to tune.
 
     Multiplicative updates with an adaptive rate move a weighted Parzen window towards the
-    hard-margin SVM [1]_. Every plane on the way is a partially trained SVM; all of them vote,
-    weighted by the rates. The vote descends on the exponential loss, and stopping early is what
-    regularises: there is no constant C.
+    hard-margin SVM [1]_. Every plane on the way is a partially trained SVM, and all of them vote.
+    Stopping early is what regularises: there is no constant C.
+
+    How long the path is, and the kernel, are chosen inside ``fit``: one machine a fold goes the
+    same path on the same kernel matrix, and its scores of the rows held out say how good every
+    stage is. Stages and kernels (RBF and Laplacian of several widths) then vote, weighted by their
+    held-out log-loss; the same scores give the probabilities. See ``hardmargin.solvers.paths``.
 
     Parameters
     ----------
-    n_stages : "eps" or int, default="eps"
-        ``"eps"`` ends the path where the paper does, when epsilon falls below `eps_stop`; a number
-        ends it after so many stages.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
-        The kernel; a callable takes two sets of rows and returns the matrix of values. It should be
-        positive semi-definite.
-    gamma : float or {"scale", "spread", "pairwise"}, default="spread"
-        Width of the kernel. ``"spread"``, the paper's, is 1 / mean squared distance to the mean;
-        ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared distance between rows.
+    n_stages : "cv", "eps" or int, default="cv"
+        ``"cv"`` weighs all stages by their held-out loss; a number ends the path after so many;
+        ``"eps"`` ends it where the paper does, when epsilon falls below `eps_stop`.
+    kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="cv"
+        The kernel; ``"cv"`` weighs RBF and Laplacian ones (with a fixed `gamma`, RBF alone). A
+        callable takes two sets of rows and returns the matrix of values. It should be positive
+        semi-definite.
+    gamma : float or {"cv", "scale", "spread", "pairwise"}, default="cv"
+        Width of the kernel. ``"cv"`` weighs several; ``"spread"``, the paper's, is 1 / mean squared
+        distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
+        distance between rows.
+    cv : int, splitter or iterable of splits, default=5
+        How rows are held out: shuffled stratified folds, or any splitter of scikit-learn (groups
+        are an argument of ``fit``), or pairs of train and test indices.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     eps_start, eps_stop : float, default=0.1 and 0.005
-        The first epsilon of the path, and the one that ends it.
-    max_stages : int, default=10_000
-        Limit on the stages of each machine where `n_stages` is ``"eps"``.
-    loss : {"exponential"}, default="exponential"
-        The paper's loss.
-    fit_intercept : bool, default=False
+        The first epsilon of the published path, and the one that ends it.
+    max_stages : int or None, default=None
+        Limit on the stages of each machine; None is 150 where they are chosen and 10,000 on the
+        published path.
+    loss : {"logistic", "exponential"}, default="logistic"
+        What the vote descends on; ``"exponential"`` is the paper's. The logistic loss does not let
+        single rows outweigh all others.
+    fit_intercept : bool, default=True
         Train with a bias; each class then holds half of the weight. The paper has none.
-    standardize : bool, default=False
-        Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows).
-    rank : int, float, "auto" or None, default=None
+    standardize : bool, default=True
+        Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
+        that take two values only, to values 1 apart.
+    rank : int, float, "auto" or None, default="auto"
         Approximate the kernel through landmark rows: so many, or as many as leave this share of
-        its trace; ``"auto"`` leaves 1 % or takes 1,000. A stage then takes time in proportion to
-        the rows, and prediction needs the landmarks alone. None is exact.
-    landmarks : {"random", "kmeans++", "cholesky"}, default="random"
-        How landmarks are found.
+        its trace. ``"auto"`` does so for machines of more than 10,000 rows, or where the memory
+        asks for it, and raises the rank while that lowers the held-out loss; the published path it
+        leaves exact. A stage then takes time in proportion to the rows, and prediction needs the
+        landmarks alone. None is exact.
+    landmarks : {"random", "kmeans++", "cholesky", "greedy"}, default="random"
+        How landmarks are found; ``"greedy"`` takes the rows that GreedySVC chooses first.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine a pair of classes, or one a class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. While stages are chosen ``"auto"`` holds them in float64 up to
+        500 rows, in float32 up to 1,500 and in 16 bits above; predictions and the published path
+        have float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A kernel matrix
-        that does not fit is evaluated anew at every stage.
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. On the
+        published path, a kernel matrix that does not fit is evaluated anew at every stage.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and within products in ``fit``, and over rows in
+        Threads over kernels or over the machines of many classes in ``fit``, and over rows in
         ``predict``.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
-        every stage; the kernel matrix and one product with it are always made.
+        every stage; distances, a kernel matrix and one product with it are always made.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks.
+        Shuffles the folds, and draws the landmarks.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
+    kernel_weights_ : dict
+        Share of the vote of every kernel with any, by (name, gamma); with many classes an array
+        over the machines. Only where something was chosen, like the next five.
+    cv_path_ : dict, or list of them for many classes
+        For every kernel, by (name, gamma), the stages that were judged and their held-out log-loss.
+    cv_log_loss_, cv_error_ : float
+        Log-loss and share of errors on held-out rows.
+    temperature_ : float or array
+        Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes
-        Stages, and members of the vote.
+        Stages of the longest path, or of the published one.
     stage_weights_ : array, or list of them for many classes
-        The rate of every stage: the weight of its plane in the vote.
+        The rate of every stage: the weight of its plane in the vote. On the published path only,
+        like the next five.
     stage_intercepts_ : array, or list of them for many classes
         The bias of every stage; zeros without `fit_intercept`.
     rho_path_ : array, or list of them for many classes
@@ -95,8 +129,10 @@ default="rbf"
         Relative gap between the two. It certifies the last plane; the vote is meant to stop early.
         At low rank it is that of the approximate kernel.
     stop_reason_ : str or array
-        ``"eps"``, ``"n_stages"``, ``"rho_zero"`` (the classes overlap: no margin is left),
-        ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
+        Of the kernel with the largest share: ``"patience"`` (the held-out loss had not fallen for a
+        while), ``"outrun"`` (it fell behind others), ``"n_stages"``, ``"rho_zero"`` (no step helps,
+        or no margin is left), ``"max_stages"`` or ``"max_time"``; on the published path also
+        ``"eps"`` and ``"eta_zero"`` (no rate moves the plane).
     rank_ : int or None
         Rank of the approximation.
     support_ : (n_support,) array
@@ -105,14 +141,15 @@ default="rbf"
         Those rows, standardised where the option says so; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
         Support rows of each class.
-    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
-        Coefficients of the vote.
+    dual_coef_ : (n_machines, n_kernels * n_support) array, or CSR array for many classes
+        Coefficients of the vote: of all support rows with the first kernel of `kernel_weights_`,
+        then with the second, and so on.
     intercept_ : (n_machines,) array
         Bias of the vote.
     coef_ : (n_machines, n_features) array
         For the linear kernel.
     gamma_ : float
-        The kernel's gamma as a number.
+        Gamma of the kernel, of that with the largest share if there are several.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
@@ -120,17 +157,23 @@ default="rbf"
 
     See Also
     --------
-    RhoSVC : The last plane of the same path.
-    ParzenClassifier : The first.
     GreedySVC : For more than some ten thousand rows.
+    compress : Fewer support rows, for faster predictions.
+    RhoSVC : The last plane of the published path.
+    ParzenClassifier : The first.
 
     Notes
     -----
-    A row of weight two equals the row twice, up to rounding. Rounding grows along the path: the
-    number of stages depends on it (the last halvings of epsilon do), and late in a long path a few
-    predictions may too.
+    The paper's own algorithm, stage by stage, is ``EnsembleSVC(n_stages="eps", kernel="rbf",
+    gamma="spread", loss="exponential", fit_intercept=False, standardize=False)``: with the
+    exponential loss, and nothing left to choose, the published path is taken. It has the staged
+    methods, and no probabilities.
 
-    With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ..
+    A row of weight two equals the row twice, up to rounding, if both copies are in the same folds.
+    Weights count rows: do not normalise them, or there will seem to be too few to choose by.
+    With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ..; the
+    decision is the sum of a class's pairwise probabilities, made steeper. ``predict_proba`` has its
+    order, and values from the mean logs of the same probabilities.
 
     References
     ----------
@@ -140,39 +183,44 @@ default="rbf"
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from hardmargin import EnsembleSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = StandardScaler().fit_transform(X)
-    >>> clf = EnsembleSVC().fit(X[:400], y[:400])
-    >>> clf.stop_reason_
-    'eps'
+    >>> clf = EnsembleSVC(random_state=0).fit(X[:400], y[:400])
     >>> round(clf.score(X[400:], y[400:]), 3)
-    0.982
+    0.994
+    >>> clf.predict_proba(X[400:402]).round(2)
+    array([[1.  , 0.  ],
+           [0.01, 0.99]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PlanesClassifier._parameter_constraints,
-        "n_stages": [StrOptions({"eps"}), Interval(Integral, 1, None, closed="left")],
-        "loss": [StrOptions({"exponential"})],
+        "n_stages": [StrOptions({"cv", "eps"}), Interval(Integral, 1, None, closed="left")],
+        "kernel": [*PlanesClassifier._parameter_constraints["kernel"], StrOptions({"cv"})],
+        "gamma": [*PlanesClassifier._parameter_constraints["gamma"], StrOptions({"cv"})],
+        "cv": ["cv_object"],
+        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "loss": [StrOptions(set(LOSSES))],
         "standardize": ["boolean"],
+        "landmarks": [StrOptions({*LANDMARKS, "greedy"})],
     }
 
     def __init__(
         self,
-        n_stages: int | str = "eps",
+        n_stages: int | str = "cv",
         *,
-        kernel: str | KernelFunction = "rbf",
-        gamma: float | str = "spread",
+        kernel: str | KernelFunction = "cv",
+        gamma: float | str = "cv",
+        cv: Any = 5,
         degree: float = 3,
         coef0: float = 0.0,
         eps_start: float = 0.1,
         eps_stop: float = 0.005,
-        max_stages: int = 10_000,
-        loss: str = "exponential",
-        fit_intercept: bool = False,
-        standardize: bool = False,
-        rank: int | float | str | None = None,
+        max_stages: int | None = None,
+        loss: str = "logistic",
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        rank: int | float | str | None = "auto",
         landmarks: str = "random",
         class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "ovo",
@@ -186,6 +234,7 @@ default="rbf"
         self.n_stages = n_stages
         self.kernel = kernel
         self.gamma = gamma
+        self.cv = cv
         self.degree = degree
         self.coef0 = coef0
         self.eps_start = eps_start
@@ -205,16 +254,85 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+        groups : (n_samples,) array, optional
+            Rows that belong together, for a splitter that is given as `cv`.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Scores after every stage of the published path, as `decision_function` gives them.
+
+        Stage t of several machines is stage t of each, or its last: for many classes that is not
+        the model of ``n_stages=t``, whose machines all go on to stage t.
+
+        Yields
+        ------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        """
+        check_is_fitted(self)
+        if hasattr(self, "kernel_weights_"):
+            raise AttributeError(
+                "A vote over several kernels has no stages of its own; cv_path_ has the held-out "
+                "losses of all stages. The published path has staged predictions: set n_stages, "
+                "kernel, gamma and loss='exponential'."
+            )
+        return super().staged_decision_function(X)
+
+    def _holds_out(self) -> bool:
+        # The paper's algorithm runs where its loss is asked for and nothing is left to choose.
+        return self.loss != "exponential" or "cv" in (
+            self.n_stages,
+            self.gamma,
+            self.kernel if isinstance(self.kernel, str) else "",
+        )
+
     def _solve(self, problem: Problem) -> list[Expansion]:
+        if not self._holds_out():
+            return self._published(problem)
+        if self.n_stages == "eps":
+            raise ValueError(
+                "n_stages='eps' is for the published path, which has nothing to choose and the "
+                "exponential loss: set kernel, gamma and loss='exponential' too (the paper has "
+                "kernel='rbf', gamma='spread', fit_intercept=False, standardize=False), or take "
+                "n_stages='cv'."
+            )
+        return self._solve_by_votes(problem)
+
+    def _published(self, problem: Problem) -> list[Expansion]:
+        self._slopes_ = None
+        limit = MAX_PUBLISHED_STAGES if self.max_stages is None else self.max_stages
         options = ProjectionOptions(
             eps_start=self.eps_start,
             eps_stop=self.eps_stop,
             n_stages=None if self.n_stages == "eps" else int(self.n_stages),
             # A number of stages that was asked for needs no other limit.
-            max_stages=self.max_stages if self.n_stages == "eps" else int(self.n_stages),
+            max_stages=limit if self.n_stages == "eps" else int(self.n_stages),
             fit_intercept=self.fit_intercept,
         )
         return self._expansions(problem, options, last=False)
+
+    def _low_rank(self, problem: Problem) -> LowRankMatrix | None:
+        if self.rank == "auto":
+            self.rank_ = None
+            return None
+        if self.landmarks == "greedy":
+            raise ValueError("landmarks='greedy' is not for the published path.")
+        return super()._low_rank(problem)
 
     def _staged_coefficients(self, planes: Any, machine: int) -> tuple[Any, Any]:
         many = len(self.classes_) > 2
@@ -227,21 +345,3 @@ default="rbf"
         # The first bias, which stands for the classes' sizes, is what the others leave over.
         first = self.intercept_[machine] * total[-1] - rates @ biases
         return coefficients, (first + np.cumsum(rates * biases)) / total
-
-    def _fit_scaling(self, X: Rows, sample_weight: FloatArray | None) -> Rows:
-        self._scaler_ = None
-        if not self.standardize or self.kernel == "precomputed":
-            return X
-        scaler = StandardScaler(with_mean=not is_sparse(X))
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaler.fit(X, sample_weight=sample_weight)
-        if not np.isfinite(scaler.var_).all():
-            raise ValueError(
-                "standardize=True can not hold the squares of features as large as these; scale "
-                "the features, or use standardize=False."
-            )
-        self._scaler_ = scaler
-        return scaler.transform(X)
-
-    def _scaled(self, X: Rows) -> Rows:
-        return X if self._scaler_ is None else self._scaler_.transform(X)

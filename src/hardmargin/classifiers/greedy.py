@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
+from hardmargin.classifiers.greedy_chooser import Chosen, GreedyChooser
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.staged import StagedMixin
-from hardmargin.classifiers.threshold import platt, threshold_shift
+from hardmargin.classifiers.threshold import cut_machines, training_threshold
 from hardmargin.classifiers.warn import warn_caller
-from hardmargin.kernels import FloatArray, KernelFunction
-from hardmargin.solvers.greedy import METHODS, GreedyOptions, solve_greedy
+from hardmargin.kernels import GAMMA_RULES, FloatArray, Kernel, KernelFunction
+from hardmargin.solvers.greedy import METHODS, solve_greedy
 from hardmargin.solvers.solution import GreedySolution
-
-#: Rows that `class_weight` fits the slope of a machine's scores on.
-MAX_THRESHOLD_ROWS = 5_000
 
 #: Stages whose kernel columns the staged methods hold at once.
 STAGES_AT_ONCE = 128
 
 
-class GreedySVC(StagedMixin, KernelClassifier):
-    """Support vector classifier trained by greedy stages, with no C to tune.
+class GreedySVC(StagedMixin, GreedyChooser):
+    """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
-    stage choosing the row whose step lowers it most, and each row is visited once at most. That it
-    stops there is what regularises; there is no constant C. Training is exact (the published order
-    of selection) and takes a small fraction of an ordinary SVM's time.
+    stage choosing the row whose step lowers it most. Each row is visited once at most, or a few
+    times; that it stops there is what regularises, there is no constant C. Training is exact (the
+    published order of selection) and takes a small fraction of an ordinary SVM's time.
+
+    By default the features are standardised and the kernel width, the number of visits and the
+    threshold are chosen in ``fit`` by cross-validation; the held-out scores also give
+    probabilities. ``GreedySVC(gamma=g, max_visits=1, threshold=0)`` is the paper's machine.
 
     Parameters
     ----------
-    gamma : float or {"scale", "spread", "pairwise"}, default="scale"
-        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+    gamma : "cv", float or {"scale", "spread", "pairwise"}, default="cv"
+        Width of the kernel. ``"cv"`` chooses it by the log-loss of held-out rows, from powers of
+        two times ``"spread"``. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
         between rows.
     kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
@@ -50,19 +52,32 @@ default="rbf"
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
-    max_visits : int, default=1
+    max_visits : "cv" or int, default="cv"
         How often a row may be chosen. 1 is the paper's algorithm; with more, rows can also give
-        back, and training goes on until no step exceeds `step_tol`.
+        back, and training goes on until no step exceeds `step_tol`. ``"cv"`` chooses among 1, 4 and
+        64, together with gamma.
     step_tol : float, default=0.02
-        With ``max_visits > 1``, the step that ends training.
+        With more than one visit, the step that ends training.
     max_stages : int or None, default=None
         Limit on the stages of each machine. None allows one a row (times its sample weight), with
-        ``max_visits > 1`` 8.
-    threshold : float, default=0.0
-        Scores above it go to the second class; the paper's machines have 0.
+        more than one visit 8.
+    threshold : "auto" or float, default="auto"
+        Scores above it go to the second class; the paper's machines have 0. ``"auto"`` is 0 too
+        unless rows are held out, to choose `gamma` or `max_visits`: it is then that of a sigmoid
+        fitted to the held-out scores, where this lowers their errors by more than the square root
+        of their number.
+    standardize : "auto" or bool, default="auto"
+        Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
+        that take two values only, to values 1 apart. ``"auto"`` does so where gamma is ``"cv"``,
+        but not for a callable; above 20,000 rows it compares with the features as they are, and
+        takes what is better. A precomputed kernel is never changed.
+    cv : int, splitter or iterable of (train, test) indices, default=5
+        The splits that ``"cv"`` chooses by; a number stands for shuffled folds, stratified by
+        class. Splitters that need groups take those given to ``fit``.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They leave training alone and move the threshold, by the log ratio
-        of the weights over the slope of a sigmoid fitted to the training scores.
+        of the weights over the slope of a sigmoid fitted to the held-out scores, or to the training
+        scores where none were held out.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine a pair of classes, or one a class against the rest.
     method : {"auto", "fused", "lazy", "bits", "lazy-bits"}, default="auto"
@@ -73,26 +88,43 @@ default="rbf"
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above;
         gradients and sums are always float64. float64 reproduces the algorithm step by step.
+        Choosing takes float32 from 500 rows on, unless this is ``"float64"``.
     memory_limit : str, number or None, default=None
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes in ``fit``, and over rows in ``predict``.
+        Threads over splits and candidates while choosing, over the machines of many classes in the
+        last fit, and over rows in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning.
+        Seconds after which ``fit`` returns the model so far, with a warning. Half of it is for
+        choosing.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that `class_weight` fits its sigmoid on when a machine has more
-        than 5,000.
+        Shuffles the folds and draws the subsamples that large sets are chosen on, and the rows that
+        `class_weight` fits its sigmoid on when a machine has more than 5,000.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
+    max_visits_ : int
+        Visits that a row may have.
+    standardized_ : bool
+        Whether features are standardised.
+    threshold_ : float, or array for many classes
+        Threshold of each machine.
+    cv_results_ : dict of arrays
+        What was tried: ``gamma``, ``max_visits``, ``standardized``, ``n_rows`` that took part, and
+        ``log_loss`` of the held-out rows, under sigmoids fitted to their scores (averaged over the
+        machines). This and the next two exist where gamma or max_visits is ``"cv"``.
+    cv_log_loss_, cv_error_ : float
+        Log-loss of the probabilities and share of wrong predictions of the rows held out, weighted
+        by sample and class weights; NaN where no rows could be held out. They are those the choice
+        was made by, and so a little too good.
     support_ : (n_support,) array
         Rows with a coefficient: in order of selection for two classes, else sorted.
     support_vectors_ : (n_support, n_features) array or CSR matrix
-        Those rows; empty for a precomputed kernel.
+        Those rows, standardised where the option says so; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
@@ -100,7 +132,7 @@ default="rbf"
     intercept_ : (n_machines,) array
         Minus the threshold.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        For the linear kernel; of the standardised features where the option says so.
     n_iter_ : int, or array of them for many classes
         Stages.
     loss_path_ : array, or list of them for many classes
@@ -130,6 +162,18 @@ default="rbf"
 
     Notes
     -----
+    One gamma and one number of visits serve all machines: those with the least log-loss of held-out
+    rows, each machine's scores going through a sigmoid of its own. From 2,500 rows on most of the
+    search is on a subsample. Above 20,000 rows choosing takes about as long as one to three fits:
+    a single split is followed on growing subsamples, up to four tenths of all rows, more than one
+    visit is kept only if it clearly pays and is not too slow, and threshold and probabilities come
+    from the last rows held out, 10,000 at most.
+
+    The probability of a machine's positive side is a sigmoid of its margin, so it is at least one
+    half exactly where that side is predicted. With many classes and held-out rows,
+    ``decision_function`` is the sum of a class's pairwise probabilities, made steeper;
+    ``predict_proba`` has the order of it, and values from the mean logs of the same probabilities.
+
     A row of sample weight w may be chosen w times as often; a fraction left over scales its last
     step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with more
     visits it is approximate. The scale of the weights matters: do not normalise them.
@@ -142,37 +186,50 @@ default="rbf"
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from hardmargin import GreedySVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> X = StandardScaler().fit_transform(X)
-    >>> clf = GreedySVC().fit(X[:400], y[:400])
-    >>> clf.n_iter_, clf.stop_reason_
-    (95, 'converged')
-    >>> round(clf.score(X[400:], y[400:]), 3)
-    0.988
+    >>> clf = GreedySVC(random_state=0).fit(X[:400], y[:400])
+    >>> round(clf.score(X[400:], y[400:]), 2)
+    0.98
+    >>> clf.predict_proba(X[400:402]).round(1)
+    array([[1., 0.],
+           [0., 1.]])
+
+    The machine of the paper:
+
+    >>> paper = GreedySVC(gamma=1e-6, max_visits=1, threshold=0).fit(X[:400], y[:400])
+    >>> paper.stop_reason_
+    'converged'
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
-        "max_visits": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"cv", *GAMMA_RULES}),
+        ],
+        "max_visits": [StrOptions({"cv"}), Interval(Integral, 1, None, closed="left")],
         "step_tol": [Interval(Real, 0, None, closed="left")],
         "max_stages": [Interval(Integral, 1, None, closed="left"), None],
-        "threshold": [Interval(Real, None, None, closed="neither")],
+        "threshold": [StrOptions({"auto"}), Interval(Real, None, None, closed="neither")],
+        "standardize": [StrOptions({"auto"}), "boolean"],
+        "cv": ["cv_object"],
         "method": [StrOptions(set(METHODS))],
     }
 
     def __init__(
         self,
-        gamma: float | str = "scale",
+        gamma: float | str = "cv",
         *,
         kernel: str | KernelFunction = "rbf",
         degree: float = 3,
         coef0: float = 0.0,
-        max_visits: int = 1,
+        max_visits: int | str = "cv",
         step_tol: float = 0.02,
         max_stages: int | None = None,
-        threshold: float = 0.0,
+        threshold: float | str = "auto",
+        standardize: bool | str = "auto",
+        cv: Any = 5,
         class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "ovo",
         method: str = "auto",
@@ -191,6 +248,8 @@ default="rbf"
         self.step_tol = step_tol
         self.max_stages = max_stages
         self.threshold = threshold
+        self.standardize = standardize
+        self.cv = cv
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.method = method
@@ -200,6 +259,26 @@ default="rbf"
         self.max_time = max_time
         self.verbose = verbose
         self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+        groups : (n_samples,) array, optional
+            Rows that belong together, for a splitter that is given as `cv`.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, groups)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
@@ -236,6 +315,7 @@ default="rbf"
         """Kernel values of queries against rows of the paths, given by their training index."""
         if self._kernel_.name == "precomputed":
             return np.asarray(Q[:, rows])
+        assert isinstance(self._kernel_, Kernel)
         kept = np.concatenate([self.support_, self._given_back_])
         order = np.argsort(kept)
         at = order[np.searchsorted(kept, rows, sorter=order)]
@@ -252,67 +332,54 @@ default="rbf"
         return values
 
     def _solve(self, problem: Problem) -> list[Expansion]:
-        options = GreedyOptions(
-            max_visits=self.max_visits,
-            step_tol=self.step_tol,
-            max_stages=self.max_stages,
-            method=self.method,
-            exact=problem.dtype == "float64",
-            memory_bytes=memory_bytes(self.memory_limit),
-            max_seconds=self.max_time,
-            n_threads=self._threads(),
-        )
+        assert isinstance(problem, Chosen)
+        assert isinstance(problem.kernel, Kernel)
         solutions = solve_greedy(
             problem.kernel,
             problem.X,
             problem.codes,
             problem.machines,
             weights=problem.weights,
-            options=options,
+            options=replace(
+                self._options(problem),
+                max_visits=problem.max_visits,
+                max_seconds=problem.seconds,
+            ),
             report=self._reporter(len(problem.machines)),
         )
         self._warn_if_cut_short(solutions)
         self._keep_paths(problem, solutions)
-        return [self._expansion(problem, m, s) for m, s in enumerate(solutions)]
+        expansions = [self._expansion(problem, m, s) for m, s in enumerate(solutions)]
+        self._slopes_ = None
+        self.max_visits_ = problem.max_visits
+        fixed = None if self.threshold == "auto" else float(self.threshold)
+        held_out = None if problem.choice is None else problem.choice.held_out
+        if held_out is not None:
+            cuts = cut_machines(problem, held_out, fixed)
+            self._slopes_ = np.array([cut.slope for cut in cuts])
+            thresholds = [cut.threshold for cut in cuts]
+        else:
+            thresholds = [
+                training_threshold(problem, m, e, fixed or 0.0, problem.random_state, self.n_jobs)
+                for m, e in enumerate(expansions)
+            ]
+        self.threshold_ = thresholds[0] if len(thresholds) == 1 else np.array(thresholds)
+        return [
+            replace(e, intercept=-t if t else 0.0)
+            for e, t in zip(expansions, thresholds, strict=True)
+        ]
+
+    def _store(self, problem: Problem, machines: list[Expansion]) -> None:
+        super()._store(problem, machines)
+        assert isinstance(problem, Chosen)
+        if problem.choice is not None and problem.choice.held_out is not None:
+            self._fit_probabilities(problem, problem.choice.held_out, problem.random_state)
 
     def _expansion(self, problem: Problem, machine: int, solution: GreedySolution) -> Expansion:
         kept = solution.multipliers != 0
         rows, alpha = solution.support[kept], solution.multipliers[kept]
         coefficients = np.where(problem.is_positive(machine)[problem.codes[rows]], alpha, -alpha)
-        threshold = self.threshold
-        if problem.class_weights is not None:
-            threshold += self._shift(problem, machine, rows, coefficients)
-        return Expansion(rows, coefficients, -threshold)
-
-    def _shift(
-        self, problem: Problem, machine: int, rows: NDArray[np.int32], coefficients: FloatArray
-    ) -> float:
-        """How far `class_weight` moves this machine's threshold."""
-        assert problem.class_weights is not None
-        weights = np.ones(len(problem.codes)) if problem.weights is None else problem.weights
-        sample = problem.rows_of(machine)
-        codes = problem.codes[sample]
-        is_positive = problem.is_positive(machine)[codes]
-        mean = [
-            np.average(problem.class_weights[codes[side]], weights=weights[sample[side]])
-            for side in (~is_positive, is_positive)
-        ]
-        if mean[0] == mean[1]:
-            return 0.0
-        if len(sample) > MAX_THRESHOLD_ROWS:
-            drawn = check_random_state(self.random_state).permutation(len(sample))
-            drawn = drawn[:MAX_THRESHOLD_ROWS]
-            sample, is_positive = sample[drawn], is_positive[drawn]
-        queries = problem.X[sample]
-        scores = problem.kernel.expand(
-            queries[:, rows] if problem.kernel.name == "precomputed" else queries,
-            problem.X[rows],
-            coefficients[None, :],
-            dtype=problem.dtype,
-            n_jobs=self.n_jobs,
-        )[:, 0]
-        slope, _ = platt(scores, is_positive, weights[sample])
-        return threshold_shift(slope, mean[0] / mean[1])
+        return Expansion(rows, coefficients, 0.0)
 
     def _warn_if_cut_short(self, solutions: list[GreedySolution]) -> None:
         reasons = {s.stop_reason for s in solutions}
@@ -320,7 +387,9 @@ default="rbf"
             ("max_stages", "raise max_stages, or step_tol to stop earlier"),
             ("max_time", "raise max_time"),
         ):
-            if limit in reasons:
+            # Chosen visits were chosen with the same limit: nothing was cut short.
+            is_expected = limit == "max_stages" and self.max_visits == "cv" and not self.max_stages
+            if limit in reasons and not is_expected:
                 largest = max(s.violation for s in solutions if s.stop_reason == limit)
                 warn_caller(
                     f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "

@@ -231,7 +231,7 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
                 "rows are nearly as far from each other. Lower gamma, or standardise the features."
             )
         # At low rank classes overlap as a rule, and nothing is wrong.
-        if "rho_zero" in reasons and self.rank is None:
+        if "rho_zero" in reasons and self.rank_ is None:
             warn_caller(
                 "Training stopped because no margin is left: in the feature space of this kernel "
                 "the classes overlap. The model is that of the stages so far; a larger gamma may "

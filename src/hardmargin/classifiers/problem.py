@@ -36,6 +36,8 @@ class Problem:
         The two-class problems.
     dtype : {"float32", "float64"}
         Precision of the kernel values.
+    groups : array or None
+        What splitters keep together, as it came.
     """
 
     X: Rows
@@ -46,6 +48,7 @@ class Problem:
     kernel: Kernel
     machines: list[Machine]
     dtype: Precision
+    groups: Any = None
 
     def is_positive(self, machine: int) -> NDArray[np.bool_]:
         """Whether each class is on the positive side of a machine."""
@@ -70,7 +73,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Expansion:
-    """One fitted machine: rows with a coefficient (alpha * y), and the intercept."""
+    """One fitted machine: rows with a coefficient (alpha * y), and the intercept.
+
+    With several kernels, the coefficients are of shape (n_kernels, n_rows).
+    """
 
     rows: IntArray
     coefficients: FloatArray

@@ -180,7 +180,7 @@ def measure(split: Split, gamma: float, dtype: str = "auto") -> Result:
     (0.0, 3)
     """
     X_train, y_train, X_test, y_test = split
-    model = GreedySVC(gamma, dtype=dtype, n_jobs=-1)
+    model = GreedySVC(gamma, max_visits=1, threshold=0.0, dtype=dtype, n_jobs=-1)
     start = time.process_time()
     model.fit(X_train, y_train)
     seconds = time.process_time() - start

@@ -98,6 +98,7 @@ def low_rank_matrix(
     rank: int | float | Literal["auto"],
     *,
     landmarks: Landmarks = "random",
+    chosen: NDArray[Any] | None = None,
     rows: NDArray[Any] | None = None,
     dtype: Precision = "float64",
     memory_bytes: int = 2**30,
@@ -118,6 +119,8 @@ def low_rank_matrix(
         grows as far as the memory allows; "auto" is 1 % with at most 1,000 landmarks.
     landmarks : {"random", "kmeans++", "cholesky"}
         How they are found.
+    chosen : int array, optional
+        Landmark rows of X, found by other means than `landmarks`.
     rows : int array, optional
         Which rows of X; all by default. `LowRankMatrix.landmarks` number the rows of X.
     dtype : {"float32", "float64"}
@@ -136,6 +139,7 @@ def low_rank_matrix(
     # The factor, the values it is made of, and their product while it is being made.
     room = memory_bytes // (3 * len(every) * np.dtype(dtype).itemsize)
     most = min(len(every), room)
+    gram = _Gram(kernel, X, every, dtype, n_jobs, poll or (lambda: None))
     if isinstance(rank, int):
         if min(rank, len(every)) > most:
             raise ValueError(
@@ -147,15 +151,15 @@ def low_rank_matrix(
     else:
         tolerance = AUTO_TOLERANCE if rank == "auto" else float(rank)
         most = max(1, min(most, AUTO_RANK) if rank == "auto" else most)
-    gram = _Gram(kernel, X, every, dtype, n_jobs, poll or (lambda: None))
+    if chosen is not None:
+        return _nystroem(gram, np.searchsorted(every, np.sort(chosen)))
     if landmarks == "cholesky":
-        chosen = _pivots(gram, most, tolerance)
-        return _nystroem(gram, chosen)
+        return _nystroem(gram, _pivots(gram, most, tolerance))
     order = random.permutation(len(every)) if landmarks == "random" else None
     n = most if tolerance == 0 else min(_FIRST_RANK, most)
     while True:
-        chosen = order[:n] if order is not None else _far_apart(gram, n, random)
-        matrix = _nystroem(gram, chosen)
+        drawn = order[:n] if order is not None else _far_apart(gram, n, random)
+        matrix = _nystroem(gram, drawn)
         if n >= most or matrix.residual <= tolerance:
             return matrix
         n = min(2 * n, most)

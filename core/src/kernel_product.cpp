@@ -1,0 +1,105 @@
+#include "hardmargin/kernel_product.hpp"
+
+#include <algorithm>
+
+namespace hardmargin {
+namespace {
+
+constexpr std::size_t rows_at_once = 64;
+
+// Strips of a factor whose rows' multipliers stay in the first cache.
+constexpr std::size_t strips_at_once = 64;
+
+}  // namespace
+
+template <class T>
+void KernelProduct<T>::fill(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
+                            Meter& meter) {
+    n_rows_ = rows.size();
+    n_strips_ = (n_rows_ + lanes<T> - 1) / lanes<T>;
+    if (source.kind == ValueSource::factor) fill_factor(source, rows, meter);
+    else fill_square(source, rows, meter);
+}
+
+template <class T>
+void KernelProduct<T>::fill_square(const KernelSource<T>& source,
+                                   const std::vector<std::int32_t>& rows, Meter& meter) {
+    rank_ = 0;
+    compact_ = source.compact;
+    const std::size_t size = n_strips_ * n_rows_ * lanes<T>;
+    if (compact_) small_strips_.resize(size);
+    else strips_.resize(size);
+    alignas(64) T piece[rows_at_once * lanes<T>] = {};
+    for (std::size_t first = 0; first < n_rows_; first += rows_at_once) {
+        const std::size_t n = std::min(rows_at_once, n_rows_ - first);
+        meter.tick(4 * n * n_rows_);
+        for (std::size_t s = 0; s < n_strips_; ++s) {
+            const std::size_t lane = s * lanes<T>;
+            const std::size_t n_lanes = std::min(lanes<T>, n_rows_ - lane);
+            const auto column = static_cast<std::size_t>(rows[lane]);
+            const bool contiguous =
+                static_cast<std::size_t>(rows[lane + n_lanes - 1]) == column + n_lanes - 1;
+            for (std::size_t j = 0; j < n; ++j) {
+                const T* from =
+                    source.data + static_cast<std::size_t>(rows[first + j]) * source.width;
+                T* to = piece + j * lanes<T>;
+                if (contiguous) std::copy_n(from + column, n_lanes, to);
+                else
+                    for (std::size_t l = 0; l < n_lanes; ++l) to[l] = from[rows[lane + l]];
+                for (std::size_t l = n_lanes; l < lanes<T>; ++l) to[l] = T(0);
+            }
+            const std::size_t at = (s * n_rows_ + first) * lanes<T>;
+            if (source.kind == ValueSource::values)
+                std::copy_n(piece, n * lanes<T>, strips_.data() + at);
+            else if (compact_)
+                table_.decay_16(piece, source.gamma, small_strips_.data() + at, n * lanes<T>);
+            else table_.decay(piece, source.gamma, strips_.data() + at, n * lanes<T>);
+        }
+    }
+}
+
+template <class T>
+void KernelProduct<T>::fill_factor(const KernelSource<T>& source,
+                                   const std::vector<std::int32_t>& rows, Meter& meter) {
+    rank_ = source.width;
+    compact_ = false;
+    strips_.assign(n_strips_ * rank_ * lanes<T>, T(0));
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+        const T* from = source.data + static_cast<std::size_t>(rows[i]) * rank_;
+        T* to = strips_.data() + i / lanes<T> * rank_ * lanes<T> + i % lanes<T>;
+        for (std::size_t k = 0; k < rank_; ++k) to[k * lanes<T>] = from[k];
+        meter.tick(rank_);
+    }
+}
+
+template <class T>
+void KernelProduct<T>::operator()(const T* vectors, int n_vectors, T* out, std::size_t stride) {
+    const auto width = static_cast<std::size_t>(n_vectors);
+    const std::size_t n_inner = rank_ ? rank_ : n_rows_;
+    right_.assign(n_inner * width, T(0));
+    if (rank_) {  // the factor's transpose first
+        for (std::size_t s = 0; s < n_strips_; s += strips_at_once)
+            table_.strip_dots(strips_.data() + s * rank_ * lanes<T>,
+                              std::min(strips_at_once, n_strips_ - s), rank_,
+                              vectors + s * lanes<T>, stride, n_vectors, right_.data());
+    } else {
+        for (std::size_t c = 0; c < width; ++c)
+            for (std::size_t j = 0; j < n_rows_; ++j)
+                right_[j * width + c] = vectors[c * stride + j];
+    }
+    for (std::size_t s = 0; s < n_strips_; ++s) {
+        const std::size_t at = s * n_inner * lanes<T>;
+        T* to = out + s * lanes<T>;
+        if (compact_)
+            table_.strip_product_16(small_strips_.data() + at, n_inner, right_.data(), n_vectors,
+                                    to, stride);
+        else
+            table_.strip_product(strips_.data() + at, n_inner, right_.data(), n_vectors, to,
+                                 stride);
+    }
+}
+
+template class KernelProduct<float>;
+template class KernelProduct<double>;
+
+}  // namespace hardmargin

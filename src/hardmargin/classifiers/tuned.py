@@ -1,0 +1,280 @@
+"""The ensemble that chooses its kernels and stages inside ``fit``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from numbers import Integral
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from hardmargin.budget import memory_bytes
+from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
+from hardmargin.classifiers.probabilities import ProbabilityMixin
+from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.warn import warn_caller
+from hardmargin.kernels import FloatArray, Kernel, KernelSum, Precision
+from hardmargin.selection.calibration import platt_slope
+from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.held_out import HeldOut
+from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
+from hardmargin.selection.vote import Vote, candidate_kernels, exact_votes
+from hardmargin.solvers.machines import finite_diagonal
+from hardmargin.solvers.paths import MAX_STAGES, PathOptions
+
+#: ``dtype="auto"`` holds kernel values in float64 up to so many rows, in float32 up to so many,
+#: and in 16 bits above.
+MAX_FLOAT64_ROWS = 500
+MAX_FLOAT32_ROWS = 1_500
+
+#: ``rank="auto"`` approximates the kernel of machines with more rows.
+MAX_EXACT_ROWS = 10_000
+
+#: Distances of all rows are stored for many machines at once up to so many rows.
+MAX_SHARED_ROWS = 10_000
+
+
+class CurvePoints(NamedTuple):
+    """Held-out log-loss of a kernel along its path.
+
+    Attributes
+    ----------
+    stages : int array
+        Stages that were judged.
+    log_losses : array
+        Their log-loss, each at its own best temperature.
+    """
+
+    stages: NDArray[np.int64]
+    log_losses: FloatArray
+
+
+class TunedMixin(ProbabilityMixin, MatrixClassifier):
+    """Fits by held-out votes; subclasses say when."""
+
+    def _solve_by_votes(self, problem: Problem) -> list[Expansion]:
+        finite_diagonal(problem.kernel, problem.X, problem.codes)
+        random = check_random_state(self.random_state)
+        folds = make_folds(
+            self.cv, problem.X, problem.codes, groups=problem.groups, random_state=random
+        )
+        self._warn_of_folds(folds, problem)
+        present = problem.codes >= 0
+        seen = problem.X if present.all() else problem.X[present]
+        weights = self._row_weights(problem)
+        kernels = candidate_kernels(
+            self.kernel,
+            self.gamma,
+            seen,
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=None if problem.weights is None else problem.weights[present],
+        )
+        self.rank_: int | None = None
+        if self._approximates(problem):
+            found = self._low_rank_votes(problem, kernels, folds, weights, random)
+            kernels, votes = found.kernels, found.votes
+        else:
+            votes = self._exact_votes(problem, kernels, folds, weights)
+        total = np.sum([v.shares for v in votes], axis=0)
+        used = [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
+        self._keep_votes(problem, kernels, used, votes, weights, folds)
+        self._chosen_ = (
+            kernels[used[0]] if len(used) == 1 else KernelSum(tuple(kernels[k] for k in used))
+        )
+        return [
+            Expansion(v.rows.astype(np.int32), v.coefficients[used], v.intercept) for v in votes
+        ]
+
+    def _exact_votes(
+        self, problem: Problem, kernels: list[Kernel], folds: Folds, weights: FloatArray
+    ) -> list[Vote]:
+        n_rows = int((problem.codes >= 0).sum())
+        options = self._path_options()
+        report = self._reporter(len(problem.machines), "held-out loss")
+        start = time.monotonic()
+        if n_rows <= MAX_SHARED_ROWS or len(problem.machines) == 1:
+            groups = [list(range(len(problem.machines)))]
+        else:
+            groups = [[m] for m in range(len(problem.machines))]
+        votes: list[Vote] = []
+        for done, group in enumerate(groups):
+            if self.max_time is not None:
+                left = self.max_time - (time.monotonic() - start)
+                options = replace(options, max_seconds=max(left / (len(groups) - done), 1e-3))
+            rows = np.unique(np.concatenate([problem.rows_of(m) for m in group]))
+            codes = np.full(len(problem.codes), -1, dtype=np.int32)
+            codes[rows] = problem.codes[rows]
+            dtype, compact = self._values(problem, len(rows))
+            votes += exact_votes(
+                kernels,
+                problem.X,
+                codes,
+                [problem.machines[m] for m in group],
+                weights=weights,
+                folds=folds,
+                dtype=dtype,
+                options=replace(options, compact=compact),
+                report=report,
+            )
+        return votes
+
+    def _low_rank_votes(
+        self,
+        problem: Problem,
+        kernels: list[Kernel],
+        folds: Folds,
+        weights: FloatArray,
+        random: np.random.RandomState,
+    ) -> LowRankVotes:
+        found = low_rank_votes(
+            kernels,
+            problem.X,
+            problem.codes,
+            problem.machines,
+            weights=weights,
+            folds=folds,
+            rank=int(self.rank) if isinstance(self.rank, Integral) else self.rank,
+            landmarks=self.landmarks,
+            dtype="float64" if self.dtype == "float64" else "float32",
+            options=self._path_options(),
+            memory_bytes=memory_bytes(self.memory_limit),
+            n_jobs=self.n_jobs,
+            random_state=random,
+            report=self._reporter(len(problem.machines), "held-out loss"),
+        )
+        self.rank_ = found.rank
+        if found.is_limited:
+            reason = "memory_limit allows no more"
+            if len(found.losses) > 1:
+                reason = (
+                    f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
+                    f"{found.losses[-1]:.4f} when it was last doubled"
+                )
+            warn_caller(
+                f"The rank of {found.rank} limits the accuracy: {reason}. GreedySVC needs no "
+                "approximation; or set rank higher, which takes longer and more memory.",
+                UserWarning,
+            )
+        return found
+
+    def _path_options(self) -> PathOptions:
+        return PathOptions(
+            loss=self.loss,
+            fit_intercept=self.fit_intercept,
+            n_stages=None if self.n_stages == "cv" else int(self.n_stages),
+            max_stages=MAX_STAGES if self.max_stages is None else self.max_stages,
+            memory_bytes=memory_bytes(self.memory_limit) // 4,
+            max_seconds=self.max_time,
+            n_threads=self._threads(),
+        )
+
+    def _values(self, problem: Problem, n_rows: int) -> tuple[Precision, bool]:
+        """Precision of stored kernel values, and whether they are held in 16 bits."""
+        if problem.dtype == "float64" and (self.dtype == "float64" or n_rows <= MAX_FLOAT64_ROWS):
+            return "float64", False
+        return "float32", self.dtype == "auto" and n_rows > MAX_FLOAT32_ROWS
+
+    def _approximates(self, problem: Problem) -> bool:
+        """Whether the kernel matrix is replaced by one of low rank."""
+        if self.rank is None:
+            return False
+        if self.rank != "auto":
+            return True
+        largest = max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
+        # Distances of both kinds, and a matrix for every thread.
+        needed = largest**2 * (2 * 4 + 2 * self._threads())
+        return largest > MAX_EXACT_ROWS or needed > memory_bytes(self.memory_limit)
+
+    def _keep_votes(
+        self,
+        problem: Problem,
+        kernels: list[Kernel],
+        used: list[int],
+        votes: list[Vote],
+        weights: FloatArray,
+        folds: Folds,
+    ) -> None:
+        names = [(k.name, k.gamma) for k in kernels]
+        self.kernel_weights_ = {
+            names[k]: one_or_all([float(v.shares[k]) for v in votes]) for k in used
+        }
+        curves = [
+            {
+                name: CurvePoints(p.stages, p.losses)
+                for name, p in zip(names, v.paths, strict=True)
+                if len(v.held_rows)
+            }
+            for v in votes
+        ]
+        self.cv_path_ = curves[0] if len(curves) == 1 else curves
+        stages = [max(p.n_stages for p in v.paths) for v in votes]
+        reasons = [v.paths[int(v.shares.argmax())].stop_reason for v in votes]
+        self.n_stages_ = self.n_iter_ = one_or_all(stages)
+        self.stop_reason_ = one_or_all(reasons)
+        self._warn_of_limits({p.stop_reason for v in votes for p in v.paths})
+        self._held_out_ = self._held_scores(problem, votes)
+        slopes = [self._slope(v, problem, m, weights) for m, v in enumerate(votes)]
+        self._slopes_ = np.array(slopes) if len(self._held_out_.rows) else None
+        n_blind = sum(len(v.held_rows) == 0 for v in votes)
+        if n_blind and not folds.shortage:
+            warn_caller(
+                f"cv holds out no rows of both classes for {n_blind} of {len(votes)} machines, so "
+                "that nothing could be chosen for them; take other splits.",
+                UserWarning,
+            )
+        self.temperature_ = one_or_all([s / 2 for s in slopes])
+        self.cv_log_loss_ = self.cv_error_ = float("nan")
+
+    def _held_scores(self, problem: Problem, votes: list[Vote]) -> HeldOut:
+        counts = [len(v.held_rows) for v in votes]
+        return HeldOut(
+            rows=np.concatenate([v.held_rows for v in votes]).astype(np.intp),
+            scores=np.concatenate([v.held_scores - v.intercept for v in votes]),
+            positive=np.concatenate(
+                [problem.is_positive(m)[problem.codes[v.held_rows]] for m, v in enumerate(votes)]
+            ),
+            machines=np.repeat(np.arange(len(votes)), counts),
+        )
+
+    def _slope(self, vote: Vote, problem: Problem, machine: int, weights: FloatArray) -> float:
+        """Slope of the machine's sigmoid; 2 where no rows of both sides were held out."""
+        positive = problem.is_positive(machine)[problem.codes[vote.held_rows]]
+        if positive.all() or not positive.any():
+            return 2.0
+        return platt_slope(vote.held_scores, positive, weights[vote.held_rows])
+
+    def _store(self, problem: Problem, machines: list[Expansion]) -> None:
+        if not self._holds_out():
+            super()._store(problem, machines)
+            return
+        super()._store(problem, machines)
+        self._kernel_, self.gamma_ = self._chosen_, self._chosen_.gamma
+        held_out = self._held_out_
+        del self._chosen_, self._held_out_
+        if self._slopes_ is not None:
+            self._fit_probabilities(problem, held_out, check_random_state(self.random_state))
+
+    def _warn_of_folds(self, folds: Folds, problem: Problem) -> None:
+        if folds.n_splits == 0:
+            warn_caller(
+                f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
+                "kernel of middle width, few stages and no probabilities.",
+                UserWarning,
+            )
+        elif folds.shortage:
+            warn_caller(
+                f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning
+            )
+
+    def _warn_of_limits(self, reasons: set[str]) -> None:
+        if "max_time" in reasons:
+            warn_caller("Training stopped at max_time; the model is that of the stages so far.")
+        elif "max_stages" in reasons and self.max_stages is not None:
+            warn_caller(
+                "Some paths stopped at max_stages while their held-out loss still fell; to go on, "
+                "raise max_stages."
+            )

@@ -1,0 +1,138 @@
+"""The splits inside ``fit``: which rows train, and which are held out to choose by."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
+
+BoolArray = NDArray[np.bool_]
+
+#: As many as scikit-learn has where `cv` is None.
+DEFAULT_FOLDS = 5
+
+#: A class needs so many rows in every fold, or there are fewer folds.
+ROWS_A_FOLD = 2
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The splits of one fit.
+
+    Attributes
+    ----------
+    train, test : (n_splits, n) bool arrays
+        Rows that train and rows that are scored, split by split. A row can be in several test
+        parts (repeated splits) or in none (the first rows of a time series).
+    shortage : str
+        What is wrong with the splits for choosing, as the end of a sentence; empty if nothing is.
+    """
+
+    train: BoolArray
+    test: BoolArray
+    shortage: str = ""
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits; none where there are too few rows to hold any out."""
+        return len(self.train)
+
+
+def make_folds(
+    cv: Any,
+    X: Any,
+    codes: NDArray[np.int32],
+    *,
+    groups: Any = None,
+    random_state: Any = None,
+) -> Folds:
+    """Split the rows that have a class.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable of (train, test) indices
+        A number stands for shuffled folds, stratified by class: fewer if a class has less than two
+        rows a fold. Rows of a class with less than four are never held out.
+    X : rows
+        Only splitters look at them.
+    codes : (n,) int array
+        Class of each row, -1 for rows that take no part: no split contains them.
+    groups : (n,) array, optional
+        Handed to the splitter.
+    random_state : RandomState, optional
+        Shuffles.
+    """
+    present = np.flatnonzero(codes >= 0)
+    cv = DEFAULT_FOLDS if cv is None else cv
+    if isinstance(cv, Integral):
+        if groups is not None:
+            raise ValueError(
+                f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
+                "for instance cv=GroupKFold(5)."
+            )
+        return _stratified(int(cv), codes, present, random_state)
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != codes.shape:
+            raise ValueError(
+                f"groups must have one entry a row: {len(codes)}, got shape {groups.shape}."
+            )
+    return _of_splitter(cv, X, codes, present, groups)
+
+
+def _stratified(
+    n_folds: int, codes: NDArray[np.int32], present: NDArray[Any], random_state: Any
+) -> Folds:
+    sizes = np.bincount(codes[present])
+    # Classes that are too small for two folds stay in training: the others can still be judged.
+    foldable = sizes >= 2 * ROWS_A_FOLD
+    none = np.zeros((0, len(codes)), dtype=bool)
+    if foldable.sum() < 2:
+        return Folds(none, none, f"a class has {sizes[sizes > 0].min()} rows only")
+    n_used = min(n_folds, int(sizes[foldable].min()) // ROWS_A_FOLD)
+    shortage = ""
+    if not foldable.all():
+        shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have less than 4 rows"
+    elif n_used < n_folds:
+        shortage = f"the smallest class has {sizes.min()} rows, which allow {n_used} folds"
+    held_out = present[foldable[codes[present]]]
+    splitter = StratifiedKFold(n_used, shuffle=True, random_state=random_state)
+    test = np.zeros((n_used, len(codes)), dtype=bool)
+    for part, (_, rows) in zip(test, splitter.split(held_out, codes[held_out]), strict=True):
+        part[held_out[rows]] = True
+    return Folds(~test & (codes >= 0), test, shortage)
+
+
+def _of_splitter(
+    cv: Any, X: Any, codes: NDArray[np.int32], present: NDArray[Any], groups: Any
+) -> Folds:
+    # Their indices are those of the rows as they came.
+    given_splits = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
+    n = len(codes)
+    trains, tests = [], []
+    if given_splits:
+        splits = check_cv(cv, codes, classifier=True).split(X, codes)
+        rows = np.arange(n)
+    else:
+        rows = present
+        among = None if groups is None else groups[present]
+        with warnings.catch_warnings():
+            # How few rows a class has is said once, by whoever uses the folds.
+            warnings.filterwarnings("ignore", message="The least populated class")
+            splits = list(cv.split(X[present], codes[present], among))
+    for train, test in splits:
+        both = []
+        for part in (train, test):
+            mask = np.zeros(n, dtype=bool)
+            mask[rows[np.asarray(part, dtype=None if len(part) else np.intp)]] = True
+            both.append(mask & (codes >= 0))
+        trains.append(both[0])
+        tests.append(both[1])
+    if not trains:
+        raise ValueError("cv has no splits; give at least one pair of train and test rows.")
+    return Folds(np.array(trains), np.array(tests))

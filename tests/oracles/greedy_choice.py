@@ -1,0 +1,52 @@
+"""Naive held-out log-loss of the greedy stagewise SVM: every fold by itself, in plain numpy."""
+
+import numpy as np
+from oracles.greedy import algorithm_1, with_revisits
+from oracles.kernels import kernel_matrix
+from scipy.optimize import minimize
+from scipy.special import expit
+
+STAGES_A_ROW = 8
+
+
+def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
+    """Scores of one machine, and whether each is of a positive row: split after split."""
+    scores, labels = [], []
+    for train, test in splits:
+        rows = [i for i in train if codes[i] in (*negative, *positive)]
+        y = np.where(np.isin(codes[rows], positive), 1.0, -1.0)
+        K = kernel_matrix(kernel, X[rows])
+        if max_visits == 1:
+            path = algorithm_1(K, y)
+        else:
+            path = with_revisits(K, y, max_visits, max_stages=STAGES_A_ROW * len(rows))
+        alpha = np.zeros(len(rows))
+        np.add.at(alpha, path.order, path.steps)
+        queries = [i for i in test if codes[i] in (*negative, *positive)]
+        scores.append(kernel_matrix(kernel, X[queries], X[rows]) @ (alpha * y))
+        labels.append(np.isin(codes[queries], positive))
+    return np.concatenate(scores), np.concatenate(labels)
+
+
+def platt_log_loss(scores, positive):
+    """Log-loss of the labels under Platt's sigmoid."""
+    n_positive, n_negative = positive.sum(), (~positive).sum()
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+    def loss(t):
+        z = t[0] * scores + t[1]
+        return np.sum(np.logaddexp(0, z) - target * z)
+
+    slope, offset = minimize(loss, [0.0, 0.0], tol=1e-10).x
+    p = expit(slope * scores + offset)
+    return -np.log(np.where(positive, p, 1 - p)).mean()
+
+
+def mean_log_loss(kernel, X, codes, machines, splits, max_visits):
+    """The machines' log-losses, averaged by the rows they have."""
+    pairs = [
+        held_out_scores(kernel, X, codes, negative, positive, splits, max_visits)
+        for negative, positive in machines
+    ]
+    losses = [platt_log_loss(*pair) for pair in pairs]
+    return np.average(losses, weights=[len(scores) for scores, _ in pairs])
