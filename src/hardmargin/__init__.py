@@ -8,6 +8,7 @@ from hardmargin.classifiers import (
     ParzenClassifier,
     RhoSVC,
 )
+from hardmargin.reduction import compress
 
 __all__ = [
     "EnsembleSVC",
@@ -16,5 +17,6 @@ __all__ = [
     "MultiplicativeSVC",
     "ParzenClassifier",
     "RhoSVC",
+    "compress",
 ]
 __version__ = "0.1.0"
