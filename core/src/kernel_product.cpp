@@ -5,10 +5,24 @@
 namespace hardmargin {
 namespace {
 
-constexpr std::size_t rows_at_once = 64;
+// What is copied at once: runs of a row that are worth fetching, and few enough for the cache.
+constexpr std::size_t rows_at_once = 64, strips_side_by_side = 8;
 
 // Strips of a factor whose rows' multipliers stay in the first cache.
 constexpr std::size_t strips_at_once = 64;
+
+// Takes the columns of one strip out of a row; lanes beyond the last are 0.
+template <class T>
+void copy_lanes(const T* row, const std::vector<std::int32_t>& columns, std::size_t first, T* to) {
+    const std::size_t n = std::min(lanes<T>, columns.size() - first);
+    const std::int32_t* at = columns.data() + first;
+    const bool contiguous = static_cast<std::size_t>(at[n - 1] - at[0]) == n - 1;
+    if (n == lanes<T> && contiguous) {
+        std::copy_n(row + at[0], lanes<T>, to);
+        return;
+    }
+    for (std::size_t l = 0; l < lanes<T>; ++l) to[l] = l < n ? row[at[l]] : T(0);
+}
 
 }  // namespace
 
@@ -29,33 +43,32 @@ void KernelProduct<T>::fill_square(const KernelSource<T>& source,
     const std::size_t size = n_strips_ * n_rows_ * lanes<T>;
     if (compact_) small_strips_.resize(size);
     else strips_.resize(size);
-    alignas(64) T piece[rows_at_once * lanes<T>] = {};
+    AlignedVector<T> pieces(strips_side_by_side * rows_at_once * lanes<T>);
     for (std::size_t first = 0; first < n_rows_; first += rows_at_once) {
         const std::size_t n = std::min(rows_at_once, n_rows_ - first);
         meter.tick(4 * n * n_rows_);
-        for (std::size_t s = 0; s < n_strips_; ++s) {
-            const std::size_t lane = s * lanes<T>;
-            const std::size_t n_lanes = std::min(lanes<T>, n_rows_ - lane);
-            const auto column = static_cast<std::size_t>(rows[lane]);
-            const bool contiguous =
-                static_cast<std::size_t>(rows[lane + n_lanes - 1]) == column + n_lanes - 1;
+        for (std::size_t s = 0; s < n_strips_; s += strips_side_by_side) {
+            const std::size_t n_strips = std::min(strips_side_by_side, n_strips_ - s);
             for (std::size_t j = 0; j < n; ++j) {
                 const T* from =
                     source.data + static_cast<std::size_t>(rows[first + j]) * source.width;
-                T* to = piece + j * lanes<T>;
-                if (contiguous) std::copy_n(from + column, n_lanes, to);
-                else
-                    for (std::size_t l = 0; l < n_lanes; ++l) to[l] = from[rows[lane + l]];
-                for (std::size_t l = n_lanes; l < lanes<T>; ++l) to[l] = T(0);
+                for (std::size_t k = 0; k < n_strips; ++k)
+                    copy_lanes(from, rows, (s + k) * lanes<T>,
+                               pieces.data() + (k * rows_at_once + j) * lanes<T>);
             }
-            const std::size_t at = (s * n_rows_ + first) * lanes<T>;
-            if (source.kind == ValueSource::values)
-                std::copy_n(piece, n * lanes<T>, strips_.data() + at);
-            else if (compact_)
-                table_.decay_16(piece, source.gamma, small_strips_.data() + at, n * lanes<T>);
-            else table_.decay(piece, source.gamma, strips_.data() + at, n * lanes<T>);
+            for (std::size_t k = 0; k < n_strips; ++k)
+                store_piece(source, pieces.data() + k * rows_at_once * lanes<T>, n * lanes<T>,
+                            ((s + k) * n_rows_ + first) * lanes<T>);
         }
     }
+}
+
+template <class T>
+void KernelProduct<T>::store_piece(const KernelSource<T>& source, const T* piece, std::size_t n,
+                                   std::size_t at) {
+    if (source.kind == ValueSource::values) std::copy_n(piece, n, strips_.data() + at);
+    else if (compact_) table_.decay_16(piece, source.gamma, small_strips_.data() + at, n);
+    else table_.decay(piece, source.gamma, strips_.data() + at, n);
 }
 
 template <class T>

@@ -40,6 +40,7 @@ class KernelProduct {
   private:
     void fill_square(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
                      Meter& meter);
+    void store_piece(const KernelSource<T>& source, const T* piece, std::size_t n, std::size_t at);
     void fill_factor(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
                      Meter& meter);
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -253,26 +253,6 @@ default="cv"
         self.max_time = max_time
         self.verbose = verbose
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Train on rows X with labels y.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features) array or sparse matrix
-            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
-        y : (n_samples,) array
-            Labels of any type.
-        sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
-        groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight, groups)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage of the published path, as `decision_function` gives them.

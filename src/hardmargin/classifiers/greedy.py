@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,26 +259,6 @@ default="rbf"
         self.max_time = max_time
         self.verbose = verbose
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Train on rows X with labels y.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features) array or sparse matrix
-            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
-        y : (n_samples,) array
-            Labels of any type.
-        sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
-        groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight, groups)
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.

@@ -30,6 +30,10 @@ from hardmargin.solvers.paths import MAX_STAGES, PathOptions
 MAX_FLOAT64_ROWS = 500
 MAX_FLOAT32_ROWS = 1_500
 
+#: The kernel matrices of all candidates are kept if they take no more bytes than this; larger ones
+#: are made anew in every round of the race, which is faster than new memory.
+KEPT_MATRICES = 2**27
+
 #: ``rank="auto"`` approximates the kernel of machines with more rows.
 MAX_EXACT_ROWS = 10_000
 
@@ -167,7 +171,7 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
             fit_intercept=self.fit_intercept,
             n_stages=None if self.n_stages == "cv" else int(self.n_stages),
             max_stages=MAX_STAGES if self.max_stages is None else self.max_stages,
-            memory_bytes=memory_bytes(self.memory_limit) // 4,
+            memory_bytes=min(memory_bytes(self.memory_limit) // 4, KEPT_MATRICES),
             max_seconds=self.max_time,
             n_threads=self._threads(),
         )
