@@ -52,7 +52,10 @@ def measured(model: Any, parts: Any, n_jobs: int) -> dict[str, Any]:
         row["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         if isinstance(clf, GreedySVC):
             plain = GreedySVC(
-                clf.gamma_, max_visits=clf.max_visits_, standardize=True, n_jobs=n_jobs
+                clf.gamma_,
+                max_visits=clf.max_visits_,
+                standardize=clf.standardized_,
+                n_jobs=n_jobs,
             )
             start = time.process_time()
             plain.fit(X, y)
@@ -62,7 +65,8 @@ def measured(model: Any, parts: Any, n_jobs: int) -> dict[str, Any]:
 
 def chosen(clf: Any) -> str:
     if isinstance(clf, GreedySVC):
-        return f"gamma {clf.gamma_:.3g}, max_visits {clf.max_visits_}"
+        scale = "standardised" if clf.standardized_ else "features as they are"
+        return f"gamma {clf.gamma_:.3g}, max_visits {clf.max_visits_}, {scale}"
     kernels = ", ".join(f"{name} {gamma:.3g}" for name, gamma in clf.kernel_weights_)
     return f"{kernels}, rank {clf.rank_}"
 

@@ -132,3 +132,16 @@ def test_the_race_keeps_the_best_kernel_of_an_interaction(seed):
         [round(p.loss, 3) for p in raced],
         [round(p.loss, 3) for p in whole],
     )
+
+
+def test_exact_distances_that_do_not_fit_say_so():
+    with pytest.raises(ValueError, match=r"raise memory_limit \(now 100,000\), or .* rank='auto'"):
+        EnsembleSVC(rank=None, memory_limit="100KB").fit(X, Y)
+
+
+def test_machines_that_fit_one_by_one_are_trained_so():
+    y = np.arange(150) % 5
+    together, apart = (
+        EnsembleSVC(memory_limit=limit, random_state=0).fit(X, y) for limit in ("1GB", "60KB")
+    )
+    np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X))

@@ -15,7 +15,7 @@ from hardmargin.classifiers.probabilities import ProbabilityMixin
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.standardize import StandardizeMixin
 from hardmargin.classifiers.warn import warn_caller
-from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse, resolve_gamma
+from hardmargin.kernels import FloatArray, Rows, is_sparse, resolve_gamma
 from hardmargin.selection.folds import make_folds
 from hardmargin.selection.greedy import (
     MAX_FOLDED_ROWS,
@@ -106,7 +106,6 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
 
     def _views(self, problem: Problem, unscaled: Rows | None) -> list[View]:
         """Return the rows as they were scaled, and as they came where that may be better."""
-        assert isinstance(problem.kernel, Kernel)
         views = [View(problem.X, problem.kernel)]
         if unscaled is not None and self._precision(unscaled) == problem.dtype:
             present = problem.codes >= 0
@@ -170,7 +169,6 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
         """Whether choosing needs float64: float32 is faster, and chooses as well."""
         if problem.dtype == "float32":
             return False
-        assert isinstance(problem.kernel, Kernel)
         if self.dtype == "float64" or not problem.kernel.has_unit_diagonal:
             return True
         values = problem.X.data if is_sparse(problem.X) else problem.X

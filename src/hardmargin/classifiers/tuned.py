@@ -100,7 +100,14 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         options = self._path_options()
         report = self._reporter(len(problem.machines), "held-out loss")
         start = time.monotonic()
-        if n_rows <= MAX_SHARED_ROWS or len(problem.machines) == 1:
+        limit = memory_bytes(self.memory_limit)
+        largest = self._largest_machine(problem)
+        if self._bytes_needed(largest) > limit:
+            raise ValueError(
+                f"Distances between {largest:,} rows need {self._bytes_needed(largest):,} bytes; "
+                f"raise memory_limit (now {limit:,}), or approximate with rank='auto'."
+            )
+        if n_rows <= MAX_SHARED_ROWS and self._bytes_needed(n_rows) <= limit:
             groups = [list(range(len(problem.machines)))]
         else:
             groups = [[m] for m in range(len(problem.machines))]
@@ -188,10 +195,16 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
             return False
         if self.rank != "auto":
             return True
-        largest = max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
-        # Distances of both kinds, and a matrix for every thread.
-        needed = largest**2 * (2 * 4 + 2 * self._threads())
-        return largest > MAX_EXACT_ROWS or needed > memory_bytes(self.memory_limit)
+        largest = self._largest_machine(problem)
+        too_much = self._bytes_needed(largest) > memory_bytes(self.memory_limit)
+        return largest > MAX_EXACT_ROWS or too_much
+
+    def _largest_machine(self, problem: Problem) -> int:
+        return max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
+
+    def _bytes_needed(self, n_rows: int) -> int:
+        """Memory for distances of both kinds, and a matrix for every thread."""
+        return n_rows**2 * (2 * 4 + 2 * self._threads())
 
     def _keep_votes(
         self,
