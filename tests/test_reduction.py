@@ -26,6 +26,9 @@ from hardmargin import (
 )
 from hardmargin.kernels import Kernel, KernelSum
 
+# Most tests compress further than anyone should.
+pytestmark = pytest.mark.filterwarnings("ignore:.* support rows are few for this model")
+
 ALL = [EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC, ParzenClassifier, RhoSVC]
 PATHS = [GreedySVC, MultiplicativeSVC, RhoSVC]
 
@@ -464,3 +467,10 @@ def test_not_fitted():
 def test_not_a_classifier_of_ours(other):
     with pytest.raises(TypeError, match=f"got {type(other).__name__}; of a pipeline"):
         compress(other, n_support=5)
+
+
+def test_too_few_rows_are_worth_a_warning():
+    X, y = make_classification(400, n_informative=8, n_clusters_per_class=4, random_state=0)
+    model = GreedySVC(0.1, max_visits=1).fit(X, y)
+    with pytest.warns(UserWarning, match=r"3 support rows are few .* let tolerance choose it"):
+        compress(model, 3)

@@ -306,6 +306,8 @@ void test_products_are_those_of_the_chosen_rows() {
             std::vector<std::int32_t> chosen;
             for (std::size_t i = 0; i < n; i += every)
                 chosen.push_back(static_cast<std::int32_t>(i));
+            Control control;
+            Meter meter(control, true);
             KernelProduct<T> product;  // filled again and again
             for (const int kind : {0, 1, 2, 3})
                 for (const int n_vectors : {1, 4, 7}) {
@@ -314,7 +316,7 @@ void test_products_are_those_of_the_chosen_rows() {
                         source = {ValueSource::distances, rows.distances.data(), n, 0.3, kind == 2};
                     if (kind == 3)
                         source = {ValueSource::factor, rows.factor.data(), rows.width, 0, false};
-                    product.fill(source, chosen);
+                    product.fill(source, chosen, meter);
                     Random random(8);
                     const auto width = static_cast<std::size_t>(n_vectors);
                     const AlignedVector<T> vectors = [&] {

@@ -71,6 +71,9 @@ from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.solvers.forward import Selection, columns_of
 
+#: A larger share of changed predictions is worth a warning.
+MANY_CHANGES = 0.05
+
 #: Up to so many support rows all of them are candidates, and in the sample.
 MAX_WHOLE = 4_096
 
@@ -142,8 +145,8 @@ class Compression:
 
 def compress(
     clf: Any,
-    *,
     n_support: int | None = None,
+    *,
     tolerance: float | None = None,
     X: Any = None,
     random_state: int | np.random.RandomState | None = None,
@@ -205,7 +208,15 @@ def compress(
             size.check()
             fit = _Fit(clf, rows, size, random)
             fit.selection.grow(int(n_support))
-            return _smaller(clf, fit)
+            small = _smaller(clf, fit)
+            if small.compression_.changed_predictions > MANY_CHANGES:
+                warn_caller(
+                    f"{n_support} support rows are few for this model: "
+                    f"{small.compression_.changed_predictions:.0%} of the predictions changed. "
+                    "Raise n_support, or let tolerance choose it.",
+                    UserWarning,
+                )
+            return small
         assert tolerance is not None
         for size in _sizes(clf, rows):
             fit = _Fit(clf, rows, size, random)

@@ -115,10 +115,21 @@ def test_tau_has_the_least_log_loss(weighted):
     counts = np.ones(len(codes)) if weights is None else weights
     tau = softmax_scale(scores, codes, weights)
 
+    totals = np.bincount(codes, weights=counts)[codes]
+    targets = np.repeat((1 / (totals + 2) / (scores.shape[1] - 1))[:, None], scores.shape[1], 1)
+    targets[np.arange(len(codes)), codes] = (totals + 1) / (totals + 2)
+
     def loss(t):
-        return -counts @ log_softmax(t * scores, axis=1)[np.arange(len(codes)), codes]
+        return -counts @ (targets * log_softmax(t * scores, axis=1)).sum(axis=1)
 
     assert loss(tau) <= min(loss(0.98 * tau), loss(1.02 * tau))
+
+
+def test_tau_stays_small_where_no_row_is_wrong():
+    codes = np.arange(60) % 3
+    tau = softmax_scale(np.eye(3)[codes], codes)
+    doubt = 1 - np.exp(tau) / (np.exp(tau) + 2)
+    assert doubt == pytest.approx(1 / 22, rel=0.01)  # of 20 rows a class
 
 
 def test_tau_of_noise_and_of_certainty_is_bounded():

@@ -392,7 +392,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         def report(machines_done: int, stage: int, violation: float) -> None:
             nonlocal last
             now = time.monotonic()
-            if now - last < 2.0 / float(self.verbose):
+            if stage == 0 or now - last < 2.0 / float(self.verbose):
                 return
             last = now
             done = f", machine {machines_done + 1} of {n_machines}" if n_machines > 1 else ""

@@ -119,8 +119,8 @@ default="rbf"
         machines). This and the next two exist where gamma or max_visits is ``"cv"``.
     cv_log_loss_, cv_error_ : float
         Log-loss of the probabilities and share of wrong predictions of the rows held out, weighted
-        by sample and class weights; NaN where no rows could be held out. They are those the choice
-        was made by, and so a little too good.
+        by sample and class weights; NaN where no rows could be held out, or `max_time` ended the
+        last fit. They are those the choice was made by, and so a little too good.
     support_ : (n_support,) array
         Rows with a coefficient: in order of selection for two classes, else sorted.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -354,6 +354,8 @@ default="rbf"
         assert isinstance(problem, Chosen)
         if problem.choice is not None and problem.choice.held_out is not None:
             self._fit_probabilities(problem, problem.choice.held_out, problem.random_state)
+            if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
+                self.cv_log_loss_ = self.cv_error_ = float("nan")
 
     def _expansion(self, problem: Problem, machine: int, solution: GreedySolution) -> Expansion:
         kept = solution.multipliers != 0

@@ -93,7 +93,7 @@ def _stratified(
     foldable = sizes >= 2 * ROWS_A_FOLD
     none = np.zeros((0, len(codes)), dtype=bool)
     if foldable.sum() < 2:
-        return Folds(none, none, f"a class has {sizes[sizes > 0].min()} rows only")
+        return Folds(none, none, f"the smallest class has too few rows ({sizes[sizes > 0].min()})")
     n_used = min(n_folds, int(sizes[foldable].min()) // ROWS_A_FOLD)
     shortage = ""
     if not foldable.all():
@@ -124,7 +124,16 @@ def _of_splitter(
         with warnings.catch_warnings():
             # How few rows a class has is said once, by whoever uses the folds.
             warnings.filterwarnings("ignore", message="The least populated class")
-            splits = list(cv.split(X[present], codes[present], among))
+            try:
+                splits = list(cv.split(X[present], codes[present], among))
+            except ValueError as error:
+                if groups is None and "groups" in str(error):
+                    error.add_note(
+                        "Pass groups to fit; from cross_val_score and the like with "
+                        "params={'groups': groups}, or with set_fit_request(groups=True) where "
+                        "metadata routing is on."
+                    )
+                raise
     for train, test in splits:
         both = []
         for part in (train, test):

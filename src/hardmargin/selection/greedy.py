@@ -127,8 +127,12 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
             choice = (search, search.best())
     except OutOfTimeError:
         is_cut_short = True
-        if choice is None and searches and searches[-1].trials:
-            choice = (searches[-1], searches[-1].best())
+        tried = [search for search in searches if search.trials]
+        if tried:
+            # More visits take long on all rows: in a hurry the fewest are the safe choice.
+            search = tried[-1] if choice is None else choice[0]
+            fewest = min(c.visits for c in search.trials)
+            choice = (search, search.best(visits=fewest))
     table = _table(task, searches)
     if choice is None or not np.isfinite(choice[0].loss(choice[1])):
         kernel = task.views[0].kernel
