@@ -230,13 +230,12 @@ def softmax_scale(
     >>> from hardmargin.selection.calibration import softmax_scale
     >>> decisions = np.array([[2.0, 1, 0], [0, 2, 1], [1, 0, 2], [2, 1, 0]])
     >>> round(softmax_scale(decisions, np.array([0, 1, 2, 1])), 2)
-    0.65
+    0.97
     """
     w = np.ones(len(codes)) if weights is None else weights
     own = decisions[np.arange(len(codes)), codes]
     n_classes = decisions.shape[1]
-    # As for two classes, what a class is not is one row more than was seen.
-    doubt = 1.0 / (np.bincount(codes, weights=w, minlength=n_classes)[codes] + 2.0)
+    doubt = 1.0 / (w.sum() + 2.0)  # one row in all may have been of another class
     others = (decisions.sum(axis=1) - own) / (n_classes - 1)
     aim = (1.0 - doubt) * own + doubt * others
 
