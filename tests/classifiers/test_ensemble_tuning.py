@@ -728,7 +728,7 @@ def test_a_class_too_small_to_hold_out(n_small):
     X, y = two_classes()
     rows = np.concatenate([np.flatnonzero(y == 1)[:n_small], np.flatnonzero(y == 0)])
     model = EnsembleSVC(random_state=0)
-    with pytest.warns(UserWarning, match=f"a class has {n_small} rows"):
+    with pytest.warns(UserWarning, match=rf"too few rows \({n_small}\)"):
         model.fit(X[rows], y[rows])
     assert_sensible(model, QUERIES)
     assert not hasattr(model, "predict_proba")
