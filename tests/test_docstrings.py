@@ -7,6 +7,7 @@ import pkgutil
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hardmargin
@@ -33,7 +34,6 @@ def documented(estimator, section):
 
 
 def fitted_attributes(estimator):
-    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"])
     model = estimator().fit(X, X["a"] > 0)

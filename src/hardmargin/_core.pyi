@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,43 +81,29 @@ def tilt(
     centre: float,
     weights: NDArray[np.float64],
 ) -> tuple[float, float, float]: ...
-def paths_float32(
-    arrays: list[NDArray[np.float32]],
-    kernels: list[tuple[str, int, float]],
-    *,
-    classes: NDArray[np.int32],
-    machines: Sequence[tuple[Sequence[int], Sequence[int]]],
-    weights: NDArray[np.float64],
-    train: NDArray[np.uint8],
-    test: NDArray[np.uint8],
-    loss: str,
-    bias: bool,
-    n_stages: int,
-    max_stages: int,
-    race: bool,
-    compact: bool,
-    memory_bytes: int,
-    max_seconds: float,
-    n_threads: int,
-    report: Callable[[int, int, float], None] | None,
-) -> list[dict[str, Any]]: ...
-def paths_float64(
-    arrays: list[NDArray[np.float64]],
-    kernels: list[tuple[str, int, float]],
-    *,
-    classes: NDArray[np.int32],
-    machines: Sequence[tuple[Sequence[int], Sequence[int]]],
-    weights: NDArray[np.float64],
-    train: NDArray[np.uint8],
-    test: NDArray[np.uint8],
-    loss: str,
-    bias: bool,
-    n_stages: int,
-    max_stages: int,
-    race: bool,
-    compact: bool,
-    memory_bytes: int,
-    max_seconds: float,
-    n_threads: int,
-    report: Callable[[int, int, float], None] | None,
-) -> list[dict[str, Any]]: ...
+
+class _RunPaths(Protocol):
+    def __call__(
+        self,
+        arrays: list[NDArray[Any]],
+        kernels: list[tuple[str, int, float]],
+        *,
+        classes: NDArray[np.int32],
+        machines: Sequence[tuple[Sequence[int], Sequence[int]]],
+        weights: NDArray[np.float64],
+        train: NDArray[np.uint8],
+        test: NDArray[np.uint8],
+        loss: str,
+        bias: bool,
+        n_stages: int,
+        max_stages: int,
+        race: bool,
+        compact: bool,
+        memory_bytes: int,
+        max_seconds: float,
+        n_threads: int,
+        report: Callable[[int, int, float], None] | None,
+    ) -> list[dict[str, Any]]: ...
+
+paths_float32: _RunPaths
+paths_float64: _RunPaths

@@ -569,7 +569,7 @@ def test_no_splits_are_refused():
 
 @pytest.mark.parametrize("cv", [0, 1, -3, "five", 2.5])
 def test_numbers_of_folds_that_are_none_are_refused(cv):
-    with pytest.raises(ValueError):  # noqa: PT011
+    with pytest.raises(ValueError, match="'cv' parameter of EnsembleSVC must be"):
         EnsembleSVC(cv=cv).fit(*two_classes())
 
 
@@ -934,7 +934,7 @@ def test_the_memory_asks_for_low_rank():
 
 
 def test_many_rows_ask_for_low_rank(monkeypatch):
-    monkeypatch.setattr(tuned, "MAX_EXACT_ROWS", 100)
+    monkeypatch.setattr(tuned, "MAX_STORED_ROWS", 100)
     X, y = two_classes(400)
     model = fit_quietly(EnsembleSVC(random_state=0), X, y)
     assert model.rank_ <= len(model.support_) == 250
@@ -943,13 +943,13 @@ def test_many_rows_ask_for_low_rank(monkeypatch):
 
 
 def test_many_rows_are_exact_where_rank_says_so(monkeypatch):
-    monkeypatch.setattr(tuned, "MAX_EXACT_ROWS", 100)
+    monkeypatch.setattr(tuned, "MAX_STORED_ROWS", 100)
     model = EnsembleSVC(rank=None, random_state=0).fit(*two_classes())
     assert_same_model(model, fitted())
 
 
 def test_a_rank_that_limits_the_accuracy_says_so(monkeypatch):
-    monkeypatch.setattr(tuned, "MAX_EXACT_ROWS", 100)
+    monkeypatch.setattr(tuned, "MAX_STORED_ROWS", 100)
     monkeypatch.setattr("hardmargin.selection.low_rank_vote.RANKS", (4, 8, 16))
     X, y = two_classes(400)
     with pytest.warns(UserWarning, match=r"rank of 16 limits.*GreedySVC"):

@@ -1,6 +1,7 @@
 """The labels and the forms of rows that GreedySVC accepts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from greedy_problems import GAMMA, QUERIES, fitted, four_classes, paper, stage_problem, two_classes
@@ -130,14 +131,12 @@ def test_few_rows_are_trained_in_float64():
 
 
 def test_feature_names_are_kept():
-    pd = pytest.importorskip("pandas")
     X, y = two_classes()
     model = paper().fit(pd.DataFrame(X, columns=list("abcd")), y)
     assert model.feature_names_in_.tolist() == list("abcd")
 
 
 def test_feature_names_must_match():
-    pd = pytest.importorskip("pandas")
     X, y = two_classes()
     model = paper().fit(pd.DataFrame(X, columns=list("abcd")), y)
     with pytest.raises(ValueError, match="feature names"):
@@ -145,7 +144,6 @@ def test_feature_names_must_match():
 
 
 def test_labels_may_be_a_pandas_series():
-    pd = pytest.importorskip("pandas")
     X, y = two_classes()
     series = pd.Series(np.array(["no", "yes"])[y])
     assert paper().fit(pd.DataFrame(X), series).classes_.tolist() == ["no", "yes"]

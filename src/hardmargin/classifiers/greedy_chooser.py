@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import MAX_FLOAT32_FEATURE
-from hardmargin.classifiers.probabilities import ProbabilityMixin
+from hardmargin.classifiers.probabilities import ProbabilityMixin, warn_of_shortage
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.standardize import StandardizeMixin
 from hardmargin.classifiers.warn import warn_caller
@@ -159,10 +159,8 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
                 f"The choice of gamma and max_visits was ended by max_time, after "
                 f"{len(choice.table['gamma'])} candidates; to go on, raise max_time."
             )
-        elif folds.shortage:
-            warn_caller(
-                f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning
-            )
+        else:
+            warn_of_shortage(folds)
         return choice
 
     def _is_exact(self, problem: Problem) -> bool:

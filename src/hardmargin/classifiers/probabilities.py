@@ -13,8 +13,10 @@ from scipy.special import expit, softmax
 
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Problem
+from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray
 from hardmargin.selection.calibration import softmax_scale
+from hardmargin.selection.folds import Folds
 from hardmargin.selection.held_out import HeldOut
 
 #: Rows that the softmax of many classes is fitted to.
@@ -186,3 +188,9 @@ def in_order_of(scores: FloatArray, values: FloatArray) -> FloatArray:
     ranks = np.argsort(-scores, axis=1, kind="stable")
     np.put_along_axis(ordered, ranks, -np.sort(-values, axis=1), axis=1)
     return ordered
+
+
+def warn_of_shortage(folds: Folds) -> None:
+    """Say what is wrong with the splits, if anything is."""
+    if folds.shortage:
+        warn_caller(f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
-from hardmargin.classifiers.probabilities import ProbabilityMixin
+from hardmargin.classifiers.probabilities import ProbabilityMixin, warn_of_shortage
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, Kernel, KernelSum, Precision
@@ -35,7 +35,7 @@ MAX_FLOAT32_ROWS = 1_500
 KEPT_MATRICES = 2**27
 
 #: ``rank="auto"`` approximates the kernel of machines with more rows.
-MAX_EXACT_ROWS = 10_000
+MAX_STORED_ROWS = 10_000
 
 #: Distances of all rows are stored for many machines at once up to so many rows.
 MAX_SHARED_ROWS = 10_000
@@ -65,7 +65,7 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         folds = make_folds(
             self.cv, problem.X, problem.codes, groups=problem.groups, random_state=random
         )
-        self._warn_of_folds(folds, problem)
+        self._warn_of_folds(folds)
         present = problem.codes >= 0
         seen = problem.X if present.all() else problem.X[present]
         weights = self._row_weights(problem)
@@ -197,7 +197,7 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
             return True
         largest = self._largest_machine(problem)
         too_much = self._bytes_needed(largest) > memory_bytes(self.memory_limit)
-        return largest > MAX_EXACT_ROWS or too_much
+        return largest > MAX_STORED_ROWS or too_much
 
     def _largest_machine(self, problem: Problem) -> int:
         return max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
@@ -233,16 +233,10 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         self.n_stages_ = self.n_iter_ = one_or_all(stages)
         self.stop_reason_ = one_or_all(reasons)
         self._warn_of_limits({p.stop_reason for v in votes for p in v.paths})
+        self._warn_of_blind_machines(votes, folds)
         self._held_out_ = self._held_scores(problem, votes)
         slopes = [self._slope(v, problem, m, weights) for m, v in enumerate(votes)]
         self._slopes_ = np.array(slopes) if len(self._held_out_.rows) else None
-        n_blind = sum(len(v.held_rows) == 0 for v in votes)
-        if n_blind and not folds.shortage:
-            warn_caller(
-                f"cv holds out no rows of both classes for {n_blind} of {len(votes)} machines, so "
-                "that nothing could be chosen for them; take other splits.",
-                UserWarning,
-            )
         self.temperature_ = one_or_all([s / 2 for s in slopes])
         self.cv_log_loss_ = self.cv_error_ = float("nan")
 
@@ -265,26 +259,32 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         return platt_slope(vote.held_scores, positive, weights[vote.held_rows])
 
     def _store(self, problem: Problem, machines: list[Expansion]) -> None:
-        if not self._holds_out():
-            super()._store(problem, machines)
-            return
         super()._store(problem, machines)
+        if not self._holds_out():
+            return
         self._kernel_, self.gamma_ = self._chosen_, self._chosen_.gamma
         held_out = self._held_out_
         del self._chosen_, self._held_out_
         if self._slopes_ is not None:
             self._fit_probabilities(problem, held_out, check_random_state(self.random_state))
 
-    def _warn_of_folds(self, folds: Folds, problem: Problem) -> None:
+    def _warn_of_folds(self, folds: Folds) -> None:
         if folds.n_splits == 0:
             warn_caller(
                 f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
                 "kernel of middle width, few stages and no probabilities.",
                 UserWarning,
             )
-        elif folds.shortage:
+        else:
+            warn_of_shortage(folds)
+
+    def _warn_of_blind_machines(self, votes: list[Vote], folds: Folds) -> None:
+        n_blind = sum(len(v.held_rows) == 0 for v in votes)
+        if n_blind and not folds.shortage:
             warn_caller(
-                f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning
+                f"cv holds out no rows of both classes for {n_blind} of {len(votes)} machines, so "
+                "that nothing could be chosen for them; take other splits.",
+                UserWarning,
             )
 
     def _warn_of_limits(self, reasons: set[str]) -> None:
