@@ -48,3 +48,4 @@ void bind_greedy(nb::module_& module);
 void bind_exact(nb::module_& module);
 void bind_paths(nb::module_& module);
 void bind_tilt(nb::module_& module);
+void bind_ball(nb::module_& module);

@@ -8,4 +8,5 @@ NB_MODULE(_core, module) {
     bind_exact(module);
     bind_paths(module);
     bind_tilt(module);
+    bind_ball(module);
 }

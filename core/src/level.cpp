@@ -16,8 +16,8 @@ namespace hardmargin {
 namespace {
 
 template <class T>
-constexpr LevelTable<T> table = {values<T>,   reach<T>,    accumulate<T>, mix<T>,
-                                 mix_some<T>, exchange<T>, partner<T>};
+constexpr LevelTable<T> table = {values<T>,   reach<T>,   accumulate<T>, mix<T>,      mix_some<T>,
+                                 exchange<T>, partner<T>, adjust<T>,     companion<T>};
 
 template <class T>
 constexpr PathTable<T> paths = {strip_product<T, T>, strip_product<T, std::uint16_t>,

@@ -424,6 +424,33 @@ void check_pairs(const LevelTable<T>& table) {
                 }
             }
 
+        const Best far =
+            table.adjust(gradient.data(), alpha.data(), to.data(), 0.2, from.data(), -0.4, n);
+        const CompanionSearch search_two{0.3, 1.5, 1e-3};
+        double distance = -infinity, gain_of_two = 0;
+        std::size_t far_at = 0, two_at = 0;
+        for (std::size_t i = 0; i + 1 < n; ++i) {
+            const double slope = 1 - gradient[i], q = static_cast<double>(to[i]);
+            const double open = alpha[i] > 0 ? std::abs(slope) : slope;
+            if (open > distance) {
+                distance = open;
+                far_at = i;
+            }
+            const double both = 1.5 * diagonal[i];
+            const double change = 1.5 * slope - q * 0.3;
+            const double gain = change * change / std::max(both - q * q, 1e-3 * both);
+            if ((change > 0 || alpha[i] > 0) && gain > gain_of_two) {
+                gain_of_two = gain;
+                two_at = i;
+            }
+        }
+        CHECK(far.value == distance);
+        CHECK(far.at == far_at);
+        const Best two = table.companion(search_two, gradient.data(), alpha.data(), diagonal.data(),
+                                         to.data(), n);
+        CHECK_CLOSE(two.value, gain_of_two, 1e-9);
+        CHECK(two.at == two_at);
+
         // the first among equals
         gradient.assign(n, 2.0);
         to.assign(n, T(0));

@@ -1,6 +1,7 @@
 """Kernel SVMs with nothing to tune."""
 
 from hardmargin.classifiers import (
+    CoreVectorSVC,
     EnsembleSVC,
     GreedySVC,
     HardMarginSVC,
@@ -11,6 +12,7 @@ from hardmargin.classifiers import (
 from hardmargin.reduction import compress
 
 __all__ = [
+    "CoreVectorSVC",
     "EnsembleSVC",
     "GreedySVC",
     "HardMarginSVC",

@@ -107,3 +107,31 @@ class _RunPaths(Protocol):
 
 paths_float32: _RunPaths
 paths_float64: _RunPaths
+
+class _CoreSetSteps(Protocol):
+    def __call__(
+        self,
+        Q: NDArray[Any],
+        alpha: NDArray[np.float64],
+        gradient: NDArray[np.float64],
+        *,
+        tol: float,
+        max_steps: int,
+        max_seconds: float,
+        report: Callable[[int, int, float], None] | None,
+    ) -> tuple[int, float, bool]: ...
+
+class _SumColumns(Protocol):
+    def __call__(
+        self,
+        values: NDArray[Any],
+        slots: NDArray[np.int64],
+        coef: NDArray[np.float64],
+        rows: NDArray[np.int64] | None,
+        out: NDArray[np.float64],
+    ) -> None: ...
+
+core_set_steps_float32: _CoreSetSteps
+core_set_steps_float64: _CoreSetSteps
+sum_columns_float32: _SumColumns
+sum_columns_float64: _SumColumns

@@ -78,6 +78,14 @@ struct Partner {
     double furthest;  // the largest difference, 0 if all are negative
 };
 
+// Looks for the row whose multiplier should change together with a given one, where no sum binds
+// the two.
+struct CompanionSearch {
+    double slope;              // 1 - gradient of the given row
+    double diagonal;           // of the given row
+    double least_determinant;  // of the two rows, relative to the product of their diagonals
+};
+
 // Functions on pairs take rows in multiples of this.
 inline constexpr std::size_t pair_rows = 16;
 
@@ -113,6 +121,16 @@ struct LevelTable {
     // Rows without the role count as no gain, at no distance.
     Partner (*partner)(const PartnerSearch& search, const double* gradient, const double* alpha,
                        const double* diagonal, const T* column, std::size_t n);
+
+    // gradient as in exchange; returns the row furthest from a gradient of 1 that may come closer:
+    // where alpha = 0 only from below.
+    Best (*adjust)(double* gradient, const double* alpha, const T* first, double first_step,
+                   const T* second, double second_step, std::size_t n);
+
+    // What changing each multiplier too gains over changing the given one alone; 0 where alpha = 0
+    // would become negative.
+    Best (*companion)(const CompanionSearch& search, const double* gradient, const double* alpha,
+                      const double* diagonal, const T* column, std::size_t n);
 };
 
 // Logistic weights w = v p, p = 1 / (1 + exp(2 y (score + bias))), of rows with labels y and sample

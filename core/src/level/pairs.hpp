@@ -83,5 +83,48 @@ Partner partner(const PartnerSearch& search, const double* gradient, const doubl
     return {best.best(), largest_lane(furthest)};
 }
 
+template <class T>
+Best adjust(double* gradient, const double* alpha, const T* first, double first_step,
+            const T* second, double second_step, std::size_t n) {
+    constexpr int chains = 2;
+    static_assert(pair_rows % (chains * pair_width) == 0);
+    const Vec<double> none = {};
+    BestLanes best[chains];
+    Vec<double> places = first_places();
+    for (std::size_t i = 0; i < n; i += chains * pair_width)
+        for (int j = 0; j < chains; ++j) {
+            const std::size_t at = i + static_cast<std::size_t>(j) * pair_width;
+            const Vec<double> g = load<Vec<double>>(gradient + at) +
+                                  first_step * widen(first + at) + second_step * widen(second + at);
+            store<Vec<double>>(gradient + at, g);
+            const Vec<double> below = 1.0 - g;
+            best[j].see(load<Vec<double>>(alpha + at) > none ? larger(below, -below) : below,
+                        places);
+            places += static_cast<double>(pair_width);
+        }
+    best[0].see(best[1]);
+    return best[0].best();
+}
+
+template <class T>
+Best companion(const CompanionSearch& search, const double* gradient, const double* alpha,
+               const double* diagonal, const T* column, std::size_t n) {
+    const Vec<double> none = {};
+    BestLanes best;
+    Vec<double> places = first_places();
+    for (std::size_t i = 0; i < n; i += pair_width) {
+        const Vec<double> q = widen(column + i);
+        const Vec<double> both = search.diagonal * load<Vec<double>>(diagonal + i);
+        const Vec<double> determinant = larger(both - q * q, search.least_determinant * both);
+        // The step of this row is `step` / determinant.
+        const Vec<double> step =
+            search.diagonal * (1.0 - load<Vec<double>>(gradient + i)) - q * search.slope;
+        const auto may_change = (step > none) | (load<Vec<double>>(alpha + i) > none);
+        best.see(may_change ? step * step / determinant : none, places);
+        places += static_cast<double>(pair_width);
+    }
+    return best.best();
+}
+
 }  // namespace
 }  // namespace hardmargin

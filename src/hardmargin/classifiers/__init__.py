@@ -1,5 +1,6 @@
 """The estimators: validation, labels, weights, multi-class; no loops over samples."""
 
+from hardmargin.classifiers.core_vector import CoreVectorSVC
 from hardmargin.classifiers.ensemble import EnsembleSVC
 from hardmargin.classifiers.greedy import GreedySVC
 from hardmargin.classifiers.hard_margin import HardMarginSVC
@@ -8,6 +9,7 @@ from hardmargin.classifiers.parzen import ParzenClassifier
 from hardmargin.classifiers.rho import RhoSVC
 
 __all__ = [
+    "CoreVectorSVC",
     "EnsembleSVC",
     "GreedySVC",
     "HardMarginSVC",

@@ -238,3 +238,60 @@ class MultiplicativeSolution:
     def n_stages(self) -> int:
         """Number of planes, the start included."""
         return len(self.margins)
+
+
+BallStop = Literal["certified", "radius", "core_full", "rounding", "max_stages", "max_time"]
+
+
+@dataclass(frozen=True)
+class BallSolution:
+    """One L2-SVM by core sets: ``f(x) = w'phi(x) + intercept``.
+
+    Attributes
+    ----------
+    rows : (n_support,) int array
+        Rows with a multiplier, ascending.
+    coefficients : (n_support,) float array
+        Their multipliers times their labels. Without constraints they are the expansion of w.
+    intercept : float
+        The bias.
+    lower_bound, objective : float
+        Certificate: the optimum is between these two.
+    weight_norm : float
+        ``||w||``; 0 where the constraints leave nothing.
+    projections : (n,) float array
+        ``w'phi(x) / ||w||`` of the machine's rows, 0 for all others.
+    direction : (n,) float array
+        ``w / ||w||`` as an expansion over all rows, constraints included.
+    core_size : int
+        Rows in the core set.
+    n_stages : int
+        Times that it grew.
+    n_steps : int
+        Steps on two multipliers.
+    n_kernel_evaluations : int
+        Kernel values evaluated; those kept from earlier machines cost nothing.
+    stop_reason : str
+        ``"certified"`` (a full pass found no row that is too close), ``"radius"`` (the paper's
+        rule), ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
+        is beyond the precision of the kernel values), ``"max_stages"`` or ``"max_time"``.
+    """
+
+    rows: NDArray[np.int32]
+    coefficients: NDArray[np.float64]
+    intercept: float
+    lower_bound: float
+    objective: float
+    weight_norm: float
+    projections: NDArray[np.float64]
+    direction: NDArray[np.float64]
+    core_size: int
+    n_stages: int
+    n_steps: int
+    n_kernel_evaluations: int
+    stop_reason: BallStop
+
+    @property
+    def gap(self) -> float:
+        """Relative distance between the objective and its lower bound."""
+        return 1.0 - self.lower_bound / self.objective

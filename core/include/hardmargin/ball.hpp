@@ -1,0 +1,37 @@
+// The L2-SVM on a core set, and sums of kernel columns that are kept (see solvers/ball.py).
+// Matrices begin on a cache line, and their rows lie a multiple of 16 apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hardmargin/control.hpp"
+
+namespace hardmargin {
+
+struct CoreSetResult {
+    std::size_t n_steps = 0;
+    double violation = 0;  // largest distance of a gradient from where it belongs
+    bool timed_out = false;
+};
+
+// min 1/2 alpha' Q alpha - sum alpha over alpha >= 0, from where alpha and gradient = Q alpha are,
+// two multipliers a step. Q is symmetric; between n and the next multiple of pair_rows its rows
+// must hold finite numbers.
+template <class T>
+CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, double* alpha,
+                             double* gradient, double tol, std::size_t max_steps,
+                             Clock::time_point deadline, Control& control);
+
+// out[i] = sum_c coef[c] * values[slots[c] * stride + i] for i < n.
+template <class T>
+void sum_columns(const T* values, std::size_t stride, const std::int64_t* slots, const double* coef,
+                 std::size_t n_columns, std::size_t n, double* out, Control& control);
+
+// out[i] = sum_c coef[c] * values[slots[c] * stride + rows[i]] for i < n.
+template <class T>
+void sum_columns_at(const T* values, std::size_t stride, const std::int64_t* slots,
+                    const double* coef, std::size_t n_columns, const std::int64_t* rows,
+                    std::size_t n, double* out);
+
+}  // namespace hardmargin

@@ -1,0 +1,265 @@
+"""The L2-SVM by core sets as a classifier."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from hardmargin.budget import memory_bytes
+from hardmargin.classifiers.base import KernelClassifier
+from hardmargin.classifiers.matrix import MatrixClassifier, Run, one_or_all
+from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.warn import warn_caller
+from hardmargin.kernel_columns import KernelColumns
+from hardmargin.kernels import KernelFunction
+from hardmargin.solvers.ball import BallOptions, Stopping, solve_ball
+from hardmargin.solvers.machines import finite_diagonal
+from hardmargin.solvers.solution import BallSolution
+
+#: Shares of the memory limit: for kernel columns, and for Q on the core sets.
+COLUMNS_SHARE, CORE_SHARE = 0.5, 0.25
+
+#: A gap that the radius rule may leave without a warning.
+MAX_RADIUS_GAP = 0.5
+
+
+class CoreVectorSVC(MatrixClassifier):
+    """Core vector machine: an SVM with squared slacks, on a small core set of the rows.
+
+    Minimises ``||w||^2 + b^2 + C sum(slack^2)``, which is a minimum enclosing ball [1]_. Rows join
+    a core set as random samples find them too close to the plane, and training ends when a pass
+    over all rows finds none: the objective is then certified to be within about ``2 * tol`` of the
+    optimum. The looser `tol` is, the fewer rows are looked at closely.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the squared slacks; less of it regularises more.
+    gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"``, as in [2]_, 1 / mean
+        squared distance between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; it should be positive semi-definite.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    tol : float, default=0.05
+        Training ends when no margin is short of the common one by more than this share of it; the
+        objective is then at least ``(1 - tol) ** 2`` of the optimum.
+    stopping : {"margin", "radius"}, default="margin"
+        ``"radius"`` is the rule of the papers, with `eps` and samples of 59 rows. It stops earlier,
+        at times much too early for large C, and needs a kernel whose k(x, x) is constant and equal
+        weights.
+    eps : float, default=1e-5
+        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
+    max_stages : int or None, default=None
+        Limit on the times that the core set of a machine grows.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class against the rest.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. It limits the
+        size of the core sets.
+    n_jobs : int or None, default=None
+        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
+        in ``predict``.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the model so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of rows.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    lower_bound_, objective_ : float or array
+        The optimum of the objective is between these two.
+    certificate_ : float or array
+        Relative gap between them.
+    core_size_ : int or array
+        Rows in the core set, of which those with a coefficient are support rows.
+    weight_norm_ : float or array
+        ``||w||``.
+    n_iter_ : int, or array of them for many classes
+        Times that the core set grew.
+    n_kernel_evaluations_ : int or array
+        Kernel values evaluated for a machine; what an earlier machine left behind is not counted.
+    stop_reason_ : str or array
+        ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
+        ``"rounding"`` (`tol` is beyond the precision), ``"max_stages"`` or ``"max_time"``.
+    support_ : (n_support,) array
+        Rows with a coefficient.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    n_support_ : (n_classes,) array
+        Support rows of each class.
+    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
+        Multiplier times label.
+    intercept_ : (n_machines,) array
+        The bias.
+    coef_ : (n_machines, n_features) array
+        For the linear kernel.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    GreedySVC : Faster on many rows, without a C.
+    EnsembleSVC : Nothing to tune.
+
+    References
+    ----------
+    .. [1] I. W. Tsang, J. T. Kwok and P.-M. Cheung, "Core Vector Machines: Fast SVM Training on
+       Very Large Data Sets", JMLR 6, 2005.
+    .. [2] I. W. Tsang, A. Kocsor and J. T. Kwok, "Diversified SVM Ensembles for Large Data Sets",
+       ECML 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from hardmargin import CoreVectorSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = CoreVectorSVC(C=1.0, tol=0.05).fit(StandardScaler().fit_transform(X), y)
+    >>> clf.stop_reason_, bool(clf.certificate_ < 0.1)
+    ('certified', True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "stopping": [StrOptions({"margin", "radius"})],
+        "eps": [Interval(Real, 0, None, closed="neither")],
+        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        gamma: float | str = "pairwise",
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        tol: float = 0.05,
+        stopping: str = "margin",
+        eps: float = 1e-5,
+        max_stages: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.stopping = stopping
+        self.eps = eps
+        self.max_stages = max_stages
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        finite_diagonal(problem.kernel, problem.X, problem.codes)
+        n_machines = len(problem.machines)
+        n_at_once = min(self._threads(), n_machines)
+        budget = memory_bytes(self.memory_limit)
+        columns = KernelColumns(
+            problem.kernel,
+            problem.X,
+            dtype=problem.dtype,
+            memory_bytes=int(COLUMNS_SHARE * budget),
+            n_jobs=self.n_jobs if n_at_once == 1 else 1,
+        )
+        is_weighted = problem.weights is not None or problem.class_weights is not None
+        weights = self._row_weights(problem) if is_weighted else None
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=n_machines)
+
+        stopping: Stopping = "margin" if self.stopping == "margin" else "radius"
+
+        def solve(machine: int, run: Run) -> BallSolution:
+            left = run.deadline - time.monotonic()
+            return solve_ball(
+                columns,
+                problem.labels_of(machine),
+                weights=weights,
+                options=BallOptions(
+                    C=self.C,
+                    tol=self.tol,
+                    stopping=stopping,
+                    eps=self.eps,
+                    max_stages=self.max_stages,
+                    max_seconds=max(left, 0.0) if np.isfinite(left) else None,
+                    memory_bytes=int(CORE_SHARE * budget) // n_at_once,
+                ),
+                random=np.random.default_rng(seeds[machine]),
+                keep_going=run.keep_going,
+            )
+
+        solutions = self._for_each(range(n_machines), solve, "violation")
+        self._warn(solutions)
+        self.objective_ = one_or_all([s.objective for s in solutions])
+        self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])
+        self.certificate_ = one_or_all([s.gap for s in solutions])
+        self.core_size_ = one_or_all([s.core_size for s in solutions])
+        self.weight_norm_ = one_or_all([float(s.weight_norm) for s in solutions])
+        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        return [Expansion(s.rows, s.coefficients, s.intercept) for s in solutions]
+
+    def _warn(self, solutions: list[BallSolution]) -> None:
+        reasons = {s.stop_reason for s in solutions}
+        for reason, message in (
+            (
+                "core_full",
+                "Training stopped where the memory holds no larger core set; raise memory_limit, "
+                "or tol to need fewer rows.",
+            ),
+            (
+                "rounding",
+                f"tol={self.tol} is beyond the precision of the kernel values; raise tol, or use "
+                "dtype='float64'.",
+            ),
+            ("max_stages", "Training stopped at max_stages; raise it, or tol to stop earlier."),
+            ("max_time", "Training stopped at max_time; raise it, or tol to stop earlier."),
+        ):
+            if reason in reasons:
+                warn_caller(message)
+        worst = max((s.gap for s in solutions if s.stop_reason == "radius"), default=0.0)
+        if worst > MAX_RADIUS_GAP:
+            warn_caller(
+                f"stopping='radius' stopped where the objective may be {worst:.0%} away from its "
+                "optimum, which is usual for large C; lower eps, or use stopping='margin'."
+            )
