@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardmargin
 from hardmargin import (
+    CoreVectorSVC,
     EnsembleSVC,
     GreedySVC,
     HardMarginSVC,
@@ -52,6 +53,11 @@ ESTIMATORS = [
     HardMarginSVC(),
     HardMarginSVC(tol=1e-9),
     HardMarginSVC(fit_intercept=False, kernel="laplacian", tol=1e-9),
+    CoreVectorSVC(),
+    CoreVectorSVC(tol=1e-9),
+    CoreVectorSVC(tol=1e-9, kernel="laplacian", multi_class="ovr", n_jobs=2),
+    CoreVectorSVC(kernel="precomputed"),
+    CoreVectorSVC(stopping="radius", dtype="float32"),
     ParzenClassifier(),
     # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
     MultiplicativeSVC(gamma=10.0, max_stages=300),
@@ -66,6 +72,7 @@ HARD_MARGIN = "a hard margin does not depend on how rows are weighted"
 LOOSE = "two orders of the rows agree to tol only; they do agree with a small one"
 ROUNDING = "the check asks for more digits than float32 has"
 LAST_PLANE = "the last plane is not what separates overlapping classes, and varies with the stop"
+RADIUS = "the published rule needs the same diagonal, and so the same weight, for all rows"
 WEIGHT_CHECKS = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
@@ -83,6 +90,9 @@ def expected_failed_checks(estimator):
         return dict.fromkeys(WEIGHT_CHECKS, LANDMARKS)
     if isinstance(estimator, EnsembleSVC) and estimator.kernel == "precomputed":
         return {"check_decision_proba_consistency": NO_KERNEL}
+    if isinstance(estimator, CoreVectorSVC) and estimator.stopping == "radius":
+        weighted = ("check_sample_weights_not_overwritten", "check_class_weight_classifiers")
+        return dict.fromkeys((*WEIGHT_CHECKS, *weighted), RADIUS)
     if isinstance(estimator, HardMarginSVC | MultiplicativeSVC | RhoSVC):
         return {"check_class_weight_classifiers": HARD_MARGIN}
     return {}
@@ -96,6 +106,8 @@ def depends_on_rounding(estimator, check):
     if isinstance(estimator, EnsembleSVC) and estimator.dtype == "float32":
         return ROUNDING if name in WEIGHT_CHECKS else None
     if isinstance(estimator, HardMarginSVC) and estimator.tol > 1e-9:
+        return LOOSE if name in WEIGHT_CHECKS else None
+    if isinstance(estimator, CoreVectorSVC) and estimator.tol > 1e-9:
         return LOOSE if name in WEIGHT_CHECKS else None
     if isinstance(estimator, RhoSVC) and estimator.solver == "multiplicative":
         return LAST_PLANE if name == "check_classifiers_train" and estimator.gamma != 10.0 else None

@@ -1,12 +1,14 @@
 #include "hardmargin/ball.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 
 #include "convert.hpp"
@@ -31,9 +33,9 @@ void check_lines(const Strided<T>& array) {
 }
 
 template <class T>
-std::tuple<std::size_t, double, bool> steps(Strided<T> q, Changed alpha, Changed gradient,
-                                            double tol, std::size_t max_steps, double max_seconds,
-                                            nb::object report) {
+std::tuple<std::size_t, double, std::string>
+steps(Strided<T> q, Changed alpha, Changed gradient, double tol, double largest_mass,
+      std::size_t max_steps, double max_seconds, nb::object report) {
     const std::size_t n = q.shape(0);
     if (n == 0 || q.shape(1) != n || alpha.shape(0) != n || gradient.shape(0) != n)
         throw std::invalid_argument("Q must be square, alpha and gradient of its size, above 0");
@@ -47,8 +49,12 @@ std::tuple<std::size_t, double, bool> steps(Strided<T> q, Changed alpha, Changed
     double *a = alpha.data(), *g = gradient.data();
     const nb::gil_scoped_release released;
     const CoreSetResult r =
-        core_set_steps<T>(values, stride, n, a, g, tol, max_steps, deadline, control);
-    return {r.n_steps, r.violation, r.timed_out};
+        core_set_steps<T>(values, stride, n, a, g, tol, largest_mass, max_steps, deadline, control);
+    return {r.n_steps, r.violation,
+            r.diverged          ? "diverged"
+            : r.timed_out       ? "max_time"
+            : r.violation > tol ? "max_steps"
+                                : "converged"};
 }
 
 template <class T>
@@ -77,9 +83,11 @@ void bind_ball(nb::module_& module) {
                           auto sums_of) {
         module.def(steps_name, steps_of, nb::arg("Q"), nb::arg("alpha").noconvert(),
                    nb::arg("gradient").noconvert(), nb::kw_only(), nb::arg("tol"),
-                   nb::arg("max_steps"), nb::arg("max_seconds"), nb::arg("report").none(),
+                   nb::arg("largest_mass"), nb::arg("max_steps"), nb::arg("max_seconds"),
+                   nb::arg("report").none(),
                    "Minimise alpha' Q alpha / 2 - sum(alpha) over alpha >= 0, in place; return "
-                   "the steps, the violation that is left, and whether time ran out.");
+                   "the steps, the violation that is left, and 'converged', 'diverged', "
+                   "'max_steps' or 'max_time'.");
         module.def(sums_name, sums_of, nb::arg("values"), nb::arg("slots"), nb::arg("coef"),
                    nb::arg("rows").none(), nb::arg("out").noconvert(),
                    "Fill out with the sum of coef[c] * values[slots[c]], at all places or at "

@@ -47,14 +47,15 @@ struct Two {
 
 template <class T>
 CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, double* alpha,
-                             double* gradient, double tol, std::size_t max_steps,
-                             Clock::time_point deadline, Control& control) {
+                             double* gradient, double tol, double largest_mass,
+                             std::size_t max_steps, Clock::time_point deadline, Control& control) {
     const std::size_t padded = round_up(n, pair_rows);
     AlignedVector<double> a(padded, 0.0), diagonal(padded, 1.0);
     AlignedVector<double> g(padded, std::numeric_limits<double>::infinity());
     std::copy_n(alpha, n, a.begin());
     std::copy_n(gradient, n, g.begin());
-    double trace = 0;
+    double trace = 0, mass = 0;
+    for (std::size_t i = 0; i < n; ++i) mass += alpha[i];
     for (std::size_t i = 0; i < n; ++i) trace += std::abs(static_cast<double>(q[i * stride + i]));
     for (std::size_t i = 0; i < n; ++i)
         diagonal[i] = std::max(static_cast<double>(q[i * stride + i]),
@@ -64,7 +65,8 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
     CoreSetResult result;
     Meter meter(control, true);
     Best first = table.adjust(g.data(), a.data(), q, 0, q, 0, padded);
-    while (first.value > tol && result.n_steps < max_steps && !result.timed_out) {
+    while (first.value > tol && result.n_steps < max_steps && !result.timed_out &&
+           !result.diverged) {
         const std::size_t i = first.at;
         const T* column = q + i * stride;
         const Best other = table.companion({1 - g[i], diagonal[i], least_determinant<T>}, g.data(),
@@ -86,6 +88,8 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
         a[i] = std::max(a[i] + step.a, 0.0);
         if (step.b != 0) a[j] = std::max(a[j] + step.b, 0.0);
         first = table.adjust(g.data(), a.data(), column, step.a, q + j * stride, step.b, padded);
+        mass += step.a + step.b;
+        result.diverged = mass > largest_mass;
         ++result.n_steps;
         if (meter.tick(8 * padded)) {
             control.report(result.n_steps, first.value);
@@ -133,9 +137,9 @@ void sum_columns_at(const T* values, std::size_t stride, const std::int64_t* slo
 }
 
 template CoreSetResult core_set_steps(const float*, std::size_t, std::size_t, double*, double*,
-                                      double, std::size_t, Clock::time_point, Control&);
+                                      double, double, std::size_t, Clock::time_point, Control&);
 template CoreSetResult core_set_steps(const double*, std::size_t, std::size_t, double*, double*,
-                                      double, std::size_t, Clock::time_point, Control&);
+                                      double, double, std::size_t, Clock::time_point, Control&);
 template void sum_columns(const float*, std::size_t, const std::int64_t*, const double*,
                           std::size_t, std::size_t, double*, Control&);
 template void sum_columns(const double*, std::size_t, const std::int64_t*, const double*,

@@ -38,7 +38,7 @@ void check_optimum(std::size_t n, double ridge, double tol) {
     std::vector<double> alpha(n), gradient(n);
     Control control;
     const CoreSetResult r = core_set_steps<T>(q.data(), stride, n, alpha.data(), gradient.data(),
-                                              tol, 1'000'000, never, control);
+                                              tol, 1e9, 1'000'000, never, control);
     CHECK(r.violation <= tol && !r.timed_out && r.n_steps > 0);
     for (std::size_t i = 0; i < n; ++i) {
         double g = 0;
@@ -90,9 +90,17 @@ int main() {
     const AlignedVector<double> q = matrix<double>(64, 7, 64, 1e-6);
     std::vector<double> alpha(64), gradient(64);
     Control control;
-    CHECK(core_set_steps<double>(q.data(), 64, 64, alpha.data(), gradient.data(), 1e-9, 3, never,
-                                 control)
+    CHECK(core_set_steps<double>(q.data(), 64, 64, alpha.data(), gradient.data(), 1e-9, 1e99, 3,
+                                 never, control)
               .n_steps == 3);
+
+    AlignedVector<double> indefinite = q;
+    for (std::size_t i = 0; i < 64; ++i) indefinite[i * 65] -= 1;
+    std::fill(alpha.begin(), alpha.end(), 0.0);
+    std::fill(gradient.begin(), gradient.end(), 0.0);
+    CHECK(core_set_steps<double>(indefinite.data(), 64, 64, alpha.data(), gradient.data(), 1e-9,
+                                 1e6, 100'000, never, control)
+              .diverged);
 
     AlignedVector<double> bad = q;
     bad[5] = std::nan("");
@@ -100,5 +108,5 @@ int main() {
     std::fill(gradient.begin(), gradient.end(), 0.0);
     CHECK_THROWS(std::invalid_argument,
                  core_set_steps<double>(bad.data(), 64, 64, alpha.data(), gradient.data(), 1e-9,
-                                        100'000, never, control));
+                                        1e99, 100'000, never, control));
 }

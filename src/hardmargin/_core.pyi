@@ -116,10 +116,11 @@ class _CoreSetSteps(Protocol):
         gradient: NDArray[np.float64],
         *,
         tol: float,
+        largest_mass: float,
         max_steps: int,
         max_seconds: float,
         report: Callable[[int, int, float], None] | None,
-    ) -> tuple[int, float, bool]: ...
+    ) -> tuple[int, float, str]: ...
 
 class _SumColumns(Protocol):
     def __call__(

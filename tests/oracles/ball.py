@@ -74,7 +74,7 @@ def enclosing_ball(K):
     return -found.fun, found.x
 
 
-def core_set_steps(Q, alpha, gradient, *, tol, max_steps, max_seconds=np.inf, report=None):
+def core_set_steps(Q, alpha, gradient, *, tol, max_steps):
     """Two multipliers a step, in place, as in core/src/ball.cpp."""
     for step in range(max_steps + 1):
         slope = 1 - gradient
@@ -97,8 +97,4 @@ def core_set_steps(Q, alpha, gradient, *, tol, max_steps, max_seconds=np.inf, re
         )
         gradient += (target - alpha[two]) @ Q[two]
         alpha[two] = target
-    return step, max(violation[i], 0.0), False
-
-
-def sum_columns(values, slots, coef, rows, out):
-    out[:] = (coef @ values[slots])[: len(out)] if rows is None else coef @ values[slots][:, rows]
+    return step, max(violation[i], 0.0)

@@ -13,6 +13,7 @@ struct CoreSetResult {
     std::size_t n_steps = 0;
     double violation = 0;  // largest distance of a gradient from where it belongs
     bool timed_out = false;
+    bool diverged = false;  // the multipliers add up to more than they can if Q is positive
 };
 
 // min 1/2 alpha' Q alpha - sum alpha over alpha >= 0, from where alpha and gradient = Q alpha are,
@@ -20,8 +21,8 @@ struct CoreSetResult {
 // must hold finite numbers.
 template <class T>
 CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, double* alpha,
-                             double* gradient, double tol, std::size_t max_steps,
-                             Clock::time_point deadline, Control& control);
+                             double* gradient, double tol, double largest_mass,
+                             std::size_t max_steps, Clock::time_point deadline, Control& control);
 
 // out[i] = sum_c coef[c] * values[slots[c] * stride + i] for i < n.
 template <class T>

@@ -99,7 +99,8 @@ default="rbf"
         Kernel values evaluated for a machine; what an earlier machine left behind is not counted.
     stop_reason_ : str or array
         ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
-        ``"rounding"`` (`tol` is beyond the precision), ``"max_stages"`` or ``"max_time"``.
+        ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
+        semi-definite), ``"max_stages"`` or ``"max_time"``.
     support_ : (n_support,) array
         Rows with a coefficient.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -251,6 +252,11 @@ default="rbf"
                 "rounding",
                 f"tol={self.tol} is beyond the precision of the kernel values; raise tol, or use "
                 "dtype='float64'.",
+            ),
+            (
+                "indefinite",
+                "The kernel is not positive semi-definite, and training has no optimum to go to; "
+                "lower C, or use another kernel.",
             ),
             ("max_stages", "Training stopped at max_stages; raise it, or tol to stop earlier."),
             ("max_time", "Training stopped at max_time; raise it, or tol to stop earlier."),

@@ -66,8 +66,8 @@ INNER_SHARE = 0.15
 #: Steps within a core set that should do in any case: so many, and so many a row.
 MIN_MAX_STEPS, STEPS_A_ROW = 1_000_000, 1_000
 
-#: A machine vanishes when its ||w||^2 is so many times the precision of what it is computed from.
-_VANISHING = 1e3
+#: A machine whose ||w||^2 is this small, relative to what it was before the constraints, vanishes.
+_VANISHING = {"float32": 1e-5, "float64": 1e-8}
 
 #: Smaller weights than one over this count as that.
 _LARGEST_SLACK = 1e15
@@ -313,9 +313,13 @@ class _CoreSet:
         self.gradient = np.concatenate([self.gradient, gradient])
 
     def improve(
-        self, tol: float, max_seconds: float, report: Callable[[int, int, float], None]
-    ) -> tuple[int, float, bool]:
-        """Solve the problem on these rows from where it is; steps, violation, out of time."""
+        self,
+        tol: float,
+        largest_mass: float,
+        max_seconds: float,
+        report: Callable[[int, int, float], None],
+    ) -> tuple[int, float, str]:
+        """Solve the problem on these rows from where it is: steps, violation, how it ended."""
         step = _core.core_set_steps_float32
         if self.dtype == "float64":
             step = _core.core_set_steps_float64  # type: ignore[assignment]
@@ -324,6 +328,7 @@ class _CoreSet:
             self.alpha,
             self.gradient,
             tol=tol,
+            largest_mass=largest_mass,
             max_steps=max(MIN_MAX_STEPS, STEPS_A_ROW * len(self.rows)),
             max_seconds=max_seconds,
             report=report,
@@ -422,15 +427,19 @@ class _Machine:
         rows = self.core.rows[has_mass]
         return rows, self.y[rows] * self.core.alpha[has_mass]
 
-    def gradient_at(self, rows: IndexArray) -> FloatArray:
-        """``Q alpha`` without the slacks, which rows outside of the core set do not have."""
+    def scores_at(self, rows: IndexArray) -> FloatArray:
+        """``w'phi(x)``, on the scale of alpha."""
         support, c = self.support()
         whole = len(rows) == self.columns.n_rows
-        sums = self.columns.product(support, c, None if whole else rows)
-        sums -= self.F[rows] @ (self.F[support].T @ c)
-        if not np.isfinite(sums).all():
+        scores = self.columns.product(support, c, None if whole else rows)
+        scores -= self.F[rows] @ (self.F[support].T @ c)
+        if not np.isfinite(scores).all():
             raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
-        g: FloatArray = self.y[rows] * (sums + c.sum())
+        return scores
+
+    def gradient_at(self, rows: IndexArray, scores: FloatArray) -> FloatArray:
+        """``Q alpha`` without the slacks, which rows outside of the core set do not have."""
+        g: FloatArray = self.y[rows] * (scores + self.y[self.core.rows] @ self.core.alpha)
         return g
 
     def price(self) -> tuple[IndexArray, FloatArray]:
@@ -439,7 +448,7 @@ class _Machine:
         sample = self.sample(SAMPLE_ROWS if is_margin else RADIUS_SAMPLE_ROWS)
         if len(sample) == 0:
             return sample, np.empty(0)
-        g = self.gradient_at(sample)
+        g = self.gradient_at(sample, self.scores_at(sample))
         wanted = g < self.least_gradient()
         if self.candidates is not None:
             self.candidates = np.setdiff1d(self.candidates, sample[~wanted], assume_unique=True)
@@ -473,7 +482,8 @@ class _Machine:
     def full_pass(self) -> FloatArray:
         """G of all rows, afresh; the core set's own follow."""
         g = np.zeros(self.columns.n_rows)
-        g[self.rows] = self.gradient_at(self.rows)
+        self.scores = self.scores_at(self.rows)
+        g[self.rows] = self.gradient_at(self.rows, self.scores)
         core = self.core
         g[core.rows] += self.slack[core.rows] * core.alpha
         core.gradient = g[core.rows]
@@ -510,15 +520,21 @@ class _Machine:
             if not self.keep_going(self.n_stages, violation):
                 raise _Stopped
 
+        # w = 0 bounds the optimum, which is the sum of alpha, if Q is positive semi-definite.
+        most = 4.0 * float((1.0 / self.slack[self.core.rows]).sum())
         left = self.deadline - time.monotonic()
         try:
-            steps, violation, timed_out = self.core.improve(tol, left, report)
+            steps, _, reason = self.core.improve(tol, most, left, report)
         except _Stopped:
             return "max_time"
         self.n_steps += steps
-        if timed_out:
-            return "max_time"
-        return None if violation <= tol else "max_stages"
+        reasons: dict[str, BallStop | None] = {
+            "converged": None,
+            "diverged": "indefinite",
+            "max_steps": "max_stages",
+            "max_time": "max_time",
+        }
+        return reasons[reason]
 
     def limit(self) -> BallStop | None:
         """Say which limit has been reached."""
@@ -539,9 +555,12 @@ class _Machine:
         g = self.full_pass()
         alpha, mu, core = self.core.alpha, self.mu, self.core
         product = float(alpha @ core.gradient)
-        lower = float(alpha.sum()) ** 2 / product
+        if product > 0:
+            lower = float(alpha.sum()) ** 2 / product
+        else:  # an indefinite kernel
+            lower, mu = 0.0, 1.0
         least = float(g.min())
-        upper = product / least**2 if least > 0 else np.inf
+        upper = product / least**2 if min(least, product) > 0 else np.inf
         # The optimum along alpha has g = 1 in the mean.
         alpha = alpha / mu
         support, c = self.support()
@@ -554,33 +573,43 @@ class _Machine:
         missing = np.maximum(1.0 - margins, 0.0)
         upper = min(upper, squared_norm + float((missing**2 / self.slack[self.rows]).sum()))
 
-        b = float(c.sum())
-        f = np.zeros(self.columns.n_rows)
-        f[self.rows] = self.y[self.rows] * margins - b
-        along = -self.F[support].T @ c
-        before = float(c @ (f[support] - self.F[support] @ along))
-        terms = abs(before) + b**2 + float(c**2 @ np.abs(self.columns.diagonal[support]))
-        norm = np.sqrt(max(float(c @ f[support]), 0.0))
-        if norm**2 <= _VANISHING * float(np.finfo(self.columns.dtype).eps) * terms:
-            norm = 0.0
-        direction = self.directions.coefficients @ along
-        direction[support] += c
+        f, direction, norm = self.direction(support, c, mu)
         order = np.argsort(support)
         return BallSolution(
             rows=support[order].astype(np.int32),
             coefficients=c[order],
-            intercept=b,
+            intercept=float(c.sum()),
             lower_bound=lower,
             objective=max(upper, lower),
             weight_norm=norm,
-            projections=f / norm if norm > 0 else np.zeros_like(f),
-            direction=direction / norm if norm > 0 else np.zeros_like(f),
+            projections=f,
+            direction=direction,
             core_size=len(core.rows),
             n_stages=self.n_stages,
             n_steps=self.n_steps,
             n_kernel_evaluations=self.columns.n_evaluations - self.n_evaluations_before,
             stop_reason=reason,
         )
+
+    def direction(
+        self, support: IndexArray, c: FloatArray, mu: float
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Return the projections on w of length one, its expansion, and its length."""
+        f, expansion = np.zeros(self.columns.n_rows), np.zeros(self.columns.n_rows)
+        f[self.rows] = self.scores / mu
+        expansion[support] = c
+        before = self.F.T @ expansion
+        squared_norm_before = float(expansion @ f + before @ before)
+        expansion -= self.directions.coefficients @ before
+        # What rounding has left along the directions.
+        rest = self.F.T @ expansion
+        expansion -= self.directions.coefficients @ rest
+        f[self.rows] -= self.F[self.rows] @ rest
+        squared_norm = float(c @ f[support])
+        if squared_norm <= _VANISHING[self.columns.dtype] * squared_norm_before:
+            return np.zeros_like(f), np.zeros_like(f), 0.0
+        norm = float(np.sqrt(squared_norm))
+        return f / norm, expansion / norm, norm
 
     def _constant_diagonal(self) -> float:
         """Kappa, eq. (6)."""

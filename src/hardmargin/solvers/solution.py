@@ -240,7 +240,9 @@ class MultiplicativeSolution:
         return len(self.margins)
 
 
-BallStop = Literal["certified", "radius", "core_full", "rounding", "max_stages", "max_time"]
+BallStop = Literal[
+    "certified", "radius", "core_full", "rounding", "indefinite", "max_stages", "max_time"
+]
 
 
 @dataclass(frozen=True)
@@ -274,7 +276,8 @@ class BallSolution:
     stop_reason : str
         ``"certified"`` (a full pass found no row that is too close), ``"radius"`` (the paper's
         rule), ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
-        is beyond the precision of the kernel values), ``"max_stages"`` or ``"max_time"``.
+        is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
+        semi-definite, and the problem has no optimum), ``"max_stages"`` or ``"max_time"``.
     """
 
     rows: NDArray[np.int32]
@@ -294,4 +297,4 @@ class BallSolution:
     @property
     def gap(self) -> float:
         """Relative distance between the objective and its lower bound."""
-        return 1.0 - self.lower_bound / self.objective
+        return 1.0 - self.lower_bound / self.objective if self.objective > 0 else 1.0
