@@ -12,6 +12,7 @@ from hardmargin import (
     EnsembleSVC,
     GreedySVC,
     HardMarginSVC,
+    MarginDiscriminantAnalysis,
     MultiplicativeSVC,
     ParzenClassifier,
     RhoSVC,
@@ -58,6 +59,10 @@ ESTIMATORS = [
     CoreVectorSVC(tol=1e-9, kernel="laplacian", multi_class="ovr", n_jobs=2),
     CoreVectorSVC(kernel="precomputed"),
     CoreVectorSVC(stopping="radius", dtype="float32"),
+    MarginDiscriminantAnalysis(),
+    MarginDiscriminantAnalysis(tol=1e-9),
+    MarginDiscriminantAnalysis(2, constraint="uncorrelated-centred"),
+    MarginDiscriminantAnalysis(solver="nystroem", rank=20, n_jobs=2),
     ParzenClassifier(),
     # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
     MultiplicativeSVC(gamma=10.0, max_stages=300),
@@ -107,7 +112,9 @@ def depends_on_rounding(estimator, check):
         return ROUNDING if name in WEIGHT_CHECKS else None
     if isinstance(estimator, HardMarginSVC) and estimator.tol > 1e-9:
         return LOOSE if name in WEIGHT_CHECKS else None
-    if isinstance(estimator, CoreVectorSVC) and estimator.tol > 1e-9:
+    if isinstance(estimator, MarginDiscriminantAnalysis) and estimator.solver == "nystroem":
+        return LANDMARKS if name in WEIGHT_CHECKS else None
+    if isinstance(estimator, CoreVectorSVC | MarginDiscriminantAnalysis) and estimator.tol > 1e-9:
         return LOOSE if name in WEIGHT_CHECKS else None
     if isinstance(estimator, RhoSVC) and estimator.solver == "multiplicative":
         return LAST_PLANE if name == "check_classifiers_train" and estimator.gamma != 10.0 else None

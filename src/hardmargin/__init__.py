@@ -9,6 +9,7 @@ from hardmargin.classifiers import (
     ParzenClassifier,
     RhoSVC,
 )
+from hardmargin.discriminant import MarginDiscriminantAnalysis
 from hardmargin.reduction import compress
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "EnsembleSVC",
     "GreedySVC",
     "HardMarginSVC",
+    "MarginDiscriminantAnalysis",
     "MultiplicativeSVC",
     "ParzenClassifier",
     "RhoSVC",

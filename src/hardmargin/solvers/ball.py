@@ -25,10 +25,10 @@ which is a minimum enclosing ball with constraints on its centre, eqs. (4)-(11):
 
 A full pass that finds none proves :math:`p \le p^* \le p/(1-\delta)^2` with :math:`p = 1/d`; in
 general :math:`p^* \le d/(\min_i s_i)^2`, s = Qa. The paper's own rule (``stopping="radius"``) looks
-at one sample of 59 and adds the row furthest from the centre, until a sample lies within
-:math:`(1 + \epsilon)R`, :math:`R^2 = \kappa - d`, of the centre; :math:`\kappa = k(x,x) + 1 + 1/C`
-must be a constant. That error is relative to R and not to p, and a single sample misses rare rows:
-for large C it may stop far from the optimum, and the bounds then say so.
+at one sample of 59, until a sample lies within :math:`(1 + \epsilon)R`, :math:`R^2 = \kappa - d`,
+of the centre; :math:`\kappa = k(x,x) + 1 + 1/C` must be a constant. (Until then more rows are
+priced, and more than one joins, as above.) That error is relative to R and not to p, and a single
+sample misses rare rows: for large C it may stop far from the optimum, and the bounds then say so.
 
 The steps within S are in the compiled core (``core/src/ball.cpp``).
 """
@@ -444,16 +444,21 @@ class _Machine:
 
     def price(self) -> tuple[IndexArray, FloatArray]:
         """Find rows that should join the core set in a sample, the worst first, with their g."""
-        is_margin = self.options.stopping == "margin"
-        sample = self.sample(SAMPLE_ROWS if is_margin else RADIUS_SAMPLE_ROWS)
+        sample = self.sample(SAMPLE_ROWS)
+        g = np.empty(0)
+        if self.options.stopping == "radius":  # the first part decides whether there is a second
+            first = self.random.permutation(sample)[:RADIUS_SAMPLE_ROWS]
+            g = self.gradient_at(first, self.scores_at(first))
+            if not (g < self.least_gradient()).any():
+                return first[:0], g[:0]
         if len(sample) == 0:
-            return sample, np.empty(0)
+            return sample, g
         g = self.gradient_at(sample, self.scores_at(sample))
         wanted = g < self.least_gradient()
         if self.candidates is not None:
             self.candidates = np.setdiff1d(self.candidates, sample[~wanted], assume_unique=True)
         sample, g = sample[wanted], g[wanted]
-        worst = np.argsort(g, kind="stable")[: JOINING_ROWS if is_margin else 1]
+        worst = np.argsort(g, kind="stable")[:JOINING_ROWS]
         return sample[worst], g[worst]
 
     def least_gradient(self) -> float:

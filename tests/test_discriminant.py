@@ -1,0 +1,143 @@
+"""MarginDiscriminantAnalysis."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles.ball import l2_svms
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
+from hardmargin.solvers.ball import CONSTRAINTS
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def gram(X, gamma):
+    return np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_features_are_those_of_the_oracle(iris, constraint):
+    X, y = iris
+    mda = MarginDiscriminantAnalysis(3, constraint=constraint, tol=1e-7).fit(X, y)
+    features = mda.transform(X)
+    K = gram(X, mda.gamma_)
+    for c in range(3):
+        machines = l2_svms(K, np.where(y == c, 1.0, -1.0), 3, constraint)
+        for q, machine in enumerate(machines):
+            np.testing.assert_allclose(
+                features[:, 3 * c + q], machine.scores / machine.norm, atol=5e-3
+            )
+    np.testing.assert_array_equal(mda.direction_classes_, np.repeat([0, 1, 2], 3))
+
+
+def test_directions_are_orthonormal_within_a_class(iris):
+    X, y = iris
+    mda = MarginDiscriminantAnalysis(3).fit(X, y)
+    K = gram(mda.support_vectors_, mda.gamma_)
+    for c in range(3):
+        W = mda.directions_[mda.direction_classes_ == c]
+        np.testing.assert_allclose(W @ K @ W.T, np.eye(3), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "centre"), [("uncorrelated", False), ("uncorrelated-centred", True)]
+)
+def test_features_are_uncorrelated_within_a_class(iris, constraint, centre):
+    X, y = iris
+    Z = MarginDiscriminantAnalysis(3, constraint=constraint).fit_transform(X, y)[:, :3]
+    Z = Z - centre * Z.mean(axis=0)
+    moments = Z.T @ Z
+    scale = np.sqrt(np.outer(np.diag(moments), np.diag(moments)))
+    np.testing.assert_allclose(moments / scale, np.eye(3), atol=1e-8)
+
+
+def test_the_first_machine_is_core_vector_svc(iris):
+    X, y = iris[0], iris[1] == 2
+    mda = MarginDiscriminantAnalysis(tol=1e-8).fit(X, y)
+    svc = CoreVectorSVC(tol=1e-8).fit(X, y)
+    assert mda.transform(X).shape == (150, 1)
+    scores = (mda.transform(X)[:, 0] + mda.intercepts_[0]) * svc.weight_norm_
+    np.testing.assert_allclose(scores, svc.decision_function(X), atol=1e-5)
+
+
+def test_certificates(iris):
+    mda = MarginDiscriminantAnalysis(2, tol=0.05).fit(*iris)
+    assert (mda.stop_reason_ == "certified").all()
+    assert (mda.lower_bound_ <= mda.objective_).all()
+    assert (mda.objective_ <= mda.lower_bound_ / 0.95**2 * (1 + 1e-9)).all()
+    for name in ("core_size_", "n_kernel_evaluations_", "intercepts_", "direction_classes_"):
+        assert getattr(mda, name).shape == (6,), name
+
+
+def test_full_rank_nystroem_is_the_kernel_itself(iris):
+    X, y = iris[0][::3], iris[1][::3]
+    core = MarginDiscriminantAnalysis(2, tol=1e-7).fit(X, y).transform(X)
+    low = MarginDiscriminantAnalysis(2, tol=1e-7, solver="nystroem", rank=50).fit(X, y)
+    np.testing.assert_allclose(low.transform(X), core, atol=5e-3)
+
+
+def test_low_rank_has_few_support_rows(iris):
+    X, y = iris
+    low = MarginDiscriminantAnalysis(2, solver="nystroem", rank=30, random_state=0).fit(X, y)
+    assert len(low.support_) == 30
+    assert make_pipeline(low, LogisticRegression()).fit(X, y).score(X, y) > 0.95
+
+
+def test_fewer_directions_where_nothing_is_left(iris):
+    X, y = iris[0][:, :2], iris[1]
+    mda = MarginDiscriminantAnalysis(5, kernel="linear").fit(X, y)
+    assert mda.transform(X).shape == (150, 6)
+
+
+def test_output_can_be_a_frame(iris):
+    pd = pytest.importorskip("pandas")
+    mda = MarginDiscriminantAnalysis(2).set_output(transform="pandas")
+    Z = mda.fit_transform(pd.DataFrame(iris[0], columns=list("abcd")), iris[1])
+    assert list(Z.columns) == [f"margindiscriminantanalysis{i}" for i in range(6)]
+    assert list(mda.get_feature_names_out()) == list(Z.columns)
+
+
+def test_sparse_rows_and_threads_give_the_same_features(iris):
+    X, y = iris
+    one = MarginDiscriminantAnalysis(2, random_state=0).fit_transform(X, y)
+    two = MarginDiscriminantAnalysis(2, random_state=0, n_jobs=2).fit_transform(X, y)
+    sparse = MarginDiscriminantAnalysis(2, tol=1e-8).fit_transform(sp.csr_array(X), y)
+    dense = MarginDiscriminantAnalysis(2, tol=1e-8).fit_transform(X, y)
+    np.testing.assert_allclose(two, one, rtol=1e-9)
+    np.testing.assert_allclose(sparse, dense, atol=1e-5)
+
+
+def test_a_weight_of_two_is_the_row_twice(iris):
+    X, y = iris
+    w = np.arange(150) % 3
+    weighted = MarginDiscriminantAnalysis(2, tol=1e-8, gamma=0.2).fit(X, y, sample_weight=w)
+    repeated = MarginDiscriminantAnalysis(2, tol=1e-8, gamma=0.2).fit(
+        np.repeat(X, w, axis=0), np.repeat(y, w)
+    )
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-4)
+
+
+def test_time_is_limited_with_a_warning():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3_000, 5)), rng.integers(2, size=3_000)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        mda = MarginDiscriminantAnalysis(3, max_time=1e-9).fit(X, y)
+    assert np.isfinite(mda.transform(X)).all()
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(iris):
+    X, y = iris
+    mda = MarginDiscriminantAnalysis().fit(X, y)
+    before = dict(vars(mda))
+    with pytest.raises(ValueError, match="two classes"):
+        mda.fit(X, np.zeros(150))
+    assert vars(mda) == before
