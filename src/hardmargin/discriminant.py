@@ -69,8 +69,8 @@ class MarginDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         What the directions of a class are to each other: orthogonal in feature space, or with
         orthogonal projections of the training rows, as they are or less their means.
     solver : {"core", "nystroem"}, default="core"
-        The kernel itself, or its approximation through `rank` landmark rows, which is faster with
-        many directions.
+        The kernel itself, or its approximation through `rank` landmark rows, which all directions
+        are then expansions of: fewer support rows, at some cost in accuracy.
     rank : int, default=400
         Landmarks of ``solver="nystroem"``.
     tol : float, default=0.05
