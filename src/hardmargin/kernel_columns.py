@@ -112,7 +112,7 @@ class KernelColumns:
         if is_kept.any():
             add = _core.sum_columns_float32
             if self.dtype == "float64":
-                add = _core.sum_columns_float64  # type: ignore[assignment]
+                add = _core.sum_columns_float64
             add(self._values, slots[is_kept], right[is_kept], rows, sums)
         if not is_kept.all():
             sums += self._evaluated(columns[~is_kept], right[~is_kept], rows)

@@ -322,7 +322,7 @@ class _CoreSet:
         """Solve the problem on these rows from where it is: steps, violation, how it ended."""
         step = _core.core_set_steps_float32
         if self.dtype == "float64":
-            step = _core.core_set_steps_float64  # type: ignore[assignment]
+            step = _core.core_set_steps_float64
         return step(
             self.Q,
             self.alpha,
