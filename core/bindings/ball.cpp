@@ -58,6 +58,35 @@ steps(Strided<T> q, Changed alpha, Changed gradient, double tol, double largest_
 }
 
 template <class T>
+using Writable = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
+
+template <class T>
+void join(Strided<T> values, Vector<std::int64_t> slots, Vector<std::int64_t> places,
+          Vector<double> labels, Vector<double, 2> projections, double bias,
+          Vector<double> diagonal, Writable<T> q) {
+    const std::size_t total = places.shape(0), joining = slots.shape(0);
+    if (values.stride(1) != 1 || q.stride(1) != 1 || joining > total || q.shape(0) < total ||
+        q.shape(1) < total || labels.shape(0) != total || projections.shape(0) != total ||
+        diagonal.shape(0) != joining)
+        throw std::invalid_argument("rows, labels, projections, diagonal and Q must fit together");
+    const auto fits = [](const auto& indices, std::size_t size) {
+        return std::all_of(indices.data(), indices.data() + indices.shape(0), [&](std::int64_t i) {
+            return i >= 0 && static_cast<std::size_t>(i) < size;
+        });
+    };
+    if (!fits(slots, values.shape(0)) || !fits(places, values.shape(1)))
+        throw std::invalid_argument("slots and places must be within values");
+    const CoreSetRows rows{total - joining,      total, labels.data(),  projections.data(),
+                           projections.shape(1), bias,  diagonal.data()};
+    const T* from = values.data();
+    T* to = q.data();
+    const auto stride = static_cast<std::size_t>(values.stride(0));
+    const auto q_stride = static_cast<std::size_t>(q.stride(0));
+    const nb::gil_scoped_release released;
+    join_core_set<T>(rows, from, stride, slots.data(), places.data(), to, q_stride);
+}
+
+template <class T>
 void sums(Strided<T> values, Vector<std::int64_t> slots, Vector<double> coef,
           std::optional<Vector<std::int64_t>> rows, Changed out) {
     check_lines(values);
@@ -79,8 +108,8 @@ void sums(Strided<T> values, Vector<std::int64_t> slots, Vector<double> coef,
 }  // namespace
 
 void bind_ball(nb::module_& module) {
-    const auto bind = [&](const char* steps_name, const char* sums_name, auto steps_of,
-                          auto sums_of) {
+    const auto bind = [&](const char* steps_name, const char* join_name, const char* sums_name,
+                          auto steps_of, auto join_of, auto sums_of) {
         module.def(steps_name, steps_of, nb::arg("Q"), nb::arg("alpha").noconvert(),
                    nb::arg("gradient").noconvert(), nb::kw_only(), nb::arg("tol"),
                    nb::arg("largest_mass"), nb::arg("max_steps"), nb::arg("max_seconds"),
@@ -88,11 +117,18 @@ void bind_ball(nb::module_& module) {
                    "Minimise alpha' Q alpha / 2 - sum(alpha) over alpha >= 0, in place; return "
                    "the steps, the violation that is left, and 'converged', 'diverged', "
                    "'max_steps' or 'max_time'.");
+        module.def(join_name, join_of, nb::arg("values"), nb::arg("slots"), nb::arg("places"),
+                   nb::kw_only(), nb::arg("labels"), nb::arg("projections"), nb::arg("bias"),
+                   nb::arg("diagonal"), nb::arg("Q").noconvert(),
+                   "Fill the last rows and columns of Q for rows that join a core set; their "
+                   "kernel values are values[slots][:, places].");
         module.def(sums_name, sums_of, nb::arg("values"), nb::arg("slots"), nb::arg("coef"),
                    nb::arg("rows").none(), nb::arg("out").noconvert(),
                    "Fill out with the sum of coef[c] * values[slots[c]], at all places or at "
                    "`rows`.");
     };
-    bind("core_set_steps_float32", "sum_columns_float32", &steps<float>, &sums<float>);
-    bind("core_set_steps_float64", "sum_columns_float64", &steps<double>, &sums<double>);
+    bind("core_set_steps_float32", "join_core_set_float32", "sum_columns_float32", &steps<float>,
+         &join<float>, &sums<float>);
+    bind("core_set_steps_float64", "join_core_set_float64", "sum_columns_float64", &steps<double>,
+         &join<double>, &sums<double>);
 }

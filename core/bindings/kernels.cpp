@@ -13,17 +13,23 @@ using namespace hardmargin;
 using Spec = std::tuple<std::string, double, double, double>;
 template <class T>
 using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Strided = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
 namespace {
 
 template <class T>
-void block(const Spec& spec, nb::object queries, nb::object support, Output<T> out, int n_threads) {
+void block(const Spec& spec, nb::object queries, nb::object support, Strided<T> out,
+           int n_threads) {
+    if (out.size() > 0 && out.stride(1) != 1)
+        throw std::invalid_argument("rows of out must be contiguous");
     const KernelSpec kernel = to_kernel(spec);
     const HeldMatrix q = to_matrix(queries), s = to_matrix(support);
     Control control(polling(nb::none()));
     T* to = out.data();
     const nb::gil_scoped_release released;
-    kernel_block<T>(kernel, q.matrix, s.matrix, to, n_threads, control);
+    kernel_block<T>(kernel, q.matrix, s.matrix, to, static_cast<std::size_t>(out.stride(0)),
+                    n_threads, control);
 }
 
 void expansion(const Spec& spec, nb::object queries, nb::object support,

@@ -107,6 +107,30 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
 }
 
 template <class T>
+void join_core_set(const CoreSetRows& rows, const T* values, std::size_t stride,
+                   const std::int64_t* slots, const std::int64_t* places, T* q,
+                   std::size_t q_stride) {
+    for (std::size_t i = rows.n; i < rows.total; ++i) {
+        const T* column = values + static_cast<std::size_t>(slots[i - rows.n]) * stride;
+        const double* own = rows.projections + i * rows.n_directions;
+        T* to = q + i * q_stride;
+        for (std::size_t j = 0; j < rows.total; ++j) {
+            double value = static_cast<double>(column[places[j]]) + rows.bias;
+            for (std::size_t d = 0; d < rows.n_directions; ++d)
+                value -= own[d] * rows.projections[j * rows.n_directions + d];
+            to[j] = static_cast<T>(rows.labels[i] * rows.labels[j] * value);
+        }
+        to[i] = static_cast<T>(rows.diagonal[i - rows.n]);
+    }
+    constexpr std::size_t side = 64;  // tiles that stay in the first cache
+    for (std::size_t begin = 0; begin < rows.n; begin += side)
+        for (std::size_t first = rows.n; first < rows.total; first += side)
+            for (std::size_t j = begin; j < std::min(begin + side, rows.n); ++j)
+                for (std::size_t i = first; i < std::min(first + side, rows.total); ++i)
+                    q[j * q_stride + i] = q[i * q_stride + j];
+}
+
+template <class T>
 void sum_columns(const T* values, std::size_t stride, const std::int64_t* slots, const double* coef,
                  std::size_t n_columns, std::size_t n, double* out, Control& control) {
     constexpr std::size_t block = 2048;  // sums that stay in the first cache
@@ -140,6 +164,10 @@ template CoreSetResult core_set_steps(const float*, std::size_t, std::size_t, do
                                       double, double, std::size_t, Clock::time_point, Control&);
 template CoreSetResult core_set_steps(const double*, std::size_t, std::size_t, double*, double*,
                                       double, double, std::size_t, Clock::time_point, Control&);
+template void join_core_set(const CoreSetRows&, const float*, std::size_t, const std::int64_t*,
+                            const std::int64_t*, float*, std::size_t);
+template void join_core_set(const CoreSetRows&, const double*, std::size_t, const std::int64_t*,
+                            const std::int64_t*, double*, std::size_t);
 template void sum_columns(const float*, std::size_t, const std::int64_t*, const double*,
                           std::size_t, std::size_t, double*, Control&);
 template void sum_columns(const double*, std::size_t, const std::int64_t*, const double*,

@@ -349,7 +349,7 @@ class DecayMixer {
 template <class T>
 class Writer {
   public:
-    Writer(std::size_t n_support, T* out) : n_support_(n_support), out_(out) {}
+    Writer(T* out, std::size_t stride) : out_(out), stride_(stride) {}
 
     void begin(std::size_t begin, std::size_t end) {
         begin_ = begin;
@@ -358,13 +358,13 @@ class Writer {
     void use(std::size_t first_support, std::size_t n_support, const T* values) {
         for (std::size_t q = begin_; q < end_; ++q)
             for (std::size_t s = 0; s < n_support; ++s)
-                out_[q * n_support_ + first_support + s] = values[s * query_rows + (q - begin_)];
+                out_[q * stride_ + first_support + s] = values[s * query_rows + (q - begin_)];
     }
     void end() {}
 
   private:
-    const std::size_t n_support_;
     T* out_;
+    const std::size_t stride_;
     std::size_t begin_ = 0, end_ = 0;
 };
 
@@ -403,9 +403,9 @@ void expand_decays(KernelKind metric, const std::vector<double>& gammas, const M
 
 template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
-                  int n_threads, Control& control) {
+                  std::size_t stride, int n_threads, Control& control) {
     each_tile<T>(kernel, queries, support, n_threads, control,
-                 [&] { return Writer<T>(support.n_rows, out); });
+                 [&] { return Writer<T>(out, stride); });
 }
 
 template void expand<float>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,
@@ -418,9 +418,9 @@ template void expand_decays<float>(KernelKind, const std::vector<double>&, const
 template void expand_decays<double>(KernelKind, const std::vector<double>&, const Matrix&,
                                     const Matrix&, const std::vector<Coefficients>&, double*, int,
                                     Control&);
-template void kernel_block<float>(const KernelSpec&, const Matrix&, const Matrix&, float*, int,
-                                  Control&);
-template void kernel_block<double>(const KernelSpec&, const Matrix&, const Matrix&, double*, int,
-                                   Control&);
+template void kernel_block<float>(const KernelSpec&, const Matrix&, const Matrix&, float*,
+                                  std::size_t, int, Control&);
+template void kernel_block<double>(const KernelSpec&, const Matrix&, const Matrix&, double*,
+                                   std::size_t, int, Control&);
 
 }  // namespace hardmargin

@@ -2,6 +2,7 @@
 #include "hardmargin/ball.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "check.hpp"
@@ -75,6 +76,41 @@ void check_sums() {
         CHECK_CLOSE(some[i], all[static_cast<std::size_t>(rows[i])], 1e-13);
 }
 
+// Rows that join in two parts give Q as its definition does.
+template <class T>
+void check_join() {
+    const std::size_t m = 150, n = 100, stride = 160, q_stride = 112, n_directions = 2;
+    Random random(5);
+    AlignedVector<T> values(m * stride);
+    for (std::size_t i = 0; i < m; ++i)
+        for (std::size_t j = 0; j <= i; ++j)
+            values[i * stride + j] = values[j * stride + i] = static_cast<T>(random.normal());
+    const std::vector<double> projections = random.normals(n * n_directions);
+    std::vector<double> labels(n), diagonal(n);
+    std::vector<std::int64_t> rows(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        labels[i] = i % 3 ? 1 : -1;
+        diagonal[i] = 5 + static_cast<double>(i);
+        rows[i] = static_cast<std::int64_t>((7 * i) % m);
+    }
+    AlignedVector<T> q(n * q_stride);
+    for (const auto& [before, total] : {std::pair{0u, 3u}, std::pair{3u, 100u}})
+        join_core_set<T>({before, total, labels.data(), projections.data(), n_directions, 0.5,
+                          diagonal.data() + before},
+                         values.data(), stride, rows.data() + before, rows.data(), q.data(),
+                         q_stride);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) {
+            const double k = static_cast<double>(values[static_cast<std::size_t>(rows[i]) * stride +
+                                                        static_cast<std::size_t>(rows[j])]);
+            const double along = projections[2 * i] * projections[2 * j] +
+                                 projections[2 * i + 1] * projections[2 * j + 1];
+            const double expected =
+                i == j ? diagonal[i] : labels[i] * labels[j] * (k - along + 0.5);
+            CHECK_CLOSE(static_cast<double>(q[i * q_stride + j]), expected, 1e-6);
+        }
+}
+
 }  // namespace
 
 int main() {
@@ -85,6 +121,8 @@ int main() {
         }
     check_sums<float>();
     check_sums<double>();
+    check_join<float>();
+    check_join<double>();
 
     // limits
     const AlignedVector<double> q = matrix<double>(64, 7, 64, 1e-6);

@@ -95,7 +95,7 @@ void check_expansion(const KernelSpec& kernel, const Rows& queries, const Rows& 
     const Matrix q = queries.matrix(sparse), s = support.matrix(sparse);
     Control control;
     std::vector<T> block(queries.n * support.n);
-    kernel_block<T>(kernel, q, s, block.data(), n_threads, control);
+    kernel_block<T>(kernel, q, s, block.data(), s.n_rows, n_threads, control);
     const Machines machines(n_machines, support.n, random);
     std::vector<double> sums(queries.n * n_machines, -7.0);
     expand<T>(kernel, q, s, machines.coefficients(), sums.data(), n_threads, control);
@@ -157,7 +157,7 @@ void test_caller_can_interrupt() {
     const Matrix m = rows.matrix(false);
     std::vector<double> block(rows.n * rows.n);
     Control control([](const Progress&) { return false; });
-    CHECK_THROWS(Interrupted, kernel_block<double>({}, m, m, block.data(), 1, control));
+    CHECK_THROWS(Interrupted, kernel_block<double>({}, m, m, block.data(), m.n_rows, 1, control));
 }
 
 }  // namespace

@@ -122,6 +122,20 @@ class _CoreSetSteps(Protocol):
         report: Callable[[int, int, float], None] | None,
     ) -> tuple[int, float, str]: ...
 
+class _JoinCoreSet(Protocol):
+    def __call__(
+        self,
+        values: NDArray[Any],
+        slots: NDArray[np.int64],
+        places: NDArray[np.int64],
+        *,
+        labels: NDArray[np.float64],
+        projections: NDArray[np.float64],
+        bias: float,
+        diagonal: NDArray[np.float64],
+        Q: NDArray[Any],
+    ) -> None: ...
+
 class _SumColumns(Protocol):
     def __call__(
         self,
@@ -134,5 +148,7 @@ class _SumColumns(Protocol):
 
 core_set_steps_float32: _CoreSetSteps
 core_set_steps_float64: _CoreSetSteps
+join_core_set_float32: _JoinCoreSet
+join_core_set_float64: _JoinCoreSet
 sum_columns_float32: _SumColumns
 sum_columns_float64: _SumColumns

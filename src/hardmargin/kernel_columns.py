@@ -6,6 +6,7 @@ once: :class:`KernelColumns` keeps as many as its memory holds, and evaluates th
 
 from __future__ import annotations
 
+from mmap import mmap
 from threading import Lock
 from typing import Any
 
@@ -64,41 +65,69 @@ class KernelColumns:
         self.n_jobs = n_jobs
         self.n_rows = int(X.shape[0])
         self.diagonal = kernel.diagonal(X)
-        #: Kernel values evaluated so far.
+        #: Columns kept, and kernel values evaluated so far.
+        self.n_kept = 0
         self.n_evaluations = 0
         stride = -(-self.n_rows // _STRIDE) * _STRIDE
         room = memory_bytes // (stride * np.dtype(dtype).itemsize)
         # Memory that is not written to is not used.
         self._values = aligned_zeros((min(room, self.n_rows), stride), dtype)
         self._slots = np.full(self.n_rows, -1, dtype=np.int64)
-        self._n_kept = 0
         self._lock = Lock()
+        self._spare: list[NDArray[Any]] = []
 
     def keep(self, indices: ArrayLike) -> None:
         """Evaluate columns that will be used more than once, if there is room for them."""
         chosen = np.asarray(indices, dtype=np.int64)
         with self._lock:
-            new = chosen[self._slots[chosen] < 0][: len(self._values) - self._n_kept]
+            new = chosen[self._slots[chosen] < 0][: len(self._values) - self.n_kept]
             for begin in range(0, len(new), _COLUMNS_AT_ONCE):
                 part = new[begin : begin + _COLUMNS_AT_ONCE]
-                slots = self._n_kept + np.arange(len(part))
-                self._values[slots, : self.n_rows] = self._columns(part).T
-                self._slots[part] = slots
-                self._n_kept += len(part)
+                end = self.n_kept + len(part)
+                self._fill(self._values[self.n_kept : end, : self.n_rows], part)
+                self._slots[part] = np.arange(self.n_kept, end)
+                self.n_kept = end
 
-    def block(self, rows: ArrayLike, columns: ArrayLike) -> NDArray[Any]:
-        """Kernel values of some rows against some columns; `rows` should have been kept."""
-        rows, columns = np.asarray(rows), np.asarray(columns)
+    def located(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """Kernel values of some rows against some columns.
+
+        Returns
+        -------
+        values, slots, places : arrays
+            The kernel of rows[i] and columns[j] is ``values[slots[i], places[j]]``.
+        """
         slots = self._slots[rows]
         if (slots >= 0).all():
-            kept: NDArray[Any] = self._values[np.ix_(slots, columns)]
-            return kept
+            return self._values, slots, columns
         self.n_evaluations += len(rows) * len(columns)
         if self.kernel.name == "precomputed":
-            return np.asarray(self.X[np.ix_(rows, columns)], dtype=self.dtype)
-        return self.kernel.block(
-            self.X[rows], self.X[columns], dtype=self.dtype, n_jobs=self.n_jobs
-        ).astype(self.dtype, copy=False)
+            block = self.X[np.ix_(rows, columns)]
+        else:
+            block = self.kernel.block(
+                self.X[rows], self.X[columns], dtype=self.dtype, n_jobs=self.n_jobs
+            )
+        values = np.ascontiguousarray(block, dtype=self.dtype)
+        return values, np.arange(len(rows)), np.arange(len(columns))
+
+    def borrow(self, size: int) -> NDArray[Any]:
+        """Square matrix for a machine's own values, with what was there before.
+
+        Machines use it in turns, as fresh memory is slow, and only what they write to takes any.
+        """
+        with self._lock:
+            for i, matrix in enumerate(self._spare):
+                if len(matrix) >= size:
+                    return self._spare.pop(i)
+        stride = -(-size // _STRIDE) * _STRIDE
+        n_bytes = stride**2 * np.dtype(self.dtype).itemsize
+        return np.frombuffer(mmap(-1, n_bytes), dtype=self.dtype).reshape(stride, stride)
+
+    def give_back(self, matrix: NDArray[Any]) -> None:
+        """Leave a matrix to the next machine."""
+        with self._lock:
+            self._spare.append(matrix)
 
     def product(
         self, columns: ArrayLike, coef: ArrayLike, rows: NDArray[np.int64] | None = None
@@ -133,9 +162,12 @@ class KernelColumns:
         )
         return sums[:, 0]
 
-    def _columns(self, indices: NDArray[np.int64]) -> NDArray[Any]:
-        self.n_evaluations += self.n_rows * len(indices)
-        return self.kernel.columns(self.X, indices, dtype=self.dtype, n_jobs=self.n_jobs)
+    def _fill(self, out: NDArray[Any], indices: NDArray[np.int64]) -> None:
+        self.n_evaluations += out.size
+        if self.kernel.name == "precomputed":
+            out[:] = self.X[:, indices].T
+        else:
+            self.kernel.block(self.X[indices], self.X, out=out, n_jobs=self.n_jobs)
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: str) -> NDArray[Any]:

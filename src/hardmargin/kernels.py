@@ -91,16 +91,24 @@ class Kernel:
         *,
         dtype: Precision = "float64",
         n_jobs: int | None = None,
+        out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
-        """Kernel values of all rows of X against all rows of Z (of X itself by default)."""
-        if self.name == "precomputed":
-            return _dense(X)
+        """Kernel values of all rows of X against all rows of Z (of X itself by default).
+
+        They are written to `out`, in its precision, where that is given.
+        """
+        if self.name in ("precomputed", "callable"):
+            is_function = self.name == "callable"
+            values = self._call(X, X if Z is None else Z) if is_function else _dense(X)
+            if out is None:
+                return values
+            out[:] = values
+            return out
         Z = X if Z is None else Z
         _check_widths(X, Z)
-        if self.name == "callable":
-            return self._call(X, Z)
-        out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
-        fill = _core.block_float32 if dtype == "float32" else _core.block_float64
+        if out is None:
+            out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        fill = _core.block_float32 if out.dtype == np.float32 else _core.block_float64
         fill(self.spec, as_core_matrix(X), as_core_matrix(Z), out, effective_n_jobs(n_jobs))
         return out
 

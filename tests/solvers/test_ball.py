@@ -171,8 +171,11 @@ def test_few_of_many_rows(dtype):
     alpha = np.zeros(len(y))
     alpha[solution.rows] = y[solution.rows] * solution.coefficients
     g = y * (K @ (y * alpha) + solution.intercept) + alpha / 100.0
-    assert g.min() >= (1 - 0.02) * (alpha @ g) / alpha.sum() - 1e-5
     assert solution.lower_bound == pytest.approx(alpha.sum() ** 2 / (alpha @ g), rel=1e-4)
+    missing = np.maximum(1 - (g - alpha / 100.0), 0)
+    primal = alpha @ (g - alpha / 100.0) + 100 * missing @ missing
+    assert solution.objective <= primal * (1 + 1e-4)
+    assert solution.objective * (1 - 0.02) ** 2 <= solution.lower_bound
 
 
 def test_columns_are_shared_by_machines():
@@ -191,8 +194,8 @@ def test_columns_that_do_not_fit_are_evaluated_anew(kept):
     scarce = KernelColumns(KERNEL, X, memory_bytes=8 * 304 * kept)
     solutions = solve_balls(scarce, y, 2, options=BallOptions(tol=0.01))
     for a, b in zip(solutions, solve(X, y, 2, tol=0.01), strict=True):
-        np.testing.assert_array_equal(a.rows, b.rows)
-        np.testing.assert_allclose(a.coefficients, b.coefficients, rtol=1e-7)
+        assert a.stop_reason == b.stop_reason == "certified"
+        assert max(a.lower_bound, b.lower_bound) <= min(a.objective, b.objective)
         assert a.n_kernel_evaluations > b.n_kernel_evaluations
 
 

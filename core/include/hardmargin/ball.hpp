@@ -24,6 +24,23 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
                              double* gradient, double tol, double largest_mass,
                              std::size_t max_steps, Clock::time_point deadline, Control& control);
 
+// Rows of a machine, the first `n` of them in its core set, the others about to join.
+struct CoreSetRows {
+    std::size_t n, total;
+    const double* labels;       // +1 or -1
+    const double* projections;  // (total, n_directions): what the machine may not use
+    std::size_t n_directions;
+    double bias;             // what is added to every kernel value
+    const double* diagonal;  // of Q, of those that join
+};
+
+// Q[i][j] = labels[i] labels[j] (k_ij - projections[i]'projections[j] + bias) for n <= i < total,
+// j < total, and the same for Q[j][i]; k_ij = values[slots[i - n] * stride + places[j]].
+template <class T>
+void join_core_set(const CoreSetRows& rows, const T* values, std::size_t stride,
+                   const std::int64_t* slots, const std::int64_t* places, T* q,
+                   std::size_t q_stride);
+
 // out[i] = sum_c coef[c] * values[slots[c] * stride + i] for i < n.
 template <class T>
 void sum_columns(const T* values, std::size_t stride, const std::int64_t* slots, const double* coef,

@@ -34,7 +34,7 @@ void expand_decays(KernelKind metric, const std::vector<double>& gammas, const M
 // out[q * n_support + s] = kernel(queries[q], support[s])
 template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
-                  int n_threads, Control& control);
+                  std::size_t stride, int n_threads, Control& control);
 
 // Whether rows of this matrix are worth packing: dense ones are, sparse ones while they are narrow
 // or full enough for the tiles to win over the stored entries.

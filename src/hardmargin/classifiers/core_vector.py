@@ -200,7 +200,8 @@ default="rbf"
             problem.kernel,
             problem.X,
             dtype=problem.dtype,
-            memory_bytes=int(COLUMNS_SHARE * budget),
+            # One machine looks at a column too few times for that to be worth memory.
+            memory_bytes=int(COLUMNS_SHARE * budget) if n_machines > 1 else 0,
             n_jobs=self.n_jobs if n_at_once == 1 else 1,
         )
         is_weighted = problem.weights is not None or problem.class_weights is not None

@@ -16,19 +16,24 @@ which is a minimum enclosing ball with constraints on its centre, eqs. (4)-(11):
 1. The core set S starts with one row of each class, and :math:`\alpha` at their optimum.
 2. Price a random sample of the other rows: :math:`g_i = Q_{iS}\alpha_S`, which is at least 1 at the
    optimum. The worst of those below :math:`(1 - \delta)\mu`, with
-   :math:`\mu = \alpha'g/\sum\alpha`, join S.
+   :math:`\mu = \alpha'g/\sum\alpha`, join S. Samples grow with S, so that stages stay few.
 3. Solve the problem on S from where it was, two multipliers at a time: the one whose g is furthest
    from 1, and the one that gains most together with it (second-order selection; the sum of
    :math:`\alpha` is free, so a step is the minimum over both).
-4. When a sample has no such row, price all rows. Those found are the candidates from then on; when
-   there are none, stop: ``"certified"``.
+4. When a sample has no such row, or lets expect that the tolerance is met, price all rows. Those
+   found are the candidates from then on; when the bounds are close enough, stop: ``"certified"``.
 
-A full pass that finds none proves :math:`p \le p^* \le p/(1-\delta)^2` with :math:`p = 1/d`; in
-general :math:`p^* \le d/(\min_i s_i)^2`, s = Qa. The paper's own rule (``stopping="radius"``) looks
-at one sample of 59, until a sample lies within :math:`(1 + \epsilon)R`, :math:`R^2 = \kappa - d`,
-of the centre; :math:`\kappa = k(x,x) + 1 + 1/C` must be a constant. (Until then more rows are
-priced, and more than one joins, as above.) That error is relative to R and not to p, and a single
-sample misses rare rows: for large C it may stop far from the optimum, and the bounds then say so.
+For any :math:`\alpha`, :math:`p = 1/d \le p^*`; and :math:`p^*` is at most
+:math:`d/(\min_i s_i)^2`, s = Qa, and at most the primal objective of the machine itself. Training
+ends when a full pass proves :math:`p \le p^* \le p/(1-\delta)^2`: at the latest when no row is
+below :math:`(1 - \delta)\mu`, and on noisy rows, where the slacks of those left out add up to
+little, much earlier.
+
+The paper's own rule (``stopping="radius"``) looks at one sample of 59, until a sample lies within
+:math:`(1 + \epsilon)R`, :math:`R^2 = \kappa - d`, of the centre; :math:`\kappa = k(x,x) + 1 + 1/C`
+must be a constant. (Until then more rows are priced, and more than one joins, as above.) That error
+is relative to R and not to p, and a single sample misses rare rows: for large C it may stop far
+from the optimum, and the bounds then say so.
 
 The steps within S are in the compiled core (``core/src/ball.cpp``).
 """
@@ -44,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin import _core
-from hardmargin.kernel_columns import KernelColumns, aligned_zeros
+from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.solution import BallSolution, BallStop
 
@@ -54,8 +59,13 @@ IndexArray = NDArray[np.int64]
 
 CONSTRAINTS = ("orthogonal", "uncorrelated", "uncorrelated-centred")
 
-#: Rows priced at a time, and those of them that may join the core set.
+#: Rows priced at a time, and those of them that may join the core set: so many at first, and
+#: with a large core set so many of its size, so that there are not too many stages.
 SAMPLE_ROWS, JOINING_ROWS = 944, 160
+SAMPLE_SHARE, JOINING_SHARE = 0.6, 0.15
+
+#: Stored columns are read in cache lines: a sample of one in so many rows costs as much as all.
+ROWS_A_LINE = 16
 
 #: The paper's sample: with 95 % probability it has one of the 5 % of rows that are furthest.
 RADIUS_SAMPLE_ROWS = 59
@@ -67,10 +77,13 @@ INNER_SHARE = 0.15
 MIN_MAX_STEPS, STEPS_A_ROW = 1_000_000, 1_000
 
 #: A machine whose ||w||^2 is this small, relative to what it was before the constraints, vanishes.
-_VANISHING = {"float32": 1e-5, "float64": 1e-8}
+_VANISHING = {"float32": 1e-4, "float64": 1e-7}
 
 #: Smaller weights than one over this count as that.
 _LARGEST_SLACK = 1e15
+
+#: Rows that a core set may have in any case.
+_LEAST_ROOM = 64
 
 #: Times that rounding alone may send the core set's solution back.
 _MAX_REPEATS = 3
@@ -283,31 +296,40 @@ def constrain(
 class _CoreSet:
     """Rows that take part so far, with Q between them, their multipliers and g = Q alpha."""
 
-    def __init__(self, capacity: int, dtype: str) -> None:
+    def __init__(self, values: NDArray[Any], capacity: int) -> None:
         self.capacity = capacity
-        self.dtype = dtype
         self.rows = np.empty(0, dtype=np.int64)
         self.alpha = np.empty(0)
         self.gradient = np.empty(0)
-        self._values = aligned_zeros((0, 0), dtype)
+        self.values = values
 
     @property
     def Q(self) -> NDArray[Any]:
         """Q between the rows."""
         n = len(self.rows)
-        return self._values[:n, :n]
+        return self.values[:n, :n]
 
-    def extend(self, rows: IndexArray, block: NDArray[Any], gradient: FloatArray) -> None:
-        """Let rows join, with their part of Q (against the rows before, then themselves)."""
-        n, total = len(self.rows), len(self.rows) + len(rows)
-        if total > len(self._values):
-            size = min(max(2 * total, 512), self.capacity)
-            size = -(-max(size, total) // 16) * 16  # the compiled core reads 16 at a time
-            values = aligned_zeros((size, size), self.dtype)
-            values[:n, :n] = self.Q
-            self._values = values
-        self._values[n:total, :total] = block
-        self._values[:n, n:total] = block[:, :n].T
+    def extend(
+        self,
+        rows: IndexArray,
+        gradient: FloatArray,
+        kernel_values: tuple[NDArray[Any], IndexArray, IndexArray],
+        labels: FloatArray,
+        projections: FloatArray,
+        bias: float,
+        diagonal: FloatArray,
+    ) -> None:
+        """Let rows join: `labels` and `projections` are of all rows, `diagonal` is theirs."""
+        is_single = self.values.dtype == np.float32
+        join = _core.join_core_set_float32 if is_single else _core.join_core_set_float64
+        join(
+            *kernel_values,
+            labels=labels,
+            projections=projections,
+            bias=bias,
+            diagonal=diagonal,
+            Q=self.values,
+        )
         self.rows = np.concatenate([self.rows, rows])
         self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
         self.gradient = np.concatenate([self.gradient, gradient])
@@ -320,9 +342,8 @@ class _CoreSet:
         report: Callable[[int, int, float], None],
     ) -> tuple[int, float, str]:
         """Solve the problem on these rows from where it is: steps, violation, how it ended."""
-        step = _core.core_set_steps_float32
-        if self.dtype == "float64":
-            step = _core.core_set_steps_float64
+        is_single = self.values.dtype == np.float32
+        step = _core.core_set_steps_float32 if is_single else _core.core_set_steps_float64
         return step(
             self.Q,
             self.alpha,
@@ -370,49 +391,29 @@ class _Machine:
             np.minimum(self.slack, _LARGEST_SLACK / options.C, out=self.slack)
         if options.stopping == "radius":
             self.kappa = self._constant_diagonal()
-        self.n_stages = self.n_steps = 0
+        self.n_stages = self.n_steps = self.n_repeats = 0
+        self.is_fresh = False
         self.n_evaluations_before = columns.n_evaluations
         itemsize = np.dtype(columns.dtype).itemsize
-        room = int(np.sqrt(0.8 * options.memory_bytes / itemsize))  # while Q grows there are two
-        self.core = _CoreSet(max(room // 16 * 16, 64), columns.dtype)
+        room = max(int(np.sqrt(options.memory_bytes / itemsize)), _LEAST_ROOM)
+        room = min(room, len(self.rows))
+        self.core = _CoreSet(columns.borrow(room), room)
         self.in_core = np.zeros(columns.n_rows, dtype=bool)
         self.candidates: IndexArray | None = None  # what the last full pass found
 
     def run(self) -> BallSolution:
         pair = [self.random.choice(self.rows[self.y[self.rows] == side]) for side in (-1.0, 1.0)]
         self.join(np.array(pair, dtype=np.int64), np.zeros(2))
-        is_margin = self.options.stopping == "margin"
         reason: BallStop | None = self.improve()
-        n_repeats = 0
         while reason is None:
             reason = self.limit()
-            if reason is not None:
-                break
-            joining, gradient = self.price()
-            if len(joining) == 0 and not is_margin:
-                reason = "radius"
-            elif len(joining) == 0 and (self.candidates is None or len(self.candidates) == 0):
-                g = self.full_pass()
-                least = (1.0 - self.options.tol) * self.mu
-                found = self.rows[(g < least) & ~self.in_core[self.rows]]
-                self.candidates = found
-                if len(found) == 0:
-                    if g.min() >= least or n_repeats == _MAX_REPEATS:
-                        reason = "certified" if g.min() >= least else "rounding"
-                    else:  # the core set's own gradients had drifted
-                        n_repeats += 1
-                        reason = self.improve()
-            elif len(joining):
-                if len(self.core.rows) + len(joining) > self.core.capacity:
-                    joining = joining[: self.core.capacity - len(self.core.rows)]
-                    gradient = gradient[: len(joining)]
-                if len(joining) == 0:
-                    reason = "core_full"
-                else:
-                    self.join(joining, gradient)
-                    self.n_stages += 1
-                    reason = self.improve()
-        return self.solution(reason)
+            if reason is None:
+                joining, gradient, reason = self.price()
+                if reason is None:
+                    reason = self.grow(joining, gradient)
+        solution = self.solution(reason)
+        self.columns.give_back(self.core.values)
+        return solution
 
     # --- pricing ---------------------------------------------------------------------------------
 
@@ -442,24 +443,64 @@ class _Machine:
         g: FloatArray = self.y[rows] * (scores + self.y[self.core.rows] @ self.core.alpha)
         return g
 
-    def price(self) -> tuple[IndexArray, FloatArray]:
-        """Find rows that should join the core set in a sample, the worst first, with their g."""
-        sample = self.sample(SAMPLE_ROWS)
-        g = np.empty(0)
-        if self.options.stopping == "radius":  # the first part decides whether there is a second
-            first = self.random.permutation(sample)[:RADIUS_SAMPLE_ROWS]
-            g = self.gradient_at(first, self.scores_at(first))
+    def price(self) -> tuple[IndexArray, FloatArray, BallStop | None]:
+        """Find rows that should join the core set, the worst first, with their g; or the end."""
+        if self.options.stopping == "radius":
+            few = self.sample(RADIUS_SAMPLE_ROWS)
+            g = self.gradient_at(few, self.scores_at(few))
             if not (g < self.least_gradient()).any():
-                return first[:0], g[:0]
+                return few[:0], g[:0], "radius"
+            joining, gradient = self.price_sample()
+            return joining, gradient, None
+        is_cheap = self.columns.n_kept > 0 and ROWS_A_LINE * self.sample_size >= len(self.rows)
+        if is_cheap:
+            return self.price_all()
+        joining, gradient = self.price_sample()
+        if len(joining) == 0 or self.certified(self.estimated_bounds):
+            return self.price_all()
+        return joining, gradient, None
+
+    def price_sample(self) -> tuple[IndexArray, FloatArray]:
+        """Find rows that should join in a sample."""
+        sample = self.sample(self.sample_size)
         if len(sample) == 0:
-            return sample, g
+            return sample, np.empty(0)
         g = self.gradient_at(sample, self.scores_at(sample))
         wanted = g < self.least_gradient()
+        self.estimated_bounds = self.bounds(sample, g)
         if self.candidates is not None:
             self.candidates = np.setdiff1d(self.candidates, sample[~wanted], assume_unique=True)
-        sample, g = sample[wanted], g[wanted]
-        worst = np.argsort(g, kind="stable")[:JOINING_ROWS]
-        return sample[worst], g[worst]
+        return self.worst(sample[wanted], g[wanted])
+
+    def price_all(self) -> tuple[IndexArray, FloatArray, BallStop | None]:
+        """Find rows that should join among all, if they do not prove that there is no need."""
+        self.full_pass()
+        if self.certified(self.bounds(self.rows, self.g)):
+            return self.rows[:0], np.empty(0), "certified"
+        is_candidate = (self.g < self.least_gradient()) & ~self.in_core[self.rows]
+        self.candidates = self.rows[is_candidate]
+        if len(self.candidates) == 0:  # the core set's own gradients had drifted
+            self.n_repeats += 1
+            return (
+                self.candidates,
+                np.empty(0),
+                "rounding" if self.n_repeats > _MAX_REPEATS else None,
+            )
+        some = np.flatnonzero(is_candidate)
+        if len(some) > self.sample_size:
+            some = self.random.choice(some, self.sample_size, replace=False)
+        return *self.worst(self.rows[some], self.g[some]), None
+
+    def worst(self, rows: IndexArray, g: FloatArray) -> tuple[IndexArray, FloatArray]:
+        """As many of the rows as may join at once, those of least g."""
+        n_joining = max(JOINING_ROWS, int(JOINING_SHARE * len(self.core.rows)))
+        order = np.argsort(g, kind="stable")[:n_joining]
+        return rows[order], g[order]
+
+    @property
+    def sample_size(self) -> int:
+        """Rows to price at once."""
+        return max(SAMPLE_ROWS, int(SAMPLE_SHARE * len(self.core.rows)))
 
     def least_gradient(self) -> float:
         """Rows with less of it should join."""
@@ -484,16 +525,51 @@ class _Machine:
         drawn = self.rows[drawn]
         return drawn[~self.in_core[drawn]]
 
-    def full_pass(self) -> FloatArray:
-        """G of all rows, afresh; the core set's own follow."""
+    def full_pass(self) -> None:
+        """Evaluate the scores and g of all rows afresh; the core set's own follow."""
         g = np.zeros(self.columns.n_rows)
         self.scores = self.scores_at(self.rows)
         g[self.rows] = self.gradient_at(self.rows, self.scores)
         core = self.core
         g[core.rows] += self.slack[core.rows] * core.alpha
         core.gradient = g[core.rows]
-        of_machine: FloatArray = g[self.rows]
-        return of_machine
+        self.g = g[self.rows]
+        self.is_fresh = True
+
+    def bounds(self, rows: IndexArray, g: FloatArray) -> tuple[float, float]:
+        """Bounds of the optimum from g of all rows, or estimates from g of some outside."""
+        core = self.core
+        product = float(core.alpha @ core.gradient)
+        if not product > 0:  # an indefinite kernel
+            return 0.0, np.inf
+        mass = float(core.alpha.sum())
+        lower = mass**2 / product
+        # The primal objective of the machine whose g is 1 in the mean.
+        mu = product / mass
+        slacks = self.slack[core.rows] * core.alpha / mu
+        squared_norm = float(core.alpha @ core.gradient / mu - core.alpha @ slacks) / mu
+        own = self.loss(core.rows, core.gradient / mu - slacks)
+        if len(rows) < len(self.rows):  # a sample of those outside
+            n_outside = len(self.rows) - len(core.rows)
+            if self.candidates is not None:
+                n_outside = len(self.candidates)
+            others = self.loss(rows, g / mu) * n_outside / len(rows)
+            return lower, max(squared_norm + own + others, lower)
+        is_outside = ~self.in_core[rows]
+        others = self.loss(rows[is_outside], g[is_outside] / mu)
+        least = float(g.min())
+        upper = product / least**2 if least > 0 else np.inf
+        return lower, max(min(upper, squared_norm + own + others), lower)
+
+    def loss(self, rows: IndexArray, margins: FloatArray) -> float:
+        """Sum of the squared slacks, weighted."""
+        missing = np.maximum(1.0 - margins, 0.0)
+        return float((missing**2 / self.slack[rows]).sum())
+
+    def certified(self, bounds: tuple[float, float]) -> bool:
+        """Whether the optimum is known as closely as the tolerance asks for."""
+        lower, upper = bounds
+        return lower > 0 and upper * (1.0 - self.options.tol) ** 2 <= lower
 
     # --- the core set ----------------------------------------------------------------------------
 
@@ -501,17 +577,29 @@ class _Machine:
         """Let rows join the core set."""
         self.columns.keep(rows)
         together = np.concatenate([self.core.rows, rows])
-        block = self.columns.block(rows, together).astype(self.columns.dtype)
-        block -= (self.F[rows] @ self.F[together].T).astype(block.dtype)
-        block += 1.0
-        block *= np.outer(self.y[rows], self.y[together]).astype(block.dtype)
-        own = (np.arange(len(rows)), len(self.core.rows) + np.arange(len(rows)))
         squares = np.einsum("ij,ij->i", self.F[rows], self.F[rows])
-        block[own] = self.columns.diagonal[rows] - squares + 1.0 + self.slack[rows]
-        self.core.extend(rows, block, gradient)
+        self.core.extend(
+            rows,
+            gradient,
+            self.columns.located(rows, together),
+            labels=self.y[together],
+            projections=self.F[together],
+            bias=1.0,
+            diagonal=self.columns.diagonal[rows] - squares + 1.0 + self.slack[rows],
+        )
         self.in_core[rows] = True
         if self.candidates is not None:
             self.candidates = self.candidates[~self.in_core[self.candidates]]
+
+    def grow(self, joining: IndexArray, gradient: FloatArray) -> BallStop | None:
+        """Let rows join as far as the memory goes, and solve the problem with them."""
+        room = self.core.capacity - len(self.core.rows)
+        if room == 0 and len(joining):
+            return "core_full"
+        if len(joining):
+            self.join(joining[:room], gradient[:room])
+            self.n_stages += 1
+        return self.improve()
 
     def improve(self) -> BallStop | None:
         """Solve the problem on the core set; the reason if that did not succeed."""
@@ -529,6 +617,7 @@ class _Machine:
         most = 4.0 * float((1.0 / self.slack[self.core.rows]).sum())
         left = self.deadline - time.monotonic()
         try:
+            self.is_fresh = False
             steps, _, reason = self.core.improve(tol, most, left, report)
         except _Stopped:
             return "max_time"
@@ -554,30 +643,17 @@ class _Machine:
     # --- the result ------------------------------------------------------------------------------
 
     def solution(self, reason: BallStop) -> BallSolution:
-        if not self.core.alpha.any():  # stopped before the first step
-            self.core.alpha[:] = 1.0
-            self.core.gradient = self.core.Q.sum(axis=0, dtype=np.float64)
-        g = self.full_pass()
-        alpha, mu, core = self.core.alpha, self.mu, self.core
-        product = float(alpha @ core.gradient)
-        if product > 0:
-            lower = float(alpha.sum()) ** 2 / product
-        else:  # an indefinite kernel
-            lower, mu = 0.0, 1.0
-        least = float(g.min())
-        upper = product / least**2 if min(least, product) > 0 else np.inf
+        core = self.core
+        if not core.alpha.any():  # stopped before the first step
+            core.alpha[:] = 1.0
+            core.gradient = core.Q.sum(axis=0, dtype=np.float64)
+        if not self.is_fresh:
+            self.full_pass()
+        lower, upper = self.bounds(self.rows, self.g)
         # The optimum along alpha has g = 1 in the mean.
-        alpha = alpha / mu
+        mu = self.mu if lower > 0 else 1.0
         support, c = self.support()
         c = c / mu
-        # The primal objective of this very machine bounds the optimum too.
-        slacks = self.slack[core.rows] * alpha
-        squared_norm = float(alpha @ (core.gradient / mu - slacks))
-        margins = g / mu
-        margins[np.searchsorted(self.rows, core.rows)] -= slacks
-        missing = np.maximum(1.0 - margins, 0.0)
-        upper = min(upper, squared_norm + float((missing**2 / self.slack[self.rows]).sum()))
-
         f, direction, norm = self.direction(support, c, mu)
         order = np.argsort(support)
         return BallSolution(
@@ -585,7 +661,7 @@ class _Machine:
             coefficients=c[order],
             intercept=float(c.sum()),
             lower_bound=lower,
-            objective=max(upper, lower),
+            objective=upper,
             weight_norm=norm,
             projections=f,
             direction=direction,
