@@ -63,6 +63,9 @@ ESTIMATORS = [
     MarginDiscriminantAnalysis(tol=1e-9),
     MarginDiscriminantAnalysis(2, constraint="uncorrelated-centred"),
     MarginDiscriminantAnalysis(solver="nystroem", rank=20, n_jobs=2),
+    MarginDiscriminantAnalysis(2, solver="exact"),
+    MarginDiscriminantAnalysis(solver="exact", kernel="precomputed"),
+    MarginDiscriminantAnalysis(solver="lagrangian", tol=1e-9),
     ParzenClassifier(),
     # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
     MultiplicativeSVC(gamma=10.0, max_stages=300),
@@ -114,8 +117,10 @@ def depends_on_rounding(estimator, check):
         return LOOSE if name in WEIGHT_CHECKS else None
     if isinstance(estimator, MarginDiscriminantAnalysis) and estimator.solver == "nystroem":
         return LANDMARKS if name in WEIGHT_CHECKS else None
-    if isinstance(estimator, CoreVectorSVC | MarginDiscriminantAnalysis) and estimator.tol > 1e-9:
+    if isinstance(estimator, CoreVectorSVC) and estimator.tol > 1e-9:
         return LOOSE if name in WEIGHT_CHECKS else None
+    if isinstance(estimator, MarginDiscriminantAnalysis) and estimator.solver == "core":
+        return LOOSE if name in WEIGHT_CHECKS and estimator.tol != 1e-9 else None
     if isinstance(estimator, RhoSVC) and estimator.solver == "multiplicative":
         return LAST_PLANE if name == "check_classifiers_train" and estimator.gamma != 10.0 else None
     return None

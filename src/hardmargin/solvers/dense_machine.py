@@ -102,7 +102,9 @@ class DenseMachine:
         # The matrix is symmetric: this order needs no copy afterwards.
         block: FloatArray = self.matrix.values[np.ix_(columns, rows)].T
         if F.shape[1]:
-            block -= F[rows] @ F[columns].T
+            block = blas.dgemm(
+                -1.0, F[rows], F[columns], 1.0, block, trans_b=True, overwrite_c=True
+            )
         block += 1.0
         block *= y[rows, np.newaxis]
         block *= y[columns]
