@@ -101,7 +101,7 @@ class DenseMachine:
         F, y = self.directions.projections, self.labels
         # The matrix is symmetric: this order needs no copy afterwards.
         block: FloatArray = self.matrix.values[np.ix_(columns, rows)].T
-        if F.shape[1]:
+        if F.shape[1] and block.size:
             block = blas.dgemm(
                 -1.0, F[rows], F[columns], 1.0, block, trans_b=True, overwrite_c=True
             )

@@ -168,13 +168,13 @@ class _Newton:
         equations = _ActiveEquations(machine, self.poll)
         best, best_gap = np.maximum(alpha, 0.0), np.inf
         margins = machine.margins(alpha) if alpha.any() else np.zeros(len(alpha))
-        active = np.zeros(0, dtype=np.intp)
+        active: NDArray[np.intp] | None = None
         reason: BallStop = "rounding"
         try:
             while True:
                 # 1.
                 before, active = active, np.flatnonzero(margins < 1.0)
-                if np.array_equal(before, active):
+                if before is not None and np.array_equal(before, active):
                     break
                 if self.n_stages >= self.max_stages:
                     reason = "max_stages"
@@ -188,6 +188,7 @@ class _Newton:
                 its_margins = target_margins
                 if (target < 0).any():
                     its_margins = machine.margins(positive)
+                self.gap = 1.0
                 if positive.any():
                     self.gap = bounds_of(positive, its_margins, machine.slack).gap
                 if self.gap < best_gap:
@@ -251,7 +252,10 @@ class _ActiveEquations:
         schur[len(left) :, len(left) :] += self.machine.Q(joined)
         right = -(V.T @ u)
         right[len(left) :] += 1.0
-        z = np.linalg.solve(schur, right)
+        try:
+            z = np.linalg.solve(schur, right)
+        except np.linalg.LinAlgError:  # the residual will say so
+            z = np.full(len(right), np.nan)
         alpha = np.zeros(len(self.machine.labels))
         alpha[self.rows] = triangular(self.L, u - V @ z, transposed=True)
         alpha[self.rows[left]] = 0.0
