@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import hardmargin
 from hardmargin import (
     CoreVectorSVC,
+    DiversifiedSVC,
     EnsembleSVC,
     GreedySVC,
     HardMarginSVC,
@@ -79,6 +80,7 @@ LANDMARKS = "landmarks are drawn from all rows, among which copies are more than
 HARD_MARGIN = "a hard margin does not depend on how rows are weighted"
 LOOSE = "two orders of the rows agree to tol only; they do agree with a small one"
 ROUNDING = "the check asks for more digits than float32 has"
+BATCHES = "a network goes through the rows in batches, and copies fill more of them"
 LAST_PLANE = "the last plane is not what separates overlapping classes, and varies with the stop"
 RADIUS = "the published rule needs the same diagonal, and so the same weight, for all rows"
 WEIGHT_CHECKS = (
