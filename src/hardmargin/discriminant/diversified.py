@@ -121,9 +121,10 @@ class DiversifiedSVC(
         The second layer. ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean
         squared distance between projections, ``"mlp"`` a network with ten hidden units, ``"cvm"``
         `CoreVectorSVC` with the same C and gamma, which takes more rows than ``"svm"`` can. With
-        ``"vote"`` the machines vote and nothing is trained. That is in the paper and much worse,
-        about 12 % errors where a trained layer has 3, as machines orthogonal to the first say less
-        about the class.
+        ``"vote"`` the machines vote and nothing is trained. The paper has it for bagged SVMs; here
+        it is much worse, as machines orthogonal to the first say less and less of the class: on
+        scikit-learn's digits 3 % errors with one machine a class and 11 % with five, where a
+        trained layer has 2 %.
     cv : int, splitter, iterable of splits or None, default=None
         None trains the second layer on the projections of the rows that the machines were trained
         on, as in the paper. Otherwise it is trained on projections of rows held out: a first layer
@@ -189,9 +190,11 @@ class DiversifiedSVC(
 
     Notes
     -----
-    Rows that the machines were trained on look better separated than rows to come; rows held out,
-    with `cv`, do not, and cost a first layer for each split. All directions have length one and
-    their class on the positive side, so that projections on those of different splits go together.
+    Rows that the machines were trained on can look better separated than rows to come; rows held
+    out, with `cv`, do not, and cost a first layer for each split. At C = 1 the machines hardly
+    overfit, and on digits nothing is gained by that, at times something lost; with C = 100 and
+    noisy labels it helps. All directions have length one and their class on the positive side, so
+    that projections on those of different splits go together.
 
     Ctrl-C ends a fit of the first layer within a second; an `SVC` as second layer ends only when it
     is done.
