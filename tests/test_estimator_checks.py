@@ -4,6 +4,7 @@ import inspect
 
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardmargin
@@ -67,6 +68,12 @@ ESTIMATORS = [
     MarginDiscriminantAnalysis(2, solver="exact"),
     MarginDiscriminantAnalysis(solver="exact", kernel="precomputed"),
     MarginDiscriminantAnalysis(solver="lagrangian", tol=1e-9),
+    DiversifiedSVC(),
+    DiversifiedSVC(tol=1e-9, final_estimator=CoreVectorSVC(tol=1e-9)),
+    DiversifiedSVC(2, final_estimator="cvm", cv=3, n_jobs=2),
+    DiversifiedSVC(2, final_estimator=LogisticRegression()),
+    DiversifiedSVC(1, final_estimator="vote", tol=1e-9),
+    DiversifiedSVC(1, final_estimator="cvm", solver="exact", kernel="precomputed"),
     ParzenClassifier(),
     # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
     MultiplicativeSVC(gamma=10.0, max_stages=300),
@@ -80,7 +87,6 @@ LANDMARKS = "landmarks are drawn from all rows, among which copies are more than
 HARD_MARGIN = "a hard margin does not depend on how rows are weighted"
 LOOSE = "two orders of the rows agree to tol only; they do agree with a small one"
 ROUNDING = "the check asks for more digits than float32 has"
-BATCHES = "a network goes through the rows in batches, and copies fill more of them"
 LAST_PLANE = "the last plane is not what separates overlapping classes, and varies with the stop"
 RADIUS = "the published rule needs the same diagonal, and so the same weight, for all rows"
 WEIGHT_CHECKS = (
@@ -123,6 +129,9 @@ def depends_on_rounding(estimator, check):
         return LOOSE if name in WEIGHT_CHECKS else None
     if isinstance(estimator, MarginDiscriminantAnalysis) and estimator.solver == "core":
         return LOOSE if name in WEIGHT_CHECKS and estimator.tol != 1e-9 else None
+    if isinstance(estimator, DiversifiedSVC) and estimator.tol != 1e-9:
+        reason = LOOSE if estimator.cv is None else FOLDS
+        return reason if name in WEIGHT_CHECKS else None
     if isinstance(estimator, RhoSVC) and estimator.solver == "multiplicative":
         return LAST_PLANE if name == "check_classifiers_train" and estimator.gamma != 10.0 else None
     return None
