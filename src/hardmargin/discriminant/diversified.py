@@ -373,7 +373,7 @@ class DiversifiedSVC(
         MetadataRouter
         """
         return (
-            MetadataRouter(owner=self)
+            MetadataRouter(owner=type(self).__name__)
             .add_self_request(self)
             .add(
                 final_estimator=self.final_estimator,
