@@ -34,9 +34,6 @@ from hardmargin.discriminant import diversified
 from hardmargin.discriminant.second_layer import MachineVote, fit_second_layer, second_layer
 
 NAMES = ("svm", "mlp", "cvm", "vote")
-TAKES_KERNELS = (
-    "precomputed" in MarginDiscriminantAnalysis._parameter_constraints["kernel"][0].options
-)
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +286,6 @@ def test_sparse_rows_are_dense_rows(iris, cv):
         )
 
 
-@pytest.mark.skipif(not TAKES_KERNELS, reason="the first layer takes no kernel matrix")
 @pytest.mark.parametrize("cv", [None, 3])
 def test_a_kernel_matrix_is_as_good_as_rows(iris, cv):
     X, y = iris

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -27,19 +27,14 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_method_params,
-    _check_sample_weight,
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from hardmargin.budget import limited_blas
+from hardmargin.classifiers.validation import check_training_rows
 from hardmargin.discriminant.analysis import MarginDiscriminantAnalysis
+from hardmargin.discriminant.machines import Solver
 from hardmargin.discriminant.second_layer import RESPONSES, fit_second_layer, second_layer
-from hardmargin.kernels import FloatArray, KernelFunction, Rows, canonical
+from hardmargin.kernels import FloatArray, KernelFunction, Rows
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.solvers.ball import Constraint
 
@@ -69,7 +64,7 @@ class _Training(NamedTuple):
     Attributes
     ----------
     X, y
-        Rows and labels.
+        Rows and labels; those of rows that take no part are not to be looked at.
     codes
         Index of each row's class, or -1 where the row takes no part.
     weights
@@ -137,8 +132,9 @@ class DiversifiedSVC(
         Width of the first layer's kernel. ``"scale"`` is scikit-learn's
         1 / (n_features * X.var()), ``"spread"`` 1 / mean squared distance to the mean,
         ``"pairwise"`` 1 / mean squared distance between rows.
-    kernel : str or callable, default="rbf"
-        The first layer's kernel, as in `MarginDiscriminantAnalysis`.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The first layer's kernel; it should be positive semi-definite.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
@@ -146,12 +142,12 @@ class DiversifiedSVC(
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
         What the machines of a class are to each other: orthogonal in feature space, or with
         orthogonal projections of the training rows, as they are or less their means.
-    solver : str, default="core"
+    solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
         How the machines are trained, as in `MarginDiscriminantAnalysis`.
     rank : int, default=400
         Landmarks of ``solver="nystroem"``.
-    tol : float, default=0.05
-        No margin of a machine is short of the common one by more than this share of it.
+    tol : float or "auto", default="auto"
+        How close to its optimum a machine is trained, as in `MarginDiscriminantAnalysis`.
     moment_rows : int or None, default=10_000
         Rows that estimate the moments of the uncorrelated constraints; None is all.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -164,7 +160,7 @@ class DiversifiedSVC(
         Seconds for the machines of all splits together. Where they are over, there is a warning and
         the second layer, whose time is not limited, is trained on the machines so far.
     verbose : int, default=0
-        Has no effect so far; all estimators share it.
+        Print the progress of long fits of the first layer.
     random_state : int, RandomState instance or None, default=None
         Draws the samples of rows, and the landmarks; starts the network.
 
@@ -234,9 +230,9 @@ class DiversifiedSVC(
         degree: float = 3,
         coef0: float = 0.0,
         constraint: Constraint = "orthogonal",
-        solver: Literal["core", "nystroem"] = "core",
+        solver: Solver = "core",
         rank: int = 400,
-        tol: float = 0.05,
+        tol: float | str = "auto",
         moment_rows: int | None = 10_000,
         dtype: str = "auto",
         memory_limit: str | float | None = None,
@@ -273,7 +269,7 @@ class DiversifiedSVC(
         Parameters
         ----------
         X : (n_samples, n_features) array or sparse matrix
-            Training rows.
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
@@ -403,29 +399,8 @@ class DiversifiedSVC(
     def _check(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> _Training:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr" if self.kernel != "precomputed" else False,
-            dtype=[np.float64, np.float32],
-        )
-        X = canonical(X)
-        check_classification_targets(y)
-        weights, present = None, np.ones(len(y), dtype=bool)
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-            present = weights > 0
-        self.classes_ = np.unique(y[present])
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs rows of positive weight from at least two classes; "
-                f"y has {len(self.classes_)} class."
-            )
-        codes = np.where(present, np.searchsorted(self.classes_, y), -1).astype(np.int32)
-        if weights is not None and (weights[present] == 1).all():
+        X, codes, self.classes_, weights = check_training_rows(self, X, y, sample_weight)
+        if weights is not None and (weights[codes >= 0] == 1).all():
             weights = None
         final_params = self._final_params(weights, sample_weight, groups, params)
         if self.cv is None and groups is not None and "groups" not in final_params:
@@ -433,7 +408,7 @@ class DiversifiedSVC(
                 "groups were given, but cv=None makes no splits; use a splitter that takes groups, "
                 "for instance cv=GroupKFold(5)."
             )
-        return _Training(X, y, codes, weights, groups, final_params)
+        return _Training(X, self.classes_[codes], codes, weights, groups, final_params)
 
     def _final_params(
         self, weights: FloatArray | None, sample_weight: Any, groups: Any, params: dict[str, Any]
