@@ -4,11 +4,13 @@ import inspect
 
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hardmargin
 from hardmargin import (
     CoreVectorSVC,
+    DiversifiedSVC,
     EnsembleSVC,
     GreedySVC,
     HardMarginSVC,
@@ -63,6 +65,15 @@ ESTIMATORS = [
     MarginDiscriminantAnalysis(tol=1e-9),
     MarginDiscriminantAnalysis(2, constraint="uncorrelated-centred"),
     MarginDiscriminantAnalysis(solver="nystroem", rank=20, n_jobs=2),
+    MarginDiscriminantAnalysis(2, solver="exact"),
+    MarginDiscriminantAnalysis(solver="exact", kernel="precomputed"),
+    MarginDiscriminantAnalysis(solver="lagrangian", tol=1e-9),
+    DiversifiedSVC(),
+    DiversifiedSVC(tol=1e-9, final_estimator=CoreVectorSVC(tol=1e-9)),
+    DiversifiedSVC(2, final_estimator="cvm", cv=3, n_jobs=2),
+    DiversifiedSVC(2, final_estimator=LogisticRegression()),
+    DiversifiedSVC(1, final_estimator="vote", tol=1e-9),
+    DiversifiedSVC(1, final_estimator="cvm", solver="exact", kernel="precomputed"),
     ParzenClassifier(),
     # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
     MultiplicativeSVC(gamma=10.0, max_stages=300),
@@ -114,8 +125,13 @@ def depends_on_rounding(estimator, check):
         return LOOSE if name in WEIGHT_CHECKS else None
     if isinstance(estimator, MarginDiscriminantAnalysis) and estimator.solver == "nystroem":
         return LANDMARKS if name in WEIGHT_CHECKS else None
-    if isinstance(estimator, CoreVectorSVC | MarginDiscriminantAnalysis) and estimator.tol > 1e-9:
+    if isinstance(estimator, CoreVectorSVC) and estimator.tol > 1e-9:
         return LOOSE if name in WEIGHT_CHECKS else None
+    if isinstance(estimator, MarginDiscriminantAnalysis) and estimator.solver == "core":
+        return LOOSE if name in WEIGHT_CHECKS and estimator.tol != 1e-9 else None
+    if isinstance(estimator, DiversifiedSVC) and estimator.tol != 1e-9:
+        reason = LOOSE if estimator.cv is None else FOLDS
+        return reason if name in WEIGHT_CHECKS else None
     if isinstance(estimator, RhoSVC) and estimator.solver == "multiplicative":
         return LAST_PLANE if name == "check_classifiers_train" and estimator.gamma != 10.0 else None
     return None

@@ -9,11 +9,12 @@ from hardmargin.classifiers import (
     ParzenClassifier,
     RhoSVC,
 )
-from hardmargin.discriminant import MarginDiscriminantAnalysis
+from hardmargin.discriminant import DiversifiedSVC, MarginDiscriminantAnalysis
 from hardmargin.reduction import compress
 
 __all__ = [
     "CoreVectorSVC",
+    "DiversifiedSVC",
     "EnsembleSVC",
     "GreedySVC",
     "HardMarginSVC",

@@ -15,6 +15,9 @@ _PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
 #: Share of the free memory that a fit may use when nothing else is said.
 DEFAULT_SHARE = 0.5
 
+#: Shares of the memory limit that core sets take: for kernel columns, and for Q between their rows.
+COLUMNS_SHARE, CORE_SHARE = 0.5, 0.25
+
 
 def memory_bytes(memory_limit: float | str | None) -> int:
     """Turn ``memory_limit`` into bytes.

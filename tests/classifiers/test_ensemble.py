@@ -899,7 +899,7 @@ def test_an_interrupt_between_stages_leaves_the_estimator_unfitted(
     def interrupt(run, stage, value):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hardmargin.classifiers.matrix.Run.keep_going", interrupt)
+    monkeypatch.setattr("hardmargin.classifiers.run.Run.keep_going", interrupt)
     X, y = cancer() if multi_class is None else iris()
     model = published(multi_class=multi_class or "ovo", n_jobs=n_jobs)
     with pytest.raises(KeyboardInterrupt):

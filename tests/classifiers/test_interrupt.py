@@ -15,7 +15,9 @@ CHILD = """
 import json, os, signal, sys, threading, time
 import numpy as np
 import scipy.sparse as sp
-from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC
+from hardmargin import (
+    CoreVectorSVC, DiversifiedSVC, EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC
+)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
@@ -53,6 +55,8 @@ CASES = {
     "core sets": lambda: (CoreVectorSVC(100.0), *noise(40_000)),
     "core sets, many classes": lambda: (CoreVectorSVC(n_jobs=2), *noise(20_000, 4)),
     "core sets, not stored": lambda: (CoreVectorSVC(memory_limit="50MB"), *noise(40_000)),
+    "diversified": lambda: (DiversifiedSVC(n_jobs=2), *noise(20_000, 4)),
+    "diversified, splits": lambda: (DiversifiedSVC(cv=5), *noise(20_000)),
     "ensemble, streamed": lambda: (published("eps", memory_limit="50MB"), *noise(100_000)),
     "ensemble, low rank": lambda: (published(10_000, rank=100), *noise(200_000)),
     "ensemble, many classes": lambda: (published(10_000, n_jobs=2), *noise(6_000, 4)),
@@ -150,6 +154,8 @@ CASES = [
     "core sets",
     "core sets, many classes",
     "core sets, not stored",
+    "diversified",
+    "diversified, splits",
     "ensemble, streamed",
     "ensemble, low rank",
     "ensemble, many classes",

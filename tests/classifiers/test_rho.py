@@ -253,7 +253,7 @@ def test_an_interrupt_leaves_the_estimator_unfitted(monkeypatch):
     def interrupt(run, stage, value):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hardmargin.classifiers.matrix.Run.keep_going", interrupt)
+    monkeypatch.setattr("hardmargin.classifiers.run.Run.keep_going", interrupt)
     model = RhoSVC()
     with pytest.raises(KeyboardInterrupt):
         model.fit(*cancer())

@@ -143,3 +143,158 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(iris):
     with pytest.raises(ValueError, match="two classes"):
         mda.fit(X, np.zeros(150))
     assert vars(mda) == before
+
+
+# --- exact solvers -------------------------------------------------------------------------------
+
+EXACT = pytest.mark.parametrize("solver", ["exact", "lagrangian"])
+
+
+@EXACT
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_exact_features_are_those_of_the_oracle(iris, solver, constraint):
+    X, y = iris
+    mda = MarginDiscriminantAnalysis(3, constraint=constraint, solver=solver, tol=1e-10).fit(X, y)
+    features = mda.transform(X)
+    K = gram(X, mda.gamma_)
+    for c in range(3):
+        machines = l2_svms(K, np.where(y == c, 1.0, -1.0), 3, constraint)
+        for q, machine in enumerate(machines):
+            np.testing.assert_allclose(
+                features[:, 3 * c + q], machine.scores / machine.norm, atol=1e-4
+            )
+    assert (mda.stop_reason_ == "optimal").all()
+    assert (mda.core_size_ == 150).all()
+    assert mda.n_kernel_evaluations_.tolist() == [150**2] + 8 * [0]
+    assert (mda.objective_ <= mda.lower_bound_ * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("solver", ["core", "nystroem", "exact", "lagrangian"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_precomputed_kernel_gives_the_same_features(iris, solver, n_classes):
+    X, y = iris[0], np.minimum(iris[1], n_classes - 1)
+    K = gram(X, 0.3)
+    w = np.arange(150) % 4
+    parameters = {"solver": solver, "rank": 150, "random_state": 0, "tol": 1e-7}
+    rows = MarginDiscriminantAnalysis(2, gamma=0.3, **parameters).fit(X, y, sample_weight=w)
+    mda = MarginDiscriminantAnalysis(2, kernel="precomputed", **parameters)
+    mda.fit(K, y, sample_weight=w)
+    assert mda.support_vectors_.shape == (0, 0)
+    assert (w[mda.support_] > 0).all()
+    np.testing.assert_allclose(mda.transform(K[:20]), rows.transform(X[:20]), atol=1e-5)
+    with pytest.raises(ValueError, match="features") as raised:
+        mda.transform(K[:20, :30])
+    assert "n_training_rows" in raised.value.__notes__[0]
+    assert mda.__sklearn_tags__().input_tags.pairwise
+    assert not mda.__sklearn_tags__().input_tags.sparse
+
+
+@EXACT
+def test_exact_solvers_take_weights(iris, solver):
+    X, y = iris
+    w = np.arange(150) % 3
+    mda = MarginDiscriminantAnalysis(2, solver=solver, gamma=0.2, tol=1e-10)
+    weighted = mda.fit(X, y, sample_weight=w).transform(X)
+    repeated = mda.fit(np.repeat(X, w, axis=0), np.repeat(y, w)).transform(X)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-5)
+
+
+@EXACT
+@pytest.mark.parametrize("variant", ["float32", "sparse", "threads"])
+def test_exact_solvers_on_other_input(iris, solver, variant):
+    X, y = iris
+    expected = MarginDiscriminantAnalysis(2, solver=solver).fit_transform(X, y)
+    mda = MarginDiscriminantAnalysis(2, solver=solver)
+    if variant == "float32":
+        mda.set_params(dtype="float32")
+    elif variant == "threads":
+        mda.set_params(n_jobs=2)
+    found = mda.fit_transform(sp.csr_array(X) if variant == "sparse" else X, y)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+@EXACT
+def test_a_matrix_beyond_the_memory_is_an_error(iris, solver):
+    with pytest.raises(ValueError, match=r"memory_limit.*solver='core'"):
+        MarginDiscriminantAnalysis(solver=solver, memory_limit="100kB").fit(*iris)
+
+
+@EXACT
+def test_kernel_values_must_be_finite(iris, solver):
+    K = gram(iris[0], 0.3)
+
+    def kernel(X, Z):
+        values = K[: len(X), : len(Z)].copy()
+        values[0, -1] = np.nan if len(X) == len(K) else 1.0
+        return values
+
+    with pytest.raises(ValueError, match="finite"):
+        MarginDiscriminantAnalysis(solver=solver, kernel=kernel).fit(*iris)
+
+
+def test_the_fixed_point_says_where_it_does_not_end(iris, monkeypatch):
+    monkeypatch.setattr("hardmargin.solvers.lagrangian.MAX_STAGES", 3)
+    with pytest.warns(ConvergenceWarning, match="solver='exact'"):
+        MarginDiscriminantAnalysis(C=1000.0, solver="lagrangian").fit(*iris)
+
+
+@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
+def test_time_is_limited_for_every_solver(iris, solver):
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        mda = MarginDiscriminantAnalysis(3, solver=solver, max_time=1e-9).fit(*iris)
+    assert np.isfinite(mda.transform(iris[0])).all()
+
+
+@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
+def test_interruption_leaves_the_estimator_as_it_was(iris, solver, monkeypatch):
+    mda = MarginDiscriminantAnalysis(solver=solver).fit(*iris)
+    before = dict(vars(mda))
+
+    def interrupt(run, stage, value):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hardmargin.classifiers.run.Run.keep_going", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        mda.fit(*iris)
+    assert vars(mda) == before
+
+
+@pytest.mark.parametrize(
+    ("solver", "what"), [("core", "violation"), ("exact", "gap"), ("lagrangian", "gap")]
+)
+def test_verbose_shows_progress(iris, solver, what, capsys):
+    MarginDiscriminantAnalysis(2, C=10, tol=1e-5, solver=solver, verbose=10**9).fit(*iris)
+    printed = capsys.readouterr().out
+    assert "[MarginDiscriminantAnalysis]" in printed
+    assert "machine 2 of 3" in printed
+    assert what in printed
+
+
+@pytest.mark.parametrize("solver", ["core", "exact"])
+def test_short_fits_are_silent(iris, solver, capsys):
+    MarginDiscriminantAnalysis(solver=solver, verbose=1).fit(*iris)
+    assert capsys.readouterr().out == ""
+
+
+# --- input, as for the classifiers ---------------------------------------------------------------
+
+
+def test_missing_values_and_text_name_a_remedy(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="NaN") as raised:
+        MarginDiscriminantAnalysis().fit(np.where(X > 1, np.nan, X), y)
+    assert "SimpleImputer" in raised.value.__notes__[-1]
+    with pytest.raises(ValueError, match="could not convert") as raised:
+        MarginDiscriminantAnalysis().fit(np.full(X.shape, "blue"), y)
+    assert "skrub" in raised.value.__notes__[-1]
+
+
+def test_features_too_large_for_float32(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="dtype='float32'"):
+        MarginDiscriminantAnalysis(dtype="float32").fit(1e20 * X, y)
+
+
+def test_a_precomputed_kernel_must_be_square(iris):
+    with pytest.raises(ValueError, match="square matrix"):
+        MarginDiscriminantAnalysis(kernel="precomputed").fit(*iris)

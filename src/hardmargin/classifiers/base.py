@@ -7,7 +7,6 @@ row of coefficients a machine. ``predict`` is one expansion over all machines at
 
 from __future__ import annotations
 
-import time
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -21,12 +20,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.budget import limited_blas, memory_bytes
 from hardmargin.classifiers.multiclass import class_scores, machines_of
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
+from hardmargin.classifiers.run import reporter
+from hardmargin.classifiers.validation import (
+    check_queries,
+    check_training_rows,
+    kernel_of_rows,
+    precision,
+)
 from hardmargin.kernels import (
     GAMMA_RULES,
     NAMED_KERNELS,
@@ -36,16 +41,8 @@ from hardmargin.kernels import (
     KernelSum,
     Precision,
     Rows,
-    canonical,
     is_sparse,
-    make_kernel,
 )
-
-#: Up to this many rows ``dtype="auto"`` evaluates kernels in float64.
-MAX_EXACT_ROWS = 5_000
-
-#: Squares of larger features overflow float32.
-MAX_FLOAT32_FEATURE = 1e18
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -158,56 +155,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Train all machines, and set the attributes that are the algorithm's own."""
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Problem:
-        try:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr" if self.kernel != "precomputed" else False,
-                dtype=[np.float64, np.float32],
-                y_numeric=False,
-            )
-        except ValueError as error:
-            _suggest_preprocessing(error)
-            raise
-        X = canonical(X)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "kernel='precomputed' takes the square matrix of kernel values between all "
-                f"training rows as X, got shape {X.shape}."
-            )
-        check_classification_targets(y)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        present = slice(None) if weights is None else weights > 0
-        classes = np.unique(y[present])
-        if len(classes) < 2:
-            found = "no class" if len(classes) == 0 else f"only one class ({classes[0]})"
-            raise ValueError(
-                f"{type(self).__name__} needs rows of positive weight from at least two classes; y "
-                f"has {found}."
-            )
-        codes = np.searchsorted(classes, y).astype(np.int32)
+        X, codes, classes, weights = check_training_rows(self, X, y, sample_weight)
         X = self._fit_scaling(X, weights)
-        seen, seen_weights = X, None
-        if weights is not None:
-            codes[weights == 0] = -1
-            if not (weights > 0).all():
-                seen = X[weights > 0]
-            seen_weights = weights[weights > 0]
-            weights = None if (seen_weights == 1).all() else weights
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernel = make_kernel(
-                self._kernel_name(),
-                seen,
-                gamma=self._gamma_rule(),
-                degree=self.degree,
-                coef0=self.coef0,
-                sample_weight=seen_weights,
-            )
+        kernel = kernel_of_rows(
+            self._kernel_name(),
+            X,
+            weights,
+            gamma=self._gamma_rule(),
+            degree=self.degree,
+            coef0=self.coef0,
+        )
+        if weights is not None and (weights[weights > 0] == 1).all():
+            weights = None
         return Problem(
             X=X,
             codes=codes,
@@ -261,18 +220,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return weights
 
     def _precision(self, X: Rows) -> Precision:
-        if self.dtype == "float64" or (self.dtype == "auto" and X.shape[0] <= MAX_EXACT_ROWS):
-            return "float64"
-        values = X.data if is_sparse(X) else X
-        largest = max(values.max(), -values.min()) if values.size else 0.0
-        if largest <= MAX_FLOAT32_FEATURE or self.kernel == "precomputed" or callable(self.kernel):
-            return "float32"
-        if self.dtype == "auto":
-            return "float64"
-        raise ValueError(
-            f"dtype='float32' can not hold squares of features as large as {largest:.3g}; scale "
-            "the features or use dtype='float64'."
-        )
+        return precision(X, self.dtype, self.kernel)
 
     def _store(self, problem: Problem, machines: list[Expansion]) -> None:
         two_classes = len(problem.classes) == 2
@@ -298,24 +246,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._by_class_ = np.argsort(codes, kind="stable")
 
     def _check_rows(self, X: Any) -> Rows:
-        check_is_fitted(self)
-        try:
-            X = validate_data(
-                self,
-                X,
-                reset=False,
-                accept_sparse="csr" if self.kernel != "precomputed" else False,
-                dtype=[np.float64, np.float32],
-            )
-        except ValueError as error:
-            _suggest_preprocessing(error)
-            if self.kernel == "precomputed" and "features" in str(error):
-                error.add_note(
-                    "With kernel='precomputed', pass the kernel values of the rows against all "
-                    "training rows: shape (n_rows, n_training_rows)."
-                )
-            raise
-        return self._scaled(canonical(X))
+        return self._scaled(check_queries(self, X))
 
     def _fit_scaling(self, X: Rows, sample_weight: FloatArray | None) -> Rows:
         """Settle how rows are scaled before the kernel sees them, and scale these: not at all."""
@@ -384,25 +315,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _reporter(
         self, n_machines: int, what: str = "largest open step"
     ) -> Callable[[int, int, float], None] | None:
-        """Make a function that prints a line every other second, if ``verbose`` asks for it."""
-        if not self.verbose:
-            return None
-        start = last = time.monotonic()
-
-        def report(machines_done: int, stage: int, violation: float) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if stage == 0 or now - last < 2.0 / float(self.verbose):
-                return
-            last = now
-            done = f", machine {machines_done + 1} of {n_machines}" if n_machines > 1 else ""
-            print(
-                f"[{type(self).__name__}] {now - start:.0f} s{done}: stage {stage:,}, "
-                f"{what} {violation:.3g}",
-                flush=True,
-            )
-
-        return report
+        return reporter(self, n_machines, what)
 
 
 def _side_by_side(machines: list[Expansion], support: NDArray[Any]) -> sp.csr_array:
@@ -424,17 +337,3 @@ def _side_by_side(machines: list[Expansion], support: NDArray[Any]) -> sp.csr_ar
         ),
         shape=(len(machines), n_kernels * len(support)),
     )
-
-
-def _suggest_preprocessing(error: ValueError) -> None:
-    message = str(error)
-    if "NaN" in message:
-        error.add_note(
-            "Missing values can be filled in a pipeline: "
-            "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
-        )
-    elif "could not convert string" in message:
-        error.add_note(
-            "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
-            "make_pipeline(TableVectorizer(), ...)."
-        )

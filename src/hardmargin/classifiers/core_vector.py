@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hardmargin.budget import memory_bytes
+from hardmargin.budget import COLUMNS_SHARE, CORE_SHARE, memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
-from hardmargin.classifiers.matrix import MatrixClassifier, Run, one_or_all
+from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import KernelFunction
@@ -21,14 +22,11 @@ from hardmargin.solvers.ball import BallOptions, Stopping, solve_ball
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.solution import BallSolution
 
-#: Shares of the memory limit: for kernel columns, and for Q on the core sets.
-COLUMNS_SHARE, CORE_SHARE = 0.5, 0.25
-
 #: A gap that the radius rule may leave without a warning.
 MAX_RADIUS_GAP = 0.5
 
 
-class CoreVectorSVC(MatrixClassifier):
+class CoreVectorSVC(KernelClassifier):
     """Core vector machine: an SVM with squared slacks, on a small core set of the rows.
 
     Minimises ``||w||^2 + b^2 + C sum(slack^2)``, which is a minimum enclosing ball [1]_. Rows join
@@ -229,7 +227,7 @@ default="rbf"
                 keep_going=run.keep_going,
             )
 
-        solutions = self._for_each(range(n_machines), solve, "violation")
+        solutions = for_each(self, range(n_machines), solve, "violation")
         self._warn(solutions)
         self.objective_ = one_or_all([s.objective for s in solutions])
         self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hardmargin.budget import memory_bytes
-from hardmargin.classifiers.base import MAX_FLOAT32_FEATURE
 from hardmargin.classifiers.probabilities import ProbabilityMixin, warn_of_shortage
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.standardize import StandardizeMixin
+from hardmargin.classifiers.validation import MAX_FLOAT32_FEATURE
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, Rows, is_sparse, resolve_gamma
 from hardmargin.selection.folds import make_folds

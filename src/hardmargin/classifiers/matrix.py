@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +22,6 @@ from hardmargin.solvers.machines import finite_diagonal
 
 #: Share of the memory limit that a kernel matrix may take; the rest is for copies and vectors.
 MATRIX_SHARE = 0.5
-
-Result = TypeVar("Result")
 
 
 class MatrixClassifier(KernelClassifier):
@@ -100,50 +96,8 @@ class MatrixClassifier(KernelClassifier):
             )
         return matrix
 
-    def _for_each(
-        self, tasks: Sequence[int], run: Callable[[int, Run], Result], what: str
-    ) -> list[Result]:
-        """Run all tasks, on `n_jobs` threads; Ctrl-C stops every one of them."""
-        threads = min(self._threads(), len(tasks))
-        state = Run(self, len(tasks), what)
-        # One BLAS thread for each of ours.
-        limit: AbstractContextManager[object] = limited_blas(1) if threads > 1 else nullcontext()
-
-        def one(task: int) -> Result:
-            result = run(task, state)
-            state.n_done += 1
-            return result
-
-        if threads == 1:
-            return [one(task) for task in tasks]
-        with limit, ThreadPoolExecutor(threads) as pool:
-            try:
-                return list(pool.map(one, tasks))
-            except BaseException:
-                state.cancelled = True
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-
     def _blas_limit(self) -> AbstractContextManager[object]:
         return limited_blas(self._threads())
-
-
-class Run:
-    """The clock of one fit, which its solvers ask at every stage."""
-
-    def __init__(self, estimator: MatrixClassifier, n_tasks: int, what: str) -> None:
-        self.deadline = np.inf
-        if estimator.max_time is not None:
-            self.deadline = time.monotonic() + estimator.max_time
-        self.cancelled = False
-        self.n_done = 0
-        self._report = estimator._reporter(n_tasks, what)
-
-    def keep_going(self, stage: int, value: float) -> bool:
-        """Whether there is time for another stage."""
-        if self._report is not None:
-            self._report(self.n_done, stage, value)
-        return not self.cancelled and time.monotonic() < self.deadline
 
 
 def one_or_all(values: Sequence[Any]) -> Any:

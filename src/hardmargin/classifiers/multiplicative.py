@@ -13,8 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
-from hardmargin.classifiers.matrix import MatrixClassifier, Run, one_or_all
+from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
+from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
@@ -274,7 +275,7 @@ default="rbf"
                 observe=histories[machine].add,
             )
 
-        solutions = self._for_each(range(n_machines), train, "relative gap")
+        solutions = for_each(self, range(n_machines), train, "relative gap")
         self._keep_paths(problem, solutions)
         self._keep_stages(problem, every, histories, solutions)
         self._warn_of(solutions)

@@ -13,8 +13,9 @@ from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.budget import memory_bytes
-from hardmargin.classifiers.matrix import MatrixClassifier, Run, one_or_all
+from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray
@@ -171,13 +172,13 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
         n_machines = len(problem.machines)
         if all(len(problem.rows_of(m)) == len(every) for m in range(n_machines)):
             # All machines see the same rows: one product serves them all.
-            together = self._for_each(
-                [0], lambda _, run: train(list(range(n_machines)), run, 1), "objective"
+            together = for_each(
+                self, [0], lambda _, run: train(list(range(n_machines)), run, 1), "objective"
             )
             return together[0]
         n_at_once = min(self._threads(), n_machines)
-        return self._for_each(
-            range(n_machines), lambda m, run: train([m], run, n_at_once)[0], "objective"
+        return for_each(
+            self, range(n_machines), lambda m, run: train([m], run, n_at_once)[0], "objective"
         )
 
     def _expansion(

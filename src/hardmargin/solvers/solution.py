@@ -241,13 +241,20 @@ class MultiplicativeSolution:
 
 
 BallStop = Literal[
-    "certified", "radius", "core_full", "rounding", "indefinite", "max_stages", "max_time"
+    "certified",
+    "optimal",
+    "radius",
+    "core_full",
+    "rounding",
+    "indefinite",
+    "max_stages",
+    "max_time",
 ]
 
 
 @dataclass(frozen=True)
 class BallSolution:
-    """One L2-SVM by core sets: ``f(x) = w'phi(x) + intercept``.
+    """One L2-SVM, by core sets or exact: ``f(x) = w'phi(x) + intercept``.
 
     Attributes
     ----------
@@ -266,16 +273,17 @@ class BallSolution:
     direction : (n,) float array
         ``w / ||w||`` as an expansion over all rows, constraints included.
     core_size : int
-        Rows in the core set.
+        Rows in the core set; all rows for the exact solvers.
     n_stages : int
-        Times that it grew.
+        Times that it grew; iterations of the exact solvers.
     n_steps : int
-        Steps on two multipliers.
+        Steps on two multipliers; factorisations of the exact solvers.
     n_kernel_evaluations : int
         Kernel values evaluated; those kept from earlier machines cost nothing.
     stop_reason : str
-        ``"certified"`` (a full pass found no row that is too close), ``"radius"`` (the paper's
-        rule), ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
+        ``"certified"`` (a full pass found no row that is too close), ``"optimal"`` (of the exact
+        solvers: the two bounds meet, to the tolerance), ``"radius"`` (the paper's rule),
+        ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
         is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
         semi-definite, and the problem has no optimum), ``"max_stages"`` or ``"max_time"``.
     """

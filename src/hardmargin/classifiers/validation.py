@@ -1,0 +1,159 @@
+"""Training rows, labels, weights and queries, as all estimators of the package take them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from hardmargin.classifiers.problem import IntArray
+from hardmargin.kernels import (
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Precision,
+    Rows,
+    canonical,
+    is_sparse,
+    make_kernel,
+)
+
+#: Up to this many rows ``dtype="auto"`` evaluates kernels in float64.
+MAX_EXACT_ROWS = 5_000
+
+#: Squares of larger features overflow float32.
+MAX_FLOAT32_FEATURE = 1e18
+
+
+class TrainingRows(NamedTuple):
+    """What ``fit`` was given.
+
+    Attributes
+    ----------
+    X : rows
+        The rows, or the kernel matrix between them.
+    codes : (n,) int32 array
+        Class of every row, from 0; -1 for rows of weight zero.
+    classes : (n_classes,) array
+        Labels of the classes.
+    weights : (n,) array or None
+        Sample weights.
+    """
+
+    X: Rows
+    codes: IntArray
+    classes: NDArray[Any]
+    weights: FloatArray | None
+
+
+def check_training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """Validate rows, labels and weights; at least two classes must be there."""
+    is_precomputed = estimator.kernel == "precomputed"
+    try:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse=False if is_precomputed else "csr",
+            dtype=[np.float64, np.float32],
+            y_numeric=False,
+        )
+    except ValueError as error:
+        _suggest_preprocessing(error)
+        raise
+    X = canonical(X)
+    if is_precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "kernel='precomputed' takes the square matrix of kernel values between all "
+            f"training rows as X, got shape {X.shape}."
+        )
+    check_classification_targets(y)
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    present = slice(None) if weights is None else weights > 0
+    classes = np.unique(y[present])
+    if len(classes) < 2:
+        found = "no class" if len(classes) == 0 else f"only one class ({classes[0]})"
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of positive weight from at least two classes; "
+            f"y has {found}."
+        )
+    codes = np.searchsorted(classes, y).astype(np.int32)
+    if weights is not None:
+        codes[weights == 0] = -1
+    return TrainingRows(X, codes, classes, weights)
+
+
+def check_queries(estimator: Any, X: Any) -> Rows:
+    """Validate rows that a fitted estimator is asked about."""
+    check_is_fitted(estimator)
+    is_precomputed = estimator.kernel == "precomputed"
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=False,
+            accept_sparse=False if is_precomputed else "csr",
+            dtype=[np.float64, np.float32],
+        )
+    except ValueError as error:
+        _suggest_preprocessing(error)
+        if is_precomputed and "features" in str(error):
+            error.add_note(
+                "With kernel='precomputed', pass the kernel values of the rows against all "
+                "training rows: shape (n_rows, n_training_rows)."
+            )
+        raise
+    return canonical(X)
+
+
+def kernel_of_rows(
+    name: str | KernelFunction,
+    X: Rows,
+    weights: FloatArray | None,
+    *,
+    gamma: float | str,
+    degree: float,
+    coef0: float,
+) -> Kernel:
+    """Settle the kernel; rows of weight zero have no say in its gamma."""
+    if weights is not None:
+        is_there = weights > 0
+        X = X if is_there.all() else X[is_there]
+        weights = weights[is_there]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return make_kernel(name, X, gamma=gamma, degree=degree, coef0=coef0, sample_weight=weights)
+
+
+def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:
+    """Precision of the kernel values that `dtype` stands for."""
+    if dtype == "float64" or (dtype == "auto" and X.shape[0] <= MAX_EXACT_ROWS):
+        return "float64"
+    values = X.data if is_sparse(X) else X
+    largest = max(values.max(), -values.min()) if values.size else 0.0
+    if largest <= MAX_FLOAT32_FEATURE or kernel == "precomputed" or callable(kernel):
+        return "float32"
+    if dtype == "auto":
+        return "float64"
+    raise ValueError(
+        f"dtype='float32' can not hold squares of features as large as {largest:.3g}; scale "
+        "the features or use dtype='float64'."
+    )
+
+
+def _suggest_preprocessing(error: ValueError) -> None:
+    message = str(error)
+    if "NaN" in message:
+        error.add_note(
+            "Missing values can be filled in a pipeline: "
+            "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
+        )
+    elif "could not convert string" in message:
+        error.add_note(
+            "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
+            "make_pipeline(TableVectorizer(), ...)."
+        )
