@@ -207,7 +207,7 @@ def print_parts(parts: Iterable[str], cells: Sequence[Cell], missing: Sequence[s
         else:
             lines = _lines_curve(its) if part in ("Figure 1", "Figure 2") else _lines_3(its)
         for line in lines if its else ():
-            print(line)
+            print(line.rstrip())
         for name in missing:
             print(f"{name:<10}data not available")
         if part == "Table 2":
