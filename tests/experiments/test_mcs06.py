@@ -217,12 +217,24 @@ def test_sizes_up_to_the_cut_are_shown(monkeypatch, capsys):
         assert [number == ">" for number in ours[:4]] == [False, False, True, True], part
 
 
-def test_too_little_memory_is_a_cut(monkeypatch, digits):
+@pytest.mark.parametrize(
+    ("error", "is_cut"),
+    [
+        (MemoryError(), True),
+        (ValueError("memory_limit leaves 1 GB"), True),
+        (ValueError("y has 1 class"), False),
+    ],
+)
+def test_too_little_memory_is_a_cut(monkeypatch, digits, error, is_cut):
     def fit(*_):
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr(MarginDiscriminantAnalysis, "fit", fit)
-    assert train_machines("core", digits, 1) is None
+    if is_cut:
+        assert train_machines("core", digits, 1) is None
+    else:
+        with pytest.raises(ValueError, match="1 class"):
+            train_machines("core", digits, 1)
 
 
 def test_one_training_without_table_3(monkeypatch, capsys):

@@ -273,6 +273,11 @@ def train_machines(
             model.fit(X_train, y_train)
     except MemoryError:
         return None
+    except ValueError as error:
+        # The exact machines refuse rows whose kernel matrix is too large.
+        if "memory_limit" in str(error):
+            return None
+        raise
     seconds = time.process_time() - start
     if "max_time" in model.stop_reason_:
         return None
