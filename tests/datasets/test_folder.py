@@ -26,7 +26,8 @@ def folder(tmp_path: Path) -> Path:
     write_npz(tmp_path / "adult_web_subsets.npz", a1a=np.packbits([1, 0, 1]))
     X = rng.integers(0, 16, (6, 16)).astype(np.int8)
     y = np.arange(6, dtype=np.int8)
-    write_npz(tmp_path / "letter.npz", Xtr=X[:4], ytr=y[:4], Xte=X[4:], yte=y[4:])
+    split = {"Xtr": X[:4], "ytr": y[:4], "Xte": X[4:], "yte": y[4:]}
+    write_npz(tmp_path / "letter.npz", **split, X=X[::-1], y=y[::-1])
     write_npz(tmp_path / "segment.npz", X=X, y=y)
     train = np.array([[0, 1], [2, 3]], np.int16)
     members = {"breast_cancer_X": X, "breast_cancer_y": y, "thyroid_X": X, "thyroid_y": y}
@@ -68,6 +69,12 @@ def test_published_split(folder):
     assert data.X.shape == (6, 16)
     assert data.y.dtype == np.int64
     assert data.split()[3].tolist() == [4, 5]
+
+
+def test_the_other_order_of_letter(folder):
+    X_train, y_train, _X_test, y_test = load_folder("letter-uci", folder).split()
+    assert X_train.shape == (4, 16)
+    assert (y_train.tolist(), y_test.tolist()) == ([5, 4, 3, 2], [1, 0])
 
 
 def test_ida_realizations(folder):

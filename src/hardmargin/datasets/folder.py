@@ -37,7 +37,12 @@ _IDA = (
     *("ringnorm", "splice", "thyroid", "titanic", "twonorm", "waveform"),
 )
 FOLDER_NAMES: tuple[str, ...] = tuple(
-    sorted((*_WIDTHS, *_SUBSETS, *_WITH_SPLIT, *_WITHOUT_SPLIT, *(f"ida-{n}" for n in _IDA)))
+    sorted(
+        (
+            *(*_WIDTHS, *_SUBSETS, *_WITH_SPLIT, "letter-uci", *_WITHOUT_SPLIT),
+            *(f"ida-{n}" for n in _IDA),
+        )
+    )
 )
 
 _DAMAGE = (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
@@ -100,6 +105,8 @@ def load_folder(name: str, data_dir: str | Path) -> FolderSet:
     ----------
     name : str
         One of `FOLDER_NAMES`; sets of the IDA collection are called ``"ida-banana"`` and so on.
+        ``"letter"`` has the 15,000 training rows of the LIBSVM site, ``"letter-uci"`` the first
+        16,000 in the order of the UCI file.
     data_dir : str or Path
         The folder that holds the files.
 
@@ -164,6 +171,10 @@ def _archive(name: str, folder: Path) -> FolderSet:
         numbers, wilderness, soil, y = _read_members(path, "X10", "wilderness", "soil", "y")
         X = _covtype_features(numbers, wilderness, soil)
         return FolderSet(name, X, y.astype(np.int64))
+    if name == "letter-uci":
+        X, y = _read_members(folder / "letter.npz", "X", "y")
+        n_train = len(y) * 4 // 5
+        return _stacked(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:])
     if name in _WITH_SPLIT:
         return _stacked(name, *_read_members(path, "Xtr", "ytr", "Xte", "yte"))
     X, y = _read_members(path, "X", "y")
