@@ -94,7 +94,7 @@ def test_low_rank_has_few_support_rows(iris):
 
 def test_fewer_directions_where_nothing_is_left(iris):
     X, y = iris[0][:, :2], iris[1]
-    mda = MarginDiscriminantAnalysis(5, kernel="linear").fit(X, y)
+    mda = MarginDiscriminantAnalysis(5, kernel="linear", random_state=0).fit(X, y)
     assert mda.transform(X).shape == (150, 6)
 
 
