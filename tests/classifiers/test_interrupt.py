@@ -15,7 +15,8 @@ CHILD = """
 import json, os, signal, sys, threading, time
 import numpy as np
 import scipy.sparse as sp
-from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC
+from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, HardMarginSVC
+from hardmargin import MarginDiscriminantAnalysis, MultiplicativeSVC
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
@@ -53,6 +54,9 @@ CASES = {
     "core sets": lambda: (CoreVectorSVC(100.0), *noise(40_000)),
     "core sets, many classes": lambda: (CoreVectorSVC(n_jobs=2), *noise(20_000, 4)),
     "core sets, not stored": lambda: (CoreVectorSVC(memory_limit="50MB"), *noise(40_000)),
+    "exact discriminants": lambda: (
+        MarginDiscriminantAnalysis(3, solver="exact", memory_limit="2GB"), *noise(5_000, 4)
+    ),
     "ensemble, streamed": lambda: (published("eps", memory_limit="50MB"), *noise(100_000)),
     "ensemble, low rank": lambda: (published(10_000, rank=100), *noise(200_000)),
     "ensemble, many classes": lambda: (published(10_000, n_jobs=2), *noise(6_000, 4)),

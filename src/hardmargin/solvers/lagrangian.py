@@ -49,6 +49,9 @@ TAU_SCALE = 1.9
 #: Iterations that should do in any case.
 MAX_STAGES = 10_000
 
+#: Multipliers that add up to so many times what they may at the optimum show that rounding has won.
+LARGEST_MASS = 1e6
+
 #: Iterations without a look at the bounds, relative to those before.
 LOOK_SHARE = 0.03
 
@@ -161,13 +164,17 @@ def _solve(
     max_stages = MAX_STAGES if options.max_stages is None else options.max_stages
     PF = np.array([inverse.product(f) for f in F.T]).T.reshape(F.shape)
     capacitance = np.eye(F.shape[1]) - F.T @ PF
+    if (np.linalg.eigvalsh(capacitance) <= 0).any():
+        return machine.result(np.zeros(n), 0, 0, "rounding")
+    correction = np.linalg.solve(capacitance, PF.T).T
 
     def solve_with_Q(right: FloatArray) -> FloatArray:
         Pv = inverse.product(y * right)
-        along = np.linalg.solve(capacitance, F.T @ Pv)
-        alpha: FloatArray = y * (Pv + PF @ along)
+        alpha: FloatArray = y * (Pv + correction @ (F.T @ Pv))
         return alpha
 
+    # The optimum is the sum of alpha, and w = 0 bounds it.
+    largest_mass = LARGEST_MASS * float((1.0 / slack).sum())
     mu = np.zeros(n)
     alpha, gap = np.zeros(n), 1.0
     reason: BallStop = "max_stages"
@@ -176,8 +183,11 @@ def _solve(
         if not keep_going(n_stages, gap):
             reason = "max_time"
             break
-        alpha = solve_with_Q(1.0 + mu)
+        before, alpha = alpha, solve_with_Q(1.0 + mu)
         n_stages += 1
+        if not np.abs(alpha).sum() <= largest_mass:
+            alpha, reason = before, "rounding"
+            break
         if n_stages >= next_look:
             next_look = n_stages + max(1, int(LOOK_SHARE * n_stages))
             positive = np.maximum(alpha, 0.0)
