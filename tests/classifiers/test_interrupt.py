@@ -16,7 +16,8 @@ import json, os, signal, sys, threading, time
 import numpy as np
 import scipy.sparse as sp
 from hardmargin import (
-    CoreVectorSVC, DiversifiedSVC, EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC
+    CoreVectorSVC, DiversifiedSVC, EnsembleSVC, GreedySVC, HardMarginSVC,
+    MarginDiscriminantAnalysis, MultiplicativeSVC,
 )
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -57,6 +58,9 @@ CASES = {
     "core sets, not stored": lambda: (CoreVectorSVC(memory_limit="50MB"), *noise(40_000)),
     "diversified": lambda: (DiversifiedSVC(n_jobs=2), *noise(20_000, 4)),
     "diversified, splits": lambda: (DiversifiedSVC(cv=5), *noise(20_000)),
+    "exact discriminants": lambda: (
+        MarginDiscriminantAnalysis(3, solver="exact", memory_limit="2GB"), *noise(5_000, 4)
+    ),
     "ensemble, streamed": lambda: (published("eps", memory_limit="50MB"), *noise(100_000)),
     "ensemble, low rank": lambda: (published(10_000, rank=100), *noise(200_000)),
     "ensemble, many classes": lambda: (published(10_000, n_jobs=2), *noise(6_000, 4)),

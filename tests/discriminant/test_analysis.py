@@ -1,5 +1,7 @@
 """MarginDiscriminantAnalysis."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -236,6 +238,18 @@ def test_the_fixed_point_says_where_it_does_not_end(iris, monkeypatch):
     monkeypatch.setattr("hardmargin.solvers.lagrangian.MAX_STAGES", 3)
     with pytest.warns(ConvergenceWarning, match="solver='exact'"):
         MarginDiscriminantAnalysis(C=1000.0, solver="lagrangian").fit(*iris)
+
+
+@EXACT
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_more_directions_than_there_are_stay_finite(iris, solver, kernel, monkeypatch):
+    monkeypatch.setattr("hardmargin.solvers.lagrangian.MAX_STAGES", 500)
+    X, y = iris[0][:, :2], iris[1]
+    mda = MarginDiscriminantAnalysis(5, kernel=kernel, solver=solver, C=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        features = mda.fit_transform(X, y)
+    assert np.isfinite(features).all()
 
 
 @pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
