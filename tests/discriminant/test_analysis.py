@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
-from hardmargin.solvers.ball import CONSTRAINTS
+from hardmargin.solvers.directions import CONSTRAINTS
 
 
 @pytest.fixture(scope="module")

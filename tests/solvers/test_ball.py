@@ -12,14 +12,8 @@ from solver_problems import KERNELS, gram, small
 from hardmargin import _core
 from hardmargin.kernel_columns import KernelColumns, aligned_zeros
 from hardmargin.kernels import Kernel
-from hardmargin.solvers.ball import (
-    CONSTRAINTS,
-    BallOptions,
-    Directions,
-    constrain,
-    solve_ball,
-    solve_balls,
-)
+from hardmargin.solvers.ball import BallOptions, solve_ball, solve_balls
+from hardmargin.solvers.directions import CONSTRAINTS, Directions, constrain
 
 KERNEL = KERNELS["rbf"]
 CONSTRAINT = pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -350,12 +344,12 @@ def test_moments_of_some_rows():
     columns = KernelColumns(KERNEL, X)
     first = solve_ball(columns, y)
     some = constrain(
-        columns,
         Directions.none(len(y)),
         first,
         y,
-        "uncorrelated",
-        options=BallOptions(moment_rows=50),
+        columns.product,
+        constraint="uncorrelated",
+        moment_rows=50,
     )
     assert np.count_nonzero(some.coefficients) == 50
     second = solve_ball(columns, y, directions=some)

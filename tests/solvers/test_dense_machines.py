@@ -11,8 +11,9 @@ from solver_problems import KERNELS, gram, small
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernel_matrix import StoredMatrix
 from hardmargin.solvers import dense_machine, newton
-from hardmargin.solvers.ball import CONSTRAINTS, BallOptions, solve_balls
+from hardmargin.solvers.ball import BallOptions, solve_balls
 from hardmargin.solvers.dense_machine import DenseOptions, Stopped, cholesky, triangular
+from hardmargin.solvers.directions import CONSTRAINTS
 from hardmargin.solvers.lagrangian import Inverse, lagrangian_machines
 from hardmargin.solvers.newton import halves, newton_machines, step_length
 

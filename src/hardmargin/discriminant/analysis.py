@@ -30,7 +30,7 @@ from hardmargin.kernels import (
     Precision,
     Rows,
 )
-from hardmargin.solvers.ball import CONSTRAINTS, Constraint
+from hardmargin.solvers.directions import CONSTRAINTS, Constraint
 from hardmargin.solvers.lowrank import LowRankMatrix, low_rank_matrix
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.solution import BallSolution

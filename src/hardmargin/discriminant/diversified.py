@@ -36,7 +36,7 @@ from hardmargin.discriminant.machines import Solver
 from hardmargin.discriminant.second_layer import RESPONSES, fit_second_layer, second_layer
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
 from hardmargin.selection.folds import Folds, make_folds
-from hardmargin.solvers.ball import Constraint
+from hardmargin.solvers.directions import Constraint
 
 #: Parameters that go to the first layer as they are.
 FIRST_LAYER = (

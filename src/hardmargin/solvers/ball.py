@@ -51,13 +51,11 @@ from numpy.typing import NDArray
 from hardmargin import _core
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import FloatArray
+from hardmargin.solvers.directions import Constraint, Directions, constrain, solve_in_turn
 from hardmargin.solvers.solution import BallSolution, BallStop
 
-Constraint = Literal["orthogonal", "uncorrelated", "uncorrelated-centred"]
 Stopping = Literal["margin", "radius"]
 IndexArray = NDArray[np.int64]
-
-CONSTRAINTS = ("orthogonal", "uncorrelated", "uncorrelated-centred")
 
 #: Rows priced at a time, and those of them that may join the core set: so many at first, and
 #: with a large core set so many of its size, so that there are not too many stages.
@@ -123,37 +121,6 @@ class BallOptions:
     moment_rows: int | None = None
 
 
-@dataclass(frozen=True)
-class Directions:
-    """Orthonormal directions that a machine must be orthogonal to.
-
-    Attributes
-    ----------
-    projections : (n, n_directions) array
-        F: what every row is projected to.
-    coefficients : (n, n_directions) array
-        Each direction as an expansion over the rows.
-    """
-
-    projections: FloatArray
-    coefficients: FloatArray
-
-    @classmethod
-    def none(cls, n_rows: int) -> Directions:
-        """No direction at all."""
-        return cls(np.zeros((n_rows, 0)), np.zeros((n_rows, 0)))
-
-    def __len__(self) -> int:
-        return int(self.projections.shape[1])
-
-    def followed_by(self, projection: FloatArray, coefficients: FloatArray) -> Directions:
-        """One direction more."""
-        return Directions(
-            np.column_stack([self.projections, projection]),
-            np.column_stack([self.coefficients, coefficients]),
-        )
-
-
 def solve_ball(
     columns: KernelColumns,
     labels: FloatArray,
@@ -194,7 +161,7 @@ def solve_ball(
         Directions.none(columns.n_rows) if directions is None else directions,
         options or BallOptions(),
         np.random.default_rng(0) if random is None else random,
-        keep_going or (lambda stage, violation: True),
+        keep_going or _always,
     )
     return machine.run()
 
@@ -230,67 +197,42 @@ def solve_balls(
     options = options or BallOptions()
     random = np.random.default_rng(0) if random is None else random
     deadline = np.inf if options.max_seconds is None else time.monotonic() + options.max_seconds
-    directions = Directions.none(columns.n_rows)
-    solutions: list[BallSolution] = []
-    while len(solutions) < n_machines:
-        if options.max_seconds is not None:
-            options = replace(options, max_seconds=max(deadline - time.monotonic(), 0.0))
-        solution = solve_ball(
+    core: IndexArray | None = None
+
+    def solve_one(directions: Directions) -> BallSolution:
+        nonlocal core
+        left = max(deadline - time.monotonic(), 0.0)
+        machine = _Machine(
             columns,
             labels,
-            weights=weights,
-            directions=directions,
-            options=options,
-            random=random,
-            keep_going=keep_going,
+            weights,
+            directions,
+            replace(options, max_seconds=left if np.isfinite(left) else None),
+            random,
+            keep_going or _always,
         )
-        if solution.weight_norm == 0 and solutions:
-            break
-        solutions.append(solution)
-        if solution.weight_norm == 0 or solution.stop_reason == "max_time":
-            break
-        if len(solutions) < n_machines:
-            directions = constrain(
-                columns, directions, solution, labels, constraint, weights, options, random
-            )
-    return solutions
+        solution = machine.run(core)
+        # Rows that were close to the plane mostly are so again.
+        core = machine.core.rows
+        return solution
+
+    def constrained(directions: Directions, solution: BallSolution) -> Directions:
+        return constrain(
+            directions,
+            solution,
+            labels,
+            columns.product,
+            constraint=constraint,
+            weights=weights,
+            moment_rows=options.moment_rows,
+            random=random,
+        )
+
+    return solve_in_turn(solve_one, constrained, Directions.none(columns.n_rows), n_machines)
 
 
-def constrain(
-    columns: KernelColumns,
-    directions: Directions,
-    solution: BallSolution,
-    labels: FloatArray,
-    constraint: Constraint = "orthogonal",
-    weights: FloatArray | None = None,
-    options: BallOptions | None = None,
-    random: np.random.Generator | None = None,
-) -> Directions:
-    """Add the direction that later machines must be orthogonal to, once there is this machine."""
-    if constraint == "orthogonal":
-        return directions.followed_by(solution.projections, solution.direction)
-    options = options or BallOptions()
-    rows = np.flatnonzero(labels)
-    if options.moment_rows is not None and options.moment_rows < len(rows):
-        random = np.random.default_rng(0) if random is None else random
-        rows = np.sort(random.choice(rows, options.moment_rows, replace=False))
-    mass = np.ones(len(rows)) if weights is None else weights[rows]
-    moment = solution.projections[rows]
-    if constraint == "uncorrelated-centred":
-        moment = moment - mass @ moment / mass.sum()
-    # Phi H Phi' w as an expansion, made orthogonal to the others (twice, against rounding).
-    coefficients = np.zeros(columns.n_rows)
-    coefficients[rows] = mass * moment
-    for _ in range(2):
-        along = directions.projections.T @ coefficients
-        coefficients -= directions.coefficients @ along
-    support = np.flatnonzero(coefficients)
-    projection = columns.product(support, coefficients[support])
-    squared_norm = float(coefficients @ projection)
-    if not squared_norm > 0:
-        return directions
-    norm = np.sqrt(squared_norm)
-    return directions.followed_by(projection / norm, coefficients / norm)
+def _always(stage: int, violation: float) -> bool:
+    return True
 
 
 class _CoreSet:
@@ -401,9 +343,11 @@ class _Machine:
         self.in_core = np.zeros(columns.n_rows, dtype=bool)
         self.candidates: IndexArray | None = None  # what the last full pass found
 
-    def run(self) -> BallSolution:
-        pair = [self.random.choice(self.rows[self.y[self.rows] == side]) for side in (-1.0, 1.0)]
-        self.join(np.array(pair, dtype=np.int64), np.zeros(2))
+    def run(self, start: IndexArray | None = None) -> BallSolution:
+        if start is None:
+            sides = [self.rows[self.y[self.rows] == side] for side in (-1.0, 1.0)]
+            start = np.array([self.random.choice(side) for side in sides], dtype=np.int64)
+        self.join(start, np.zeros(len(start)))
         reason: BallStop | None = self.improve()
         while reason is None:
             reason = self.limit()

@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernel_matrix import StoredMatrix
-from hardmargin.kernels import FloatArray, Kernel
-from hardmargin.solvers.ball import BallOptions, Constraint, Directions, constrain
-from hardmargin.solvers.in_turn import solve_in_turn
+from hardmargin.kernels import FloatArray
+from hardmargin.solvers.directions import Constraint, Directions, constrain, solve_in_turn
 from hardmargin.solvers.machine_result import machine_result, slack_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
@@ -151,12 +149,21 @@ def dense_machines(
     """Train machines one after another with a solver of one."""
     y = np.asarray(labels, dtype=np.float64)
     slack = slack_of(len(y), options.C, weights)
-    columns = KernelColumns(Kernel("precomputed"), matrix.values, memory_bytes=0)
-    moments = BallOptions(moment_rows=options.moment_rows)
+
+    def product(columns: NDArray[np.intp], coefficients: FloatArray) -> FloatArray:
+        return np.asarray(coefficients @ matrix.values[columns])
+
     return solve_in_turn(
         lambda directions: solve_one(DenseMachine(matrix, y, slack, directions)),
         lambda directions, solution: constrain(
-            columns, directions, solution, y, constraint, weights, moments, random
+            directions,
+            solution,
+            y,
+            product,
+            constraint=constraint,
+            weights=weights,
+            moment_rows=options.moment_rows,
+            random=random,
         ),
         Directions.none(len(y)),
         n_machines,

@@ -31,7 +31,6 @@ from scipy.linalg import blas, lapack
 
 from hardmargin.kernel_matrix import StoredMatrix
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.ball import Constraint
 from hardmargin.solvers.dense_machine import (
     DenseMachine,
     DenseOptions,
@@ -40,6 +39,7 @@ from hardmargin.solvers.dense_machine import (
     cholesky,
     dense_machines,
 )
+from hardmargin.solvers.directions import Constraint
 from hardmargin.solvers.machine_result import bounds_of, slack_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
@@ -126,7 +126,8 @@ def lagrangian_machines(
     labels, n_machines, constraint, weights, options, random, keep_going
         As for `newton_machines`.
     tau_scale : float
-        C times tau, between 0 and 2. The paper's 1.9 takes several times as many iterations as 1.5.
+        C times tau, between 0 and 2. The paper's 1.9 takes several times as many iterations as 1.5
+        on some data, and fewer on others.
 
     Returns
     -------

@@ -14,18 +14,15 @@ its projections, which later machines must be orthogonal to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hardmargin.kernels import FloatArray
+from hardmargin.solvers.directions import Directions
 from hardmargin.solvers.solution import BallSolution, BallStop
 
-if TYPE_CHECKING:
-    from hardmargin.solvers.ball import Directions
-
 #: A machine whose ||w||^2 is this small, relative to what it was before the constraints, vanishes.
-VANISHING = {"float32": 1e-5, "float64": 1e-8}
+VANISHING = {"float32": 1e-4, "float64": 1e-7}
 
 #: Smaller weights than one over this count as that.
 LARGEST_SLACK = 1e15

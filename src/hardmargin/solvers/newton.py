@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 
 from hardmargin.kernel_matrix import StoredMatrix
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.ball import Constraint, Directions
 from hardmargin.solvers.dense_machine import (
     DenseMachine,
     DenseOptions,
@@ -44,6 +43,7 @@ from hardmargin.solvers.dense_machine import (
     dense_machines,
     triangular,
 )
+from hardmargin.solvers.directions import Constraint, Directions
 from hardmargin.solvers.machine_result import bounds_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
