@@ -22,17 +22,14 @@ from hardmargin.solvers.ball import BallOptions, Stopping, solve_ball
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.solution import BallSolution
 
-#: A gap that the radius rule may leave without a warning.
-MAX_RADIUS_GAP = 0.5
-
 
 class CoreVectorSVC(KernelClassifier):
     """Core vector machine: an SVM with squared slacks, on a small core set of the rows.
 
     Minimises ``||w||^2 + b^2 + C sum(slack^2)``, which is a minimum enclosing ball [1]_. Rows join
     a core set as random samples find them too close to the plane, and training ends when a pass
-    over all rows finds none: the objective is then certified to be within about ``2 * tol`` of the
-    optimum. The looser `tol` is, the fewer rows are looked at closely.
+    over all rows certifies the objective to be within about ``2 * tol`` of the optimum. The looser
+    `tol` is, the fewer rows are looked at closely.
 
     Parameters
     ----------
@@ -50,11 +47,12 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     tol : float, default=0.05
-        Training ends when no margin is short of the common one by more than this share of it; the
-        objective is then at least ``(1 - tol) ** 2`` of the optimum.
+        Training ends when the objective is certified to be at least ``(1 - tol) ** 2`` of the
+        optimum: at the latest when no margin is short of the common one by more than this share.
     stopping : {"margin", "radius"}, default="margin"
-        ``"radius"`` is the rule of the papers, with `eps` and samples of 59 rows. It stops earlier,
-        at times much too early for large C, and needs a kernel whose k(x, x) is constant and equal
+        ``"radius"`` is the rule of the papers, with `eps` and samples of 59 rows. It needs no pass
+        over all rows to end, stops at times much too early for large C or many rows (there is a
+        warning where `tol` is not met), and needs a kernel whose k(x, x) is constant and equal
         weights.
     eps : float, default=1e-5
         For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
@@ -194,12 +192,14 @@ default="rbf"
         n_machines = len(problem.machines)
         n_at_once = min(self._threads(), n_machines)
         budget = memory_bytes(self.memory_limit)
+        for_columns, for_core = COLUMNS_SHARE, CORE_SHARE
+        if n_machines == 1:  # which looks at a column too few times for that to be worth memory
+            for_columns, for_core = 0.0, COLUMNS_SHARE + CORE_SHARE
         columns = KernelColumns(
             problem.kernel,
             problem.X,
             dtype=problem.dtype,
-            # One machine looks at a column too few times for that to be worth memory.
-            memory_bytes=int(COLUMNS_SHARE * budget) if n_machines > 1 else 0,
+            memory_bytes=int(for_columns * budget),
             n_jobs=self.n_jobs if n_at_once == 1 else 1,
         )
         is_weighted = problem.weights is not None or problem.class_weights is not None
@@ -221,7 +221,7 @@ default="rbf"
                     eps=self.eps,
                     max_stages=self.max_stages,
                     max_seconds=max(left, 0.0) if np.isfinite(left) else None,
-                    memory_bytes=int(CORE_SHARE * budget) // n_at_once,
+                    memory_bytes=int(for_core * budget) // n_at_once,
                 ),
                 random=np.random.default_rng(seeds[machine]),
                 keep_going=run.keep_going,
@@ -263,7 +263,7 @@ default="rbf"
             if reason in reasons:
                 warn_caller(message)
         worst = max((s.gap for s in solutions if s.stop_reason == "radius"), default=0.0)
-        if worst > MAX_RADIUS_GAP:
+        if worst > 1.0 - (1.0 - self.tol) ** 2:
             warn_caller(
                 f"stopping='radius' stopped where the objective may be {worst:.0%} away from its "
                 "optimum, which is usual for large C; lower eps, or use stopping='margin'."

@@ -20,7 +20,13 @@ from hardmargin.classifiers.validation import (
     precision,
 )
 from hardmargin.classifiers.warn import warn_caller
-from hardmargin.discriminant.machines import DEFAULT_TOL, N_MATRICES, Solver, train_machines
+from hardmargin.discriminant.machines import (
+    DEFAULT_TOL,
+    N_MATRICES,
+    Solver,
+    tolerance,
+    train_machines,
+)
 from hardmargin.kernels import (
     GAMMA_RULES,
     NAMED_KERNELS,
@@ -30,6 +36,7 @@ from hardmargin.kernels import (
     Precision,
     Rows,
 )
+from hardmargin.solvers.ball import Stopping
 from hardmargin.solvers.directions import CONSTRAINTS, Constraint
 from hardmargin.solvers.lowrank import LowRankMatrix, low_rank_matrix
 from hardmargin.solvers.machines import finite_diagonal
@@ -74,9 +81,15 @@ default="rbf"
     rank : int, default=400
         Landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
-        For core sets: no margin is short of the common one by more than this share of it. For
-        ``"exact"`` and ``"lagrangian"``: largest gap between the primal and the dual objective,
-        relative to them. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact solvers.
+        For core sets: each machine's objective is certified to be at least ``(1 - tol) ** 2`` of
+        its optimum. For ``"exact"`` and ``"lagrangian"``: largest gap between the primal and the
+        dual objective, relative to them. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact
+        solvers.
+    stopping : {"margin", "radius"}, default="margin"
+        When core sets end: certified by a pass over all rows, or by the rule of the paper, with
+        `eps` and samples of 59 rows, as in `CoreVectorSVC`.
+    eps : float, default=1e-5
+        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
     moment_rows : int or None, default=10_000
         Rows that estimate the moments of the uncorrelated constraints; None is all.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -157,6 +170,8 @@ default="rbf"
         "solver": [StrOptions(set(DEFAULT_TOL))],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
+        "stopping": [StrOptions({"margin", "radius"})],
+        "eps": [Interval(Real, 0, None, closed="neither")],
         "moment_rows": [Interval(Integral, 1, None, closed="left"), None],
         "dtype": [StrOptions({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
@@ -179,6 +194,8 @@ default="rbf"
         solver: Solver = "core",
         rank: int = 400,
         tol: float | str = "auto",
+        stopping: Stopping = "margin",
+        eps: float = 1e-5,
         moment_rows: int | None = 10_000,
         dtype: str = "auto",
         memory_limit: str | float | None = None,
@@ -197,6 +214,8 @@ default="rbf"
         self.solver = solver
         self.rank = rank
         self.tol = tol
+        self.stopping = stopping
+        self.eps = eps
         self.moment_rows = moment_rows
         self.dtype = dtype
         self.memory_limit = memory_limit
@@ -326,11 +345,16 @@ default="rbf"
         if self.solver in N_MATRICES:
             self.n_kernel_evaluations_[0] = self.core_size_[0] ** 2
         self.stop_reason_ = np.array([s.stop_reason for s in solutions])
-        reasons = sorted(set(self.stop_reason_.tolist()) - {"certified", "optimal"})
+        is_close = self.lower_bound_ >= (1.0 - tolerance(self)) ** 2 * self.objective_
+        is_done = np.isin(self.stop_reason_, ["certified", "optimal"])
+        is_done |= (self.stop_reason_ == "radius") & is_close
+        reasons = sorted(set(self.stop_reason_[~is_done].tolist()))
         if reasons:
             advice = "raise tol, max_time or memory_limit"
             if self.solver == "lagrangian":
                 advice = "raise tol or max_time, or use solver='exact'"
+            if reasons == ["radius"]:
+                advice = "lower eps, raise tol, or use stopping='margin'"
             warn_caller(
                 f"Some directions are not certified to be within tol (stop_reason_: "
                 f"{', '.join(reasons)}); {advice}."

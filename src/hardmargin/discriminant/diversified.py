@@ -36,6 +36,7 @@ from hardmargin.discriminant.machines import Solver
 from hardmargin.discriminant.second_layer import RESPONSES, fit_second_layer, second_layer
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
 from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.solvers.ball import Stopping
 from hardmargin.solvers.directions import Constraint
 
 #: Parameters that go to the first layer as they are.
@@ -50,6 +51,8 @@ FIRST_LAYER = (
     "solver",
     "rank",
     "tol",
+    "stopping",
+    "eps",
     "moment_rows",
     "dtype",
     "memory_limit",
@@ -148,6 +151,11 @@ default="rbf"
         Landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
         How close to its optimum a machine is trained, as in `MarginDiscriminantAnalysis`.
+    stopping : {"margin", "radius"}, default="margin"
+        When core sets end: certified by a pass over all rows, or by the rule of the paper, with
+        `eps` and samples of 59 rows, as in `CoreVectorSVC`.
+    eps : float, default=1e-5
+        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
     moment_rows : int or None, default=10_000
         Rows that estimate the moments of the uncorrelated constraints; None is all.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -233,6 +241,8 @@ default="rbf"
         solver: Solver = "core",
         rank: int = 400,
         tol: float | str = "auto",
+        stopping: Stopping = "margin",
+        eps: float = 1e-5,
         moment_rows: int | None = 10_000,
         dtype: str = "auto",
         memory_limit: str | float | None = None,
@@ -253,6 +263,8 @@ default="rbf"
         self.solver = solver
         self.rank = rank
         self.tol = tol
+        self.stopping = stopping
+        self.eps = eps
         self.moment_rows = moment_rows
         self.dtype = dtype
         self.memory_limit = memory_limit

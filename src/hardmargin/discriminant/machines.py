@@ -99,6 +99,8 @@ def _core(
     options = BallOptions(
         C=mda.C,
         tol=tolerance(mda),
+        stopping=mda.stopping,
+        eps=mda.eps,
         memory_bytes=int(CORE_SHARE * budget) // n_threads,
         moment_rows=mda.moment_rows,
     )

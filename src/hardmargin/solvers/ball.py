@@ -1,4 +1,4 @@
-r"""L2-SVMs by core sets, one after another: Tsang, Kocsor & Kwok, MCS 2006 (MCS-06).
+r"""L2-SVMs by core sets, one after another: Tsang, Kocsor & Kwok, ECML 2006 (MCS-06).
 
 .. math:: \min \|w\|^2 + b^2 + C \sum_i w_i \xi_i^2 \quad : \quad
           y_i (w'\varphi(x_i) + b) \ge 1 - \xi_i, \quad u_q'w = 0,
@@ -58,9 +58,9 @@ Stopping = Literal["margin", "radius"]
 IndexArray = NDArray[np.int64]
 
 #: Rows priced at a time, and those of them that may join the core set: so many at first, and
-#: with a large core set so many of its size, so that there are not too many stages.
+#: more, in proportion to the core set, as it grows.
 SAMPLE_ROWS, JOINING_ROWS = 944, 160
-SAMPLE_SHARE, JOINING_SHARE = 0.6, 0.15
+JOINING_SHARE = 0.15
 
 #: Stored columns are read in cache lines: a sample of one in so many rows costs as much as all.
 ROWS_A_LINE = 16
@@ -114,7 +114,7 @@ class BallOptions:
     C: float = 1.0
     tol: float = 0.05
     stopping: Stopping = "margin"
-    eps: float = 1e-3
+    eps: float = 1e-5
     max_stages: int | None = None
     max_seconds: float | None = None
     memory_bytes: int = 2**30
@@ -334,6 +334,7 @@ class _Machine:
         if options.stopping == "radius":
             self.kappa = self._constant_diagonal()
         self.n_stages = self.n_steps = self.n_repeats = 0
+        self.share_wanted = 1.0  # of the last sample
         self.is_fresh = False
         self.n_evaluations_before = columns.n_evaluations
         itemsize = np.dtype(columns.dtype).itemsize
@@ -396,8 +397,8 @@ class _Machine:
                 return few[:0], g[:0], "radius"
             joining, gradient = self.price_sample()
             return joining, gradient, None
-        is_cheap = self.columns.n_kept > 0 and ROWS_A_LINE * self.sample_size >= len(self.rows)
-        if is_cheap:
+        rows_as_costly = ROWS_A_LINE if self.columns.n_kept > 0 else 2
+        if self.candidates is None and rows_as_costly * self.sample_size >= len(self.rows):
             return self.price_all()
         joining, gradient = self.price_sample()
         if len(joining) == 0 or self.certified(self.estimated_bounds):
@@ -411,6 +412,7 @@ class _Machine:
             return sample, np.empty(0)
         g = self.gradient_at(sample, self.scores_at(sample))
         wanted = g < self.least_gradient()
+        self.share_wanted = float(wanted.mean())
         self.estimated_bounds = self.bounds(sample, g)
         if self.candidates is not None:
             self.candidates = np.setdiff1d(self.candidates, sample[~wanted], assume_unique=True)
@@ -437,14 +439,20 @@ class _Machine:
 
     def worst(self, rows: IndexArray, g: FloatArray) -> tuple[IndexArray, FloatArray]:
         """As many of the rows as may join at once, those of least g."""
-        n_joining = max(JOINING_ROWS, int(JOINING_SHARE * len(self.core.rows)))
-        order = np.argsort(g, kind="stable")[:n_joining]
+        order = np.argsort(g, kind="stable")[: self.n_joining]
         return rows[order], g[order]
+
+    @property
+    def n_joining(self) -> int:
+        """Rows that may join at once."""
+        return max(JOINING_ROWS, int(JOINING_SHARE * len(self.core.rows)))
 
     @property
     def sample_size(self) -> int:
         """Rows to price at once."""
-        return max(SAMPLE_ROWS, int(SAMPLE_SHARE * len(self.core.rows)))
+        # Where few are found to be wanted, the next sample is larger.
+        enough = 2 * self.n_joining / max(self.share_wanted, 1e-9)
+        return max(SAMPLE_ROWS, int(min(enough, len(self.rows))))
 
     def least_gradient(self) -> float:
         """Rows with less of it should join."""
