@@ -14,14 +14,14 @@ from sklearn.svm import SVC
 
 from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
 from hardmargin.experiments import mcs06
+from hardmargin.experiments.bagged import BaggedSVC
 from hardmargin.experiments.mcs06 import Machines, error_above, main, noisy, train_machines
 from hardmargin.experiments.mcs06_report import PARTS, TABLE_2, TABLE_3, Cell, print_parts
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows and short figures; core sets in place of the exact machines, which are slower."""
-    monkeypatch.setitem(mcs06.SOLVERS, "exact", "core")
+    """Few rows and short figures."""
     monkeypatch.setattr(mcs06, "QUICK_ROWS", (120, 80))
     monkeypatch.setattr(mcs06, "FIGURE_1_SIZES", (1, 2, 3))
     monkeypatch.setattr(mcs06, "FIGURE_2_SIGMAS", (0.0, 1.0))
@@ -119,7 +119,8 @@ def test_machines_against_the_estimators(digits):
     assert machines.n_evaluations == model.n_kernel_evaluations_.mean()
     assert machines.seconds > 0
 
-    Z, Z_test = machines.train, machines.test
+    deviations = machines.train.std(axis=0)
+    Z, Z_test = machines.train / deviations, machines.test / deviations
     distances = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
     svm = SVC(C=1, gamma=1 / distances.mean()).fit(Z, y)
     assert error_above("svm", machines, digits) == pytest.approx(
@@ -135,19 +136,11 @@ def test_machines_against_the_estimators(digits):
 
 def test_bagged_machines_are_decision_values(digits):
     X, y, X_test, _ = digits
-    machines = train_machines("bagged", digits, 1)
-    gamma = 1 / ((X[:, None] - X[None]) ** 2).sum(axis=2).mean()
-    rows = np.random.default_rng(0).integers(150, size=150)
-    model = SVC(gamma=gamma).fit(X[rows], y[rows] == 2)
-    np.testing.assert_allclose(machines.test[:, 2], model.decision_function(X_test), atol=1e-6)
-    assert machines.n_support[2] == len(model.support_)
-
-
-def test_a_bootstrap_has_every_class():
-    y = np.array([0] * 30 + [1])
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        assert set(y[mcs06._bootstrap(y, rng)]) == {0, 1}
+    machines = train_machines("bagged", digits, 2)
+    bag = BaggedSVC(2, random_state=0).fit_machines(X, y)
+    np.testing.assert_array_equal(machines.test, bag.transform(X_test))
+    assert machines.n_support[5] == len(bag.estimators_[2].estimators_[1].support_)
+    np.testing.assert_array_equal(machines.first(1).test, train_machines("bagged", digits, 1).test)
 
 
 def test_majority_vote():

@@ -27,6 +27,34 @@ RESPONSES = {
 HIDDEN_UNITS = 10
 
 
+def scales(
+    final_estimator: Any, Z: FloatArray, sample_weight: FloatArray | None = None
+) -> FloatArray:
+    """Say what projections are divided by for a second layer: their standard deviations.
+
+    Machines are of very different length, and those that say most of a class need not be the
+    longest. Votes, and classifiers that are given, have the projections as they are.
+
+    Parameters
+    ----------
+    final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier
+        The second layer.
+    Z : (n_samples, n_machines) array
+        Projections.
+    sample_weight : (n_samples,) array, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    (n_machines,) array
+    """
+    if not isinstance(final_estimator, str) or final_estimator == "vote":
+        return np.ones(Z.shape[1])
+    mean = np.average(Z, axis=0, weights=sample_weight)
+    deviations = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=sample_weight))
+    return np.where(deviations > 0, deviations, 1.0)
+
+
 def second_layer(
     final_estimator: Any,
     Z: FloatArray | None = None,
@@ -68,7 +96,7 @@ def second_layer(
             layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
         return layer
     if final_estimator == "mlp":
-        # Projections are small numbers, at which the usual learning rate takes very long.
+        # With so few units the usual learning rate takes very long.
         return MLPClassifier(
             (HIDDEN_UNITS,), learning_rate_init=0.01, max_iter=2_000, random_state=random_state
         )

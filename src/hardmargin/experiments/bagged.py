@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardmargin.discriminant.second_layer import fit_second_layer, second_layer
+from hardmargin.discriminant.second_layer import fit_second_layer, scales, second_layer
 from hardmargin.kernels import FloatArray, canonical, resolve_gamma
 
 
@@ -33,7 +33,7 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
     n_jobs : int or None, default=None
         Processes over machines.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples, and starts the network.
+        Draws the samples.
 
     Attributes
     ----------
@@ -41,6 +41,8 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         The labels.
     estimators_ : list of BaggingClassifier
         The machines of each class.
+    machine_classes_ : (n_machines,) array
+        The class of each machine.
     final_estimator_ : classifier
         The second layer.
     gamma_ : float
@@ -88,12 +90,35 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        self.fit_machines(X, y)
+        Z = self.transform(X)
+        self._scales_ = scales(self.final_estimator, Z)
+        Z = Z / self._scales_
+        layer = second_layer(
+            self.final_estimator, Z, machine_classes=self.machine_classes_, random_state=0
+        )
+        self.final_estimator_ = fit_second_layer(layer, Z, y)
+        return self
+
+    def fit_machines(self, X: Any, y: Any) -> Self:
+        """Train the first layer alone.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+
+        Returns
+        -------
+        self
+        """
         X, y = validate_data(self, X, y, accept_sparse="csr")
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         self.gamma_ = resolve_gamma(self.gamma, canonical(X))
         random = check_random_state(self.random_state)
-        machine_classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        against_rest = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        self.machine_classes_ = np.repeat(against_rest, self.n_bags)
         self.estimators_ = [
             BaggingClassifier(
                 SVC(C=self.C, gamma=self.gamma_),
@@ -101,16 +126,8 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 random_state=random.randint(2**31 - 1),
             ).fit(X, y == label)
-            for label in machine_classes
+            for label in against_rest
         ]
-        Z = self.transform(X)
-        layer = second_layer(
-            self.final_estimator,
-            Z,
-            machine_classes=np.repeat(machine_classes, self.n_bags),
-            random_state=random.randint(2**31 - 1),
-        )
-        self.final_estimator_ = fit_second_layer(layer, Z, y)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -142,5 +159,5 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         -------
         (n_samples,) array
         """
-        predicted: NDArray[Any] = self.final_estimator_.predict(self.transform(X))
+        predicted: NDArray[Any] = self.final_estimator_.predict(self.transform(X) / self._scales_)
         return predicted

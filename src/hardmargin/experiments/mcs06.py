@@ -9,7 +9,7 @@ trained on their outputs [1]_. The base machines are one of
 
 - ``core``, the paper's orthogonal CVM: `MarginDiscriminantAnalysis` by core sets;
 - ``exact``, its orthogonal SVM: the same machines by ``solver="exact"``;
-- ``bagged``: scikit-learn's ``SVC`` on bootstraps of the rows, the same bootstrap for all classes;
+- ``bagged``: scikit-learn's ``SVC`` on bootstraps of the rows (``BaggingClassifier``);
 - ``none``: no base machines, the second classifier is trained on the features themselves,
 
 and the second classifier is ``svm`` (``SVC``), ``mlp`` (10 hidden units), ``cvm``
@@ -20,7 +20,8 @@ squared distance between rows, in both layers. There are 1, 3 or 5 base machines
 - Features are standardised by the training rows; the pixels of mnist are divided by 255 instead.
 - Machines are orthogonal to the earlier ones of their own class.
 - The second layer sees the projections of all training rows, also of those that a base machine was
-  trained on; bagged machines give their decision values. The network sees them standardised.
+  trained on; bagged machines give their decision values. Both are scaled to a standard deviation of
+  one.
 - A vote is the sign of a machine's output with its intercept; the class with the largest share of
   its own machines wins, and of several the one with the largest mean output.
 - letters are 16,000 training and 4,000 test rows in the order of the UCI file. mnist has 784
@@ -70,13 +71,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
-from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
+from hardmargin import MarginDiscriminantAnalysis
 from hardmargin.datasets import load_folder
+from hardmargin.discriminant.second_layer import fit_second_layer, scales, second_layer
+from hardmargin.experiments.bagged import BaggedSVC
 from hardmargin.experiments.mcs06_report import (
     BASES,
     CSV_HEAD,
@@ -125,8 +125,6 @@ DATA_SETS = {
 }
 SLOW_SETS = ("mnist",)  # only on request
 QUICK_SET, QUICK_ROWS = "digits", (300, 200)
-
-SOLVERS = {"exact": "exact", "core": "core"}
 
 SIZES = (1, 3, 5)
 FIGURE_1_SIZES = (1, 2, 3, 4, 5, 6, 7)
@@ -265,7 +263,7 @@ def train_machines(
     X_train, y_train, X_test, _ = split
     model = MarginDiscriminantAnalysis(
         size, C=1.0, gamma="pairwise", max_time=cut, n_jobs=n_jobs, random_state=0
-    ).set_params(solver=SOLVERS[base])
+    ).set_params(solver=base)
     start = time.process_time()
     try:
         with warnings.catch_warnings():
@@ -294,41 +292,21 @@ def train_machines(
 
 def _bagged(split: Split, size: int, cut: float | None) -> Machines | None:
     X_train, y_train, X_test, _ = split
-    classes = np.unique(y_train)
-    # Two classes share their machines.
-    machine_classes = classes[1:] if len(classes) == 2 else classes
-    gamma = _pairwise_gamma(X_train)
-    deadline = np.inf if cut is None else time.monotonic() + cut
-    rng = np.random.default_rng(0)
-    seconds, train, test, n_support = 0.0, [], [], []
-    for _ in range(size):
-        rows = _bootstrap(y_train, rng)
-        for c in machine_classes:
-            start = time.process_time()
-            model = SVC(C=1.0, gamma=gamma).fit(X_train[rows], y_train[rows] == c)
-            seconds += time.process_time() - start
-            train.append(model.decision_function(X_train))
-            test.append(model.decision_function(X_test))
-            n_support.append(len(model.support_))
-            if time.monotonic() > deadline:
-                return None
+    start, wall = time.process_time(), time.monotonic()
+    model = BaggedSVC(size, random_state=0).fit_machines(X_train, y_train)
+    seconds = time.process_time() - start
+    if cut is not None and time.monotonic() - wall > cut:
+        return None
+    supports = [m.support_ for bag in model.estimators_ for m in bag.estimators_]
     return Machines(
-        train=np.array(train).T,
-        test=np.array(test).T,
-        intercepts=np.zeros(len(train)),
-        classes=np.tile(machine_classes, size),
-        n_support=np.array(n_support),
+        train=model.transform(X_train),
+        test=model.transform(X_test),
+        intercepts=np.zeros(len(supports)),
+        classes=model.machine_classes_,
+        n_support=np.array([len(rows) for rows in supports]),
         n_evaluations=None,
         seconds=seconds,
     )
-
-
-def _bootstrap(y: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw as many rows as there are, again if a class is left out."""
-    while True:
-        rows = rng.integers(len(y), size=len(y))
-        if len(np.unique(y[rows])) == len(np.unique(y)):
-            return rows
 
 
 def error_above(final: str, machines: Machines, split: Split, n_jobs: int | None = None) -> float:
@@ -358,46 +336,30 @@ def error_above(final: str, machines: Machines, split: Split, n_jobs: int | None
     >>> error_above("svm", train_machines("core", split, 2), split) < 5
     True
     """
-    if final == "vote":
-        return _error(_vote(machines, np.unique(split[1])), split[3])
-    return _error_of(final, machines.train, machines.test, split, n_jobs)
+    by = scales(final, machines.train)
+    layer = second_layer(
+        final,
+        machines.train / by,
+        machine_classes=machines.classes,
+        intercepts=machines.intercepts,
+        n_jobs=n_jobs,
+        random_state=0,
+    )
+    return _error_of(layer, machines.train / by, machines.test / by, split)
 
 
-def _error_of(final: str, train: Any, test: Any, split: Split, n_jobs: int | None) -> float:
-    model = _final(final, train, n_jobs)
+def _error_of(layer: Any, train: Any, test: Any, split: Split) -> float:
     with warnings.catch_warnings():
         # The network need not converge within its epochs.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(train, split[1])
-    return _error(model.predict(test), split[3])
+        fit_second_layer(layer, train, split[1])
+    return _error(layer.predict(test), split[3])
 
 
-def _final(name: str, train: FloatArray, n_jobs: int | None) -> Any:
-    if name == "svm":
-        return SVC(C=1.0, gamma=_pairwise_gamma(train))
-    if name == "cvm":
-        return CoreVectorSVC(C=1.0, gamma="pairwise", n_jobs=n_jobs, random_state=0)
-    network = MLPClassifier((10,), max_iter=500, random_state=0)
-    return make_pipeline(StandardScaler(), network)
-
-
-def _pairwise_gamma(X: Any) -> float:
-    return 1.0 / (2.0 * float(X.var(axis=0).sum()))
-
-
-def _vote(machines: Machines, classes: NDArray[Any]) -> NDArray[Any]:
-    outputs = machines.test + machines.intercepts
-    of_class = [machines.classes == c for c in classes]
-    if len(classes) == 2:
-        # The machines of two classes are those of the second: a vote against it is for the first.
-        outputs = np.hstack([-outputs, outputs])
-        of_class = [np.arange(outputs.shape[1]) // len(machines.classes) == c for c in (0, 1)]
-    shares = np.array([np.sign(outputs[:, its]).mean(axis=1) for its in of_class])
-    means = np.array([outputs[:, its].mean(axis=1) for its in of_class])
-    # With one machine a class, often none or several are in favour.
-    best = np.where(shares == shares.max(axis=0), means, -np.inf)
-    winners: NDArray[Any] = classes[best.argmax(axis=0)]
-    return winners
+def _error_without_machines(final: str, split: Split, n_jobs: int | None) -> float:
+    X_train, _, X_test, _ = split
+    layer = second_layer(final, X_train, n_jobs=n_jobs, random_state=0)
+    return _error_of(layer, X_train, X_test, split)
 
 
 def _error(predicted: Any, y: Any) -> float:
@@ -464,7 +426,7 @@ def _measure(name: str, split: Split, options: argparse.Namespace) -> Iterator[C
     if "none" in options.base and 2 in tables:
         for final in options.final:
             if final != "vote":
-                error = _error_of(final, split[0], split[2], split, options.n_jobs)
+                error = _error_without_machines(final, split, options.n_jobs)
                 yield Cell("Table 2", name, "none", final, 0, error)
     if tables or figures - {2}:
         for base in options.base:
@@ -531,8 +493,7 @@ def _measure_noise(name: str, split: Split, options: argparse.Namespace) -> Iter
             if base not in options.base:
                 continue
             if base == "none":
-                train, _, test, _ = corrupted
-                error = _error_of("svm", train, test, corrupted, options.n_jobs)
+                error = _error_without_machines("svm", corrupted, options.n_jobs)
                 yield Cell("Figure 2", name, base, "svm", 0, error, sigma=sigma)
                 continue
             machines = train_machines(base, corrupted, size, cut=options.cut, n_jobs=options.n_jobs)
