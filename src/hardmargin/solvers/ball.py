@@ -187,7 +187,7 @@ def solve_ball(
     -------
     BallSolution
     """
-    machine = _Machine(
+    machine = CoreSetMachine(
         columns,
         np.asarray(labels, dtype=np.float64),
         weights,
@@ -360,8 +360,15 @@ class _Stopped(Exception):
     """Whoever asked for the machine no longer wants to wait."""
 
 
-class _Machine:
-    """One machine in the making; g and alpha are on the scale where g is 1 at the optimum."""
+class CoreSetMachine:
+    """One machine in the making; g and alpha are on the scale where g is 1 at the optimum.
+
+    What is the L2-SVM's own, and another problem of the same form has its own of: `bias`,
+    `starting_rows`, `least_gradient`, `inner_tol`, `largest_mass`, `bounds` and `certified`.
+    """
+
+    #: What Q has besides the kernel's values.
+    bias = 1.0
 
     def __init__(
         self,
@@ -402,8 +409,15 @@ class _Machine:
         self.candidates: IndexArray | None = None  # what the last full pass found
 
     def run(self) -> BallSolution:
-        pair = [self.random.choice(self.rows[self.y[self.rows] == side]) for side in (-1.0, 1.0)]
-        self.join(np.array(pair, dtype=np.int64), np.zeros(2))
+        """Train it."""
+        solution = self.solution(self.search())
+        self.columns.give_back(self.core.values)
+        return solution
+
+    def search(self) -> BallStop:
+        """Let the core set grow until there is a reason to stop."""
+        start = self.starting_rows()
+        self.join(start, np.zeros(len(start)))
         reason: BallStop | None = self.improve()
         while reason is None:
             reason = self.limit()
@@ -411,9 +425,12 @@ class _Machine:
                 joining, gradient, reason = self.price()
                 if reason is None:
                     reason = self.grow(joining, gradient)
-        solution = self.solution(reason)
-        self.columns.give_back(self.core.values)
-        return solution
+        return reason
+
+    def starting_rows(self) -> IndexArray:
+        """One row of each class."""
+        pair = [self.random.choice(self.rows[self.y[self.rows] == side]) for side in (-1.0, 1.0)]
+        return np.array(pair, dtype=np.int64)
 
     # --- pricing ---------------------------------------------------------------------------------
 
@@ -440,7 +457,8 @@ class _Machine:
 
     def gradient_at(self, rows: IndexArray, scores: FloatArray) -> FloatArray:
         """``Q alpha`` without the slacks, which rows outside of the core set do not have."""
-        g: FloatArray = self.y[rows] * (scores + self.y[self.core.rows] @ self.core.alpha)
+        shift = self.bias * (self.y[self.core.rows] @ self.core.alpha)
+        g: FloatArray = self.y[rows] * (scores + shift)
         return g
 
     def price(self) -> tuple[IndexArray, FloatArray, BallStop | None]:
@@ -584,8 +602,8 @@ class _Machine:
             self.columns.located(rows, together),
             labels=self.y[together],
             projections=self.F[together],
-            bias=1.0,
-            diagonal=self.columns.diagonal[rows] - squares + 1.0 + self.slack[rows],
+            bias=self.bias,
+            diagonal=self.columns.diagonal[rows] - squares + self.bias + self.slack[rows],
         )
         self.in_core[rows] = True
         if self.candidates is not None:
@@ -601,20 +619,27 @@ class _Machine:
             self.n_stages += 1
         return self.improve()
 
-    def improve(self) -> BallStop | None:
-        """Solve the problem on the core set; the reason if that did not succeed."""
-        tol = INNER_SHARE * self.options.tol
+    def inner_tol(self) -> float:
+        """Return what the core set's own solution may leave open, relative to g."""
         if self.options.stopping == "radius" and self.core.alpha.any():
             # As much of g as a change of the radius by eps stands for.
             open_gradient = self.mu - self.least_gradient()
-            tol = INNER_SHARE * float(np.clip(open_gradient / self.mu, 1e-6, 1.0))
+            return INNER_SHARE * float(np.clip(open_gradient / self.mu, 1e-6, 1.0))
+        return INNER_SHARE * self.options.tol
+
+    def largest_mass(self) -> float:
+        """Bound what the sum of alpha gets to if Q is positive semi-definite."""
+        # w = 0 bounds the optimum, which is the sum of alpha.
+        return 4.0 * float((1.0 / self.slack[self.core.rows]).sum())
+
+    def improve(self) -> BallStop | None:
+        """Solve the problem on the core set; the reason if that did not succeed."""
+        tol, most = self.inner_tol(), self.largest_mass()
 
         def report(done: int, steps: int, violation: float) -> None:
             if not self.keep_going(self.n_stages, violation):
                 raise _Stopped
 
-        # w = 0 bounds the optimum, which is the sum of alpha, if Q is positive semi-definite.
-        most = 4.0 * float((1.0 / self.slack[self.core.rows]).sum())
         left = self.deadline - time.monotonic()
         try:
             self.is_fresh = False
@@ -642,13 +667,19 @@ class _Machine:
 
     # --- the result ------------------------------------------------------------------------------
 
-    def solution(self, reason: BallStop) -> BallSolution:
+    def settle(self) -> None:
+        """Have multipliers, and the scores of all rows that belong to them."""
         core = self.core
         if not core.alpha.any():  # stopped before the first step
             core.alpha[:] = 1.0
             core.gradient = core.Q.sum(axis=0, dtype=np.float64)
         if not self.is_fresh:
             self.full_pass()
+
+    def solution(self, reason: BallStop) -> BallSolution:
+        """Return the machine so far."""
+        self.settle()
+        core = self.core
         lower, upper = self.bounds(self.rows, self.g)
         # The optimum along alpha has g = 1 in the mean.
         mu = self.mu if lower > 0 else 1.0
