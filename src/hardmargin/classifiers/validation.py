@@ -51,29 +51,10 @@ class TrainingRows(NamedTuple):
 
 def check_training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
     """Validate rows, labels and weights; at least two classes must be there."""
-    is_precomputed = estimator.kernel == "precomputed"
-    try:
-        X, y = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse=False if is_precomputed else "csr",
-            dtype=[np.float64, np.float32],
-            y_numeric=False,
-        )
-    except ValueError as error:
-        _suggest_preprocessing(error)
-        raise
-    X = canonical(X)
-    if is_precomputed and X.shape[0] != X.shape[1]:
-        raise ValueError(
-            "kernel='precomputed' takes the square matrix of kernel values between all "
-            f"training rows as X, got shape {X.shape}."
-        )
+    X, y = _validated(estimator, X, y, y_numeric=False)
+    X = _square_if_precomputed(estimator, X)
     check_classification_targets(y)
-    weights = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = _weights(X, sample_weight)
     present = slice(None) if weights is None else weights > 0
     classes = np.unique(y[present])
     if len(classes) < 2:
@@ -86,6 +67,19 @@ def check_training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any) -> T
     if weights is not None:
         codes[weights == 0] = -1
     return TrainingRows(X, codes, classes, weights)
+
+
+def check_unlabelled_rows(
+    estimator: Any, X: Any, sample_weight: Any
+) -> tuple[Rows, FloatArray | None]:
+    """Validate rows and weights; at least one row must weigh something."""
+    X = _square_if_precomputed(estimator, _validated(estimator, X))
+    weights = _weights(X, sample_weight)
+    if weights is not None and not weights.any():
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of positive weight; sample_weight has none."
+        )
+    return X, weights
 
 
 def check_queries(estimator: Any, X: Any) -> Rows:
@@ -143,6 +137,41 @@ def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:
         f"dtype='float32' can not hold squares of features as large as {largest:.3g}; scale "
         "the features or use dtype='float64'."
     )
+
+
+def _validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """Validate rows, and labels where there are some, as scikit-learn does."""
+    try:
+        return validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse=False if estimator.kernel == "precomputed" else "csr",
+            dtype=[np.float64, np.float32],
+            **options,
+        )
+    except ValueError as error:
+        _suggest_preprocessing(error)
+        raise
+
+
+def _square_if_precomputed(estimator: Any, X: Rows) -> Rows:
+    X = canonical(X)
+    if estimator.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            "kernel='precomputed' takes the square matrix of kernel values between all "
+            f"training rows as X, got shape {X.shape}."
+        )
+    return X
+
+
+def _weights(X: Rows, sample_weight: Any) -> FloatArray | None:
+    if sample_weight is None:
+        return None
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
 
 
 def _suggest_preprocessing(error: ValueError) -> None:

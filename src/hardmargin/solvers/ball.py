@@ -52,6 +52,7 @@ from hardmargin import _core
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.directions import Constraint, Directions, constrain, solve_in_turn
+from hardmargin.solvers.machine_result import bounds_of, machine_result, slack_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
 Stopping = Literal["margin", "radius"]
@@ -73,12 +74,6 @@ INNER_SHARE = 0.15
 
 #: Steps within a core set that should do in any case: so many, and so many a row.
 MIN_MAX_STEPS, STEPS_A_ROW = 1_000_000, 1_000
-
-#: A machine whose ||w||^2 is this small, relative to what it was before the constraints, vanishes.
-_VANISHING = {"float32": 1e-4, "float64": 1e-7}
-
-#: Smaller weights than one over this count as that.
-_LARGEST_SLACK = 1e15
 
 #: Rows that a core set may have in any case.
 _LEAST_ROOM = 64
@@ -154,7 +149,7 @@ def solve_ball(
     -------
     BallSolution
     """
-    machine = _Machine(
+    machine = CoreSetMachine(
         columns,
         np.asarray(labels, dtype=np.float64),
         weights,
@@ -202,7 +197,7 @@ def solve_balls(
     def solve_one(directions: Directions) -> BallSolution:
         nonlocal core
         left = max(deadline - time.monotonic(), 0.0)
-        machine = _Machine(
+        machine = CoreSetMachine(
             columns,
             labels,
             weights,
@@ -302,8 +297,15 @@ class _Stopped(Exception):
     """Whoever asked for the machine no longer wants to wait."""
 
 
-class _Machine:
-    """One machine in the making; g and alpha are on the scale where g is 1 at the optimum."""
+class CoreSetMachine:
+    """One machine in the making; g and alpha are on the scale where g is 1 at the optimum.
+
+    What is the L2-SVM's own, and another problem of the same form has its own of: `bias`,
+    `starting_rows`, `least_gradient`, `inner_tol`, `largest_mass`, `bounds` and `certified`.
+    """
+
+    #: What Q has besides the kernel's values.
+    bias = 1.0
 
     def __init__(
         self,
@@ -326,11 +328,7 @@ class _Machine:
         self.deadline = np.inf
         if options.max_seconds is not None:
             self.deadline = time.monotonic() + options.max_seconds
-        self.slack = np.full(columns.n_rows, 1.0 / options.C)
-        if weights is not None:
-            self.slack[self.rows] /= weights[self.rows]
-            # Rows that weigh next to nothing must not overflow Q.
-            np.minimum(self.slack, _LARGEST_SLACK / options.C, out=self.slack)
+        self.slack = slack_of(columns.n_rows, options.C, weights)
         if options.stopping == "radius":
             self.kappa = self._constant_diagonal()
         self.n_stages = self.n_steps = self.n_repeats = 0
@@ -345,9 +343,15 @@ class _Machine:
         self.candidates: IndexArray | None = None  # what the last full pass found
 
     def run(self, start: IndexArray | None = None) -> BallSolution:
+        """Train it, from some rows on."""
+        solution = self.solution(self.search(start))
+        self.columns.give_back(self.core.values)
+        return solution
+
+    def search(self, start: IndexArray | None = None) -> BallStop:
+        """Let the core set grow until there is a reason to stop."""
         if start is None:
-            sides = [self.rows[self.y[self.rows] == side] for side in (-1.0, 1.0)]
-            start = np.array([self.random.choice(side) for side in sides], dtype=np.int64)
+            start = self.starting_rows()
         self.join(start, np.zeros(len(start)))
         reason: BallStop | None = self.improve()
         while reason is None:
@@ -356,9 +360,12 @@ class _Machine:
                 joining, gradient, reason = self.price()
                 if reason is None:
                     reason = self.grow(joining, gradient)
-        solution = self.solution(reason)
-        self.columns.give_back(self.core.values)
-        return solution
+        return reason
+
+    def starting_rows(self) -> IndexArray:
+        """One row of each class."""
+        pair = [self.random.choice(self.rows[self.y[self.rows] == side]) for side in (-1.0, 1.0)]
+        return np.array(pair, dtype=np.int64)
 
     # --- pricing ---------------------------------------------------------------------------------
 
@@ -385,7 +392,8 @@ class _Machine:
 
     def gradient_at(self, rows: IndexArray, scores: FloatArray) -> FloatArray:
         """``Q alpha`` without the slacks, which rows outside of the core set do not have."""
-        g: FloatArray = self.y[rows] * (scores + self.y[self.core.rows] @ self.core.alpha)
+        shift = self.bias * (self.y[self.core.rows] @ self.core.alpha)
+        g: FloatArray = self.y[rows] * (scores + shift)
         return g
 
     def price(self) -> tuple[IndexArray, FloatArray, BallStop | None]:
@@ -491,32 +499,24 @@ class _Machine:
     def bounds(self, rows: IndexArray, g: FloatArray) -> tuple[float, float]:
         """Bounds of the optimum from g of all rows, or estimates from g of some outside."""
         core = self.core
-        product = float(core.alpha @ core.gradient)
-        if not product > 0:  # an indefinite kernel
-            return 0.0, np.inf
-        mass = float(core.alpha.sum())
-        lower = mass**2 / product
-        # The primal objective of the machine whose g is 1 in the mean.
-        mu = product / mass
-        slacks = self.slack[core.rows] * core.alpha / mu
-        squared_norm = float(core.alpha @ core.gradient / mu - core.alpha @ slacks) / mu
-        own = self.loss(core.rows, core.gradient / mu - slacks)
-        if len(rows) < len(self.rows):  # a sample of those outside
+        of_core = self.slack[core.rows]
+        if len(rows) == len(self.rows):
+            alpha = np.zeros(self.columns.n_rows)
+            alpha[core.rows] = core.alpha
+            alpha, slack = alpha[rows], self.slack[rows]
+            bounds = bounds_of(alpha, g - slack * alpha, slack)
+        else:
             n_outside = len(self.rows) - len(core.rows)
             if self.candidates is not None:
                 n_outside = len(self.candidates)
-            others = self.loss(rows, g / mu) * n_outside / len(rows)
-            return lower, max(squared_norm + own + others, lower)
-        is_outside = ~self.in_core[rows]
-        others = self.loss(rows[is_outside], g[is_outside] / mu)
-        least = float(g.min())
-        upper = product / least**2 if least > 0 else np.inf
-        return lower, max(min(upper, squared_norm + own + others), lower)
-
-    def loss(self, rows: IndexArray, margins: FloatArray) -> float:
-        """Sum of the squared slacks, weighted."""
-        missing = np.maximum(1.0 - margins, 0.0)
-        return float((missing**2 / self.slack[rows]).sum())
+            # Each row of the sample stands for several.
+            share = len(rows) / n_outside
+            bounds = bounds_of(
+                np.concatenate([core.alpha, np.zeros(len(rows))]),
+                np.concatenate([core.gradient - of_core * core.alpha, g]),
+                np.concatenate([of_core, share * self.slack[rows]]),
+            )
+        return bounds.lower, bounds.upper
 
     def certified(self, bounds: tuple[float, float]) -> bool:
         """Whether the optimum is known as closely as the tolerance asks for."""
@@ -536,8 +536,8 @@ class _Machine:
             self.columns.located(rows, together),
             labels=self.y[together],
             projections=self.F[together],
-            bias=1.0,
-            diagonal=self.columns.diagonal[rows] - squares + 1.0 + self.slack[rows],
+            bias=self.bias,
+            diagonal=self.columns.diagonal[rows] - squares + self.bias + self.slack[rows],
         )
         self.in_core[rows] = True
         if self.candidates is not None:
@@ -553,20 +553,27 @@ class _Machine:
             self.n_stages += 1
         return self.improve()
 
-    def improve(self) -> BallStop | None:
-        """Solve the problem on the core set; the reason if that did not succeed."""
-        tol = INNER_SHARE * self.options.tol
+    def inner_tol(self) -> float:
+        """Return what the core set's own solution may leave open, relative to g."""
         if self.options.stopping == "radius" and self.core.alpha.any():
             # As much of g as a change of the radius by eps stands for.
             open_gradient = self.mu - self.least_gradient()
-            tol = INNER_SHARE * float(np.clip(open_gradient / self.mu, 1e-6, 1.0))
+            return INNER_SHARE * float(np.clip(open_gradient / self.mu, 1e-6, 1.0))
+        return INNER_SHARE * self.options.tol
+
+    def largest_mass(self) -> float:
+        """Bound what the sum of alpha gets to if Q is positive semi-definite."""
+        # w = 0 bounds the optimum, which is the sum of alpha.
+        return 4.0 * float((1.0 / self.slack[self.core.rows]).sum())
+
+    def improve(self) -> BallStop | None:
+        """Solve the problem on the core set; the reason if that did not succeed."""
+        tol, most = self.inner_tol(), self.largest_mass()
 
         def report(done: int, steps: int, violation: float) -> None:
             if not self.keep_going(self.n_stages, violation):
                 raise _Stopped
 
-        # w = 0 bounds the optimum, which is the sum of alpha, if Q is positive semi-definite.
-        most = 4.0 * float((1.0 / self.slack[self.core.rows]).sum())
         left = self.deadline - time.monotonic()
         try:
             self.is_fresh = False
@@ -594,55 +601,34 @@ class _Machine:
 
     # --- the result ------------------------------------------------------------------------------
 
-    def solution(self, reason: BallStop) -> BallSolution:
+    def settle(self) -> None:
+        """Have multipliers, and the scores of all rows that belong to them."""
         core = self.core
         if not core.alpha.any():  # stopped before the first step
             core.alpha[:] = 1.0
             core.gradient = core.Q.sum(axis=0, dtype=np.float64)
         if not self.is_fresh:
             self.full_pass()
-        lower, upper = self.bounds(self.rows, self.g)
-        # The optimum along alpha has g = 1 in the mean.
-        mu = self.mu if lower > 0 else 1.0
-        support, c = self.support()
-        c = c / mu
-        f, direction, norm = self.direction(support, c, mu)
-        order = np.argsort(support)
-        return BallSolution(
-            rows=support[order].astype(np.int32),
-            coefficients=c[order],
-            intercept=float(c.sum()),
-            lower_bound=lower,
-            objective=upper,
-            weight_norm=norm,
-            projections=f,
-            direction=direction,
-            core_size=len(core.rows),
+
+    def solution(self, reason: BallStop) -> BallSolution:
+        """Return the machine so far."""
+        self.settle()
+        alpha, scores = np.zeros(self.columns.n_rows), np.zeros(self.columns.n_rows)
+        alpha[self.core.rows] = self.core.alpha
+        scores[self.rows] = self.scores
+        return machine_result(
+            alpha,
+            scores,
+            self.y,
+            self.slack,
+            self.directions,
+            dtype=self.columns.dtype,
+            core_size=len(self.core.rows),
             n_stages=self.n_stages,
             n_steps=self.n_steps,
             n_kernel_evaluations=self.columns.n_evaluations - self.n_evaluations_before,
             stop_reason=reason,
         )
-
-    def direction(
-        self, support: IndexArray, c: FloatArray, mu: float
-    ) -> tuple[FloatArray, FloatArray, float]:
-        """Return the projections on w of length one, its expansion, and its length."""
-        f, expansion = np.zeros(self.columns.n_rows), np.zeros(self.columns.n_rows)
-        f[self.rows] = self.scores / mu
-        expansion[support] = c
-        before = self.F.T @ expansion
-        squared_norm_before = float(expansion @ f + before @ before)
-        expansion -= self.directions.coefficients @ before
-        # What rounding has left along the directions.
-        rest = self.F.T @ expansion
-        expansion -= self.directions.coefficients @ rest
-        f[self.rows] -= self.F[self.rows] @ rest
-        squared_norm = float(c @ f[support])
-        if squared_norm <= _VANISHING[self.columns.dtype] * squared_norm_before:
-            return np.zeros_like(f), np.zeros_like(f), 0.0
-        norm = float(np.sqrt(squared_norm))
-        return f / norm, expansion / norm, norm
 
     def _constant_diagonal(self) -> float:
         """Kappa, eq. (6)."""

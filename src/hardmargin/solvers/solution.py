@@ -306,3 +306,49 @@ class BallSolution:
     def gap(self) -> float:
         """Relative distance between the objective and its lower bound."""
         return 1.0 - self.lower_bound / self.objective if self.objective > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class EnclosingSolution:
+    """A ball around rows, by core sets: its centre is ``sum_i coefficients_i phi(x_i)``.
+
+    Attributes
+    ----------
+    rows : (n_support,) int array
+        Rows with a coefficient, ascending.
+    coefficients : (n_support,) float array
+        Positive, and one in all.
+    squared_radius : float
+        Of the ball around this centre: the largest squared distance of a row if the ball is hard,
+        else the best for this centre, which a very small C makes negative.
+    squared_norm : float
+        ``||centre||^2``.
+    lower_bound, objective : float
+        Certificate: the optimum is between these two.
+    rounding : float
+        What squared distances may be wrong by.
+    core_size, n_stages, n_steps, n_kernel_evaluations : int
+        As for :class:`BallSolution`.
+    stop_reason : str
+        As for :class:`BallSolution`.
+    """
+
+    rows: NDArray[np.int32]
+    coefficients: NDArray[np.float64]
+    squared_radius: float
+    squared_norm: float
+    lower_bound: float
+    objective: float
+    rounding: float
+    core_size: int
+    n_stages: int
+    n_steps: int
+    n_kernel_evaluations: int
+    stop_reason: BallStop
+
+    @property
+    def gap(self) -> float:
+        """Relative distance between the objective and its lower bound."""
+        difference = self.objective - self.lower_bound
+        scale = max(abs(self.objective), abs(self.lower_bound))
+        return difference / scale if difference > self.rounding else 0.0
