@@ -405,8 +405,11 @@ class CoreSetMachine:
                 return few[:0], g[:0], "radius"
             joining, gradient = self.price_sample()
             return joining, gradient, None
-        rows_as_costly = ROWS_A_LINE if self.columns.n_kept > 0 else 2
-        if self.candidates is None and rows_as_costly * self.sample_size >= len(self.rows):
+        if self.columns.n_kept > 0:
+            all_as_cheap = ROWS_A_LINE * self.sample_size >= len(self.rows)
+        else:
+            all_as_cheap = self.candidates is None and 2 * self.sample_size >= len(self.rows)
+        if all_as_cheap:
             return self.price_all()
         joining, gradient = self.price_sample()
         if len(joining) == 0 or self.certified(self.estimated_bounds):
