@@ -297,6 +297,8 @@ class _Ball(CoreSetMachine):
         """Return the ball so far."""
         self.settle()
         lower, upper = self.bounds(self.rows, self.g)
+        if np.isinf(self.options.C):  # rounding may take the radius of a point below zero
+            lower, upper = max(lower, 0.0), max(upper, 0.0)
         away = self.all_squared_distances()
         squared_radius, _ = self.best_radius(away, self.slack[self.rows])
         support, alpha = self.support()
