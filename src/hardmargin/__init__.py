@@ -10,6 +10,7 @@ from hardmargin.classifiers import (
     RhoSVC,
 )
 from hardmargin.discriminant import DiversifiedSVC, MarginDiscriminantAnalysis
+from hardmargin.enclosing_ball import MinimumEnclosingBall
 from hardmargin.reduction import compress
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "GreedySVC",
     "HardMarginSVC",
     "MarginDiscriminantAnalysis",
+    "MinimumEnclosingBall",
     "MultiplicativeSVC",
     "ParzenClassifier",
     "RhoSVC",

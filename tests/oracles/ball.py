@@ -59,13 +59,14 @@ def l2_svms(K, y, n_machines, constraint, C=1.0, weights=None):
     return machines
 
 
-def enclosing_ball(K):
-    """Squared radius of the smallest ball around all rows, and the weights of its centre."""
+def enclosing_ball(K, C=np.inf, weights=1.0):
+    """``R^2 + C sum(w xi^2)`` of the smallest ball, and the weights of its centre."""
     n = len(K)
+    Q = K + np.diag(np.full(n, 0.25 / C) / weights)
     found = minimize(
-        lambda a: a @ K @ a - a @ K.diagonal(),
+        lambda a: a @ Q @ a - a @ K.diagonal(),
         np.full(n, 1 / n),
-        jac=lambda a: 2 * K @ a - K.diagonal(),
+        jac=lambda a: 2 * Q @ a - K.diagonal(),
         bounds=[(0, None)] * n,
         constraints={"type": "eq", "fun": lambda a: a.sum() - 1, "jac": lambda a: np.ones(n)},
         method="SLSQP",

@@ -15,7 +15,7 @@ from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.run import Run, for_each
-from hardmargin.classifiers.warn import warn_caller
+from hardmargin.classifiers.warn import warn_caller, warn_unfinished_core_set
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import KernelFunction
 from hardmargin.solvers.ball import BallOptions, Stopping, solve_ball
@@ -241,27 +241,7 @@ default="rbf"
 
     def _warn(self, solutions: list[BallSolution]) -> None:
         reasons = {s.stop_reason for s in solutions}
-        for reason, message in (
-            (
-                "core_full",
-                "Training stopped where the memory holds no larger core set; raise memory_limit, "
-                "or tol to need fewer rows.",
-            ),
-            (
-                "rounding",
-                f"tol={self.tol} is beyond the precision of the kernel values; raise tol, or use "
-                "dtype='float64'.",
-            ),
-            (
-                "indefinite",
-                "The kernel is not positive semi-definite, and training has no optimum to go to; "
-                "lower C, or use another kernel.",
-            ),
-            ("max_stages", "Training stopped at max_stages; raise it, or tol to stop earlier."),
-            ("max_time", "Training stopped at max_time; raise it, or tol to stop earlier."),
-        ):
-            if reason in reasons:
-                warn_caller(message)
+        warn_unfinished_core_set(reasons, self.tol, "lower C, or use another kernel")
         worst = max((s.gap for s in solutions if s.stop_reason == "radius"), default=0.0)
         if worst > 1.0 - (1.0 - self.tol) ** 2:
             warn_caller(

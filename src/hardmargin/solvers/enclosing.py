@@ -40,6 +40,7 @@ weighted by a.) The papers' rule (``stopping="radius"``) looks at one sample of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,9 @@ from hardmargin.solvers.solution import BallStop, EnclosingSolution
 #: c relative to what the squared radius is at most: d must not vanish.
 _SPARE = 1.5
 
+#: A smaller C counts as this, in the unit of the distances.
+_LEAST_C = 1e-100
+
 #: Closer than this, relative to g, no core set is solved.
 _LEAST_INNER_TOL = 1e-12
 
@@ -64,7 +68,8 @@ _ROUNDING_UNITS = 16
 class HalfDistances(KernelColumns):
     """Minus half of the squared distances between rows, in place of the kernel.
 
-    Parameters are those of :class:`~hardmargin.kernel_columns.KernelColumns`.
+    Parameters are those of :class:`~hardmargin.kernel_columns.KernelColumns`. Values are in units
+    of about the largest k(x, x), so that their squares do not overflow.
 
     Examples
     --------
@@ -72,14 +77,17 @@ class HalfDistances(KernelColumns):
     >>> from hardmargin.kernels import Kernel
     >>> from hardmargin.solvers.enclosing import HalfDistances
     >>> columns = HalfDistances(Kernel("linear"), np.array([[1.0], [2.0], [4.0]]))
-    >>> columns.product([0], [-2.0])
+    >>> columns.unit * columns.product([0], [-2.0])
     array([0., 1., 9.])
     """
 
     def __init__(self, *args: Any, **parameters: Any) -> None:
         super().__init__(*args, **parameters)
+        largest = float(np.abs(self.diagonal[np.isfinite(self.diagonal)]).max(initial=0.0))
+        #: A power of two, which takes no digits from the values.
+        self.unit = float(np.exp2(np.floor(np.log2(largest)))) if largest > 0 else 1.0
         #: k(x, x) / 2 of every row.
-        self.halves = self.diagonal / 2
+        self.halves = self.diagonal / self.unit / 2
         self.diagonal = np.zeros(self.n_rows)
 
     def located(
@@ -87,7 +95,7 @@ class HalfDistances(KernelColumns):
     ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
         """Values of some rows against some columns, as the kernel's are."""
         values, slots, places = super().located(rows, columns)
-        block = values[np.ix_(slots, places)].astype(np.float64)
+        block = values[np.ix_(slots, places)].astype(np.float64) / self.unit
         block -= self.halves[rows, np.newaxis]
         block -= self.halves[columns]
         return block.astype(self.dtype), np.arange(len(rows)), np.arange(len(columns))
@@ -98,7 +106,7 @@ class HalfDistances(KernelColumns):
         """``-D[rows][:, columns] @ coef / 2``; all rows by default."""
         columns = np.asarray(columns, dtype=np.int64)
         right = np.asarray(coef, dtype=np.float64)
-        sums = super().product(columns, right, rows)
+        sums = super().product(columns, right, rows) / self.unit
         sums -= (self.halves if rows is None else self.halves[rows]) * right.sum()
         sums -= self.halves[columns] @ right
         return sums
@@ -157,11 +165,13 @@ class _Ball(CoreSetMachine):
         random: np.random.Generator,
         keep_going: Callable[[int, float], bool],
     ) -> None:
+        # C has the inverse unit of squared distances.
+        options = replace(options, C=max(options.C * columns.unit, _LEAST_C))
         nowhere = Directions.none(columns.n_rows)
         super().__init__(columns, present, weights, nowhere, options, random, keep_going)
         self.slack /= 4.0
         self.tol = options.eps if options.stopping == "radius" else options.tol
-        self.halves = columns.halves
+        self.halves, self.unit = columns.halves, columns.unit
         self.start, furthest = self.spread_rows()
         most = min(furthest, 2 * float(self.halves[self.rows].max()))
         largest = 2 * float(np.abs(self.halves[self.rows]).max())
@@ -229,9 +239,12 @@ class _Ball(CoreSetMachine):
 
     def all_squared_distances(self) -> FloatArray:
         """From the centre, of all rows, after a full pass."""
-        of_slacks = np.zeros(self.columns.n_rows)
-        of_slacks[self.core.rows] = self.slack[self.core.rows] * self.core.alpha
-        return self.squared_distances(self.g - of_slacks[self.rows])
+        # Not from g, in which large slacks would drown them.
+        halves = np.zeros(self.columns.n_rows)
+        halves[self.rows] = self.scores / self.core.alpha.sum()
+        mean_half = float(self.core.alpha @ halves[self.core.rows] / self.core.alpha.sum())
+        away: FloatArray = mean_half - 2 * halves[self.rows]
+        return away
 
     def best_radius(self, away: FloatArray, slack: FloatArray) -> tuple[float, float]:
         """Squared radius that is best for the centre, and the objective with it."""
@@ -279,20 +292,25 @@ class _Ball(CoreSetMachine):
         """Return the ball so far."""
         self.settle()
         lower, upper = self.bounds(self.rows, self.g)
-        squared_radius, _ = self.best_radius(self.all_squared_distances(), self.slack[self.rows])
+        if np.isinf(self.options.C):  # rounding may take the radius of a point below zero
+            lower, upper = max(lower, 0.0), max(upper, 0.0)
+        away = self.all_squared_distances()
+        squared_radius, _ = self.best_radius(away, self.slack[self.rows])
         support, alpha = self.support()
         order = np.argsort(support)
         support, a = support[order], alpha[order] / alpha.sum()
-        _, d, slacks = self.dual()
+        full = np.zeros(self.columns.n_rows)
+        full[self.rows] = away
         return EnclosingSolution(
             rows=support.astype(np.int32),
             coefficients=a,
-            squared_radius=squared_radius,
-            # a'Ka = a'diag(K) - a'Da / 2
-            squared_norm=2 * float(a @ self.halves[support]) + d - slacks - self.bias,
-            lower_bound=lower,
-            objective=upper,
-            rounding=self.rounding,
+            squared_radius=self.unit * squared_radius,
+            furthest=self.unit * float(away.max()),
+            # a'Ka = a'diag(K) - a'Da / 2, which is the mean of the squared distances
+            squared_norm=self.unit * float(a @ (2 * self.halves - full)[support]),
+            lower_bound=self.unit * lower,
+            objective=self.unit * upper,
+            rounding=self.unit * self.rounding,
             core_size=len(self.core.rows),
             n_stages=self.n_stages,
             n_steps=self.n_steps,

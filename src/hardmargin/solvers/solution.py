@@ -321,6 +321,8 @@ class EnclosingSolution:
     squared_radius : float
         Of the ball around this centre: the largest squared distance of a row if the ball is hard,
         else the best for this centre, which a very small C makes negative.
+    furthest : float
+        The largest squared distance of a row.
     squared_norm : float
         ``||centre||^2``.
     lower_bound, objective : float
@@ -336,6 +338,7 @@ class EnclosingSolution:
     rows: NDArray[np.int32]
     coefficients: NDArray[np.float64]
     squared_radius: float
+    furthest: float
     squared_norm: float
     lower_bound: float
     objective: float
@@ -349,6 +352,5 @@ class EnclosingSolution:
     @property
     def gap(self) -> float:
         """Relative distance between the objective and its lower bound."""
-        difference = self.objective - self.lower_bound
         scale = max(abs(self.objective), abs(self.lower_bound))
-        return difference / scale if difference > self.rounding else 0.0
+        return (self.objective - self.lower_bound) / scale if scale > self.rounding else 0.0

@@ -1,0 +1,473 @@
+"""The minimum enclosing ball as an outlier detector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from hardmargin.budget import CORE_SHARE, limited_blas, memory_bytes
+from hardmargin.classifiers.run import Run, for_each
+from hardmargin.classifiers.validation import (
+    check_queries,
+    check_unlabelled_rows,
+    kernel_of_rows,
+    precision,
+)
+from hardmargin.classifiers.warn import warn_caller, warn_unfinished_core_set
+from hardmargin.kernels import (
+    GAMMA_RULES,
+    NAMED_KERNELS,
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Precision,
+    Rows,
+    is_sparse,
+)
+from hardmargin.solvers.ball import BallOptions
+from hardmargin.solvers.enclosing import HalfDistances, solve_enclosing
+from hardmargin.solvers.machines import finite_diagonal
+from hardmargin.solvers.solution import EnclosingSolution
+
+
+class MinimumEnclosingBall(OutlierMixin, BaseEstimator):
+    """Smallest ball around the training rows, in the kernel's space: an outlier detector.
+
+    Minimises ``R^2 + C sum(w * slack^2)`` with every row within a squared distance of
+    ``R^2 + slack`` from the centre; without a C there are no slacks, and every row is in the ball.
+    Rows join a core set as random samples find them outside, and training ends when a pass over
+    all rows proves that the ball is small enough [1]_; a few hundred thousand rows may take less
+    than a second. With a constant k(x, x) it is a one-class SVM, up to the kind of slack.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
+        between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; it should be positive semi-definite. ``"linear"`` is the ball around the rows
+        themselves, and a copy of dense rows is centred for it.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    C : float or None, default=None
+        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``. None
+        encloses every row.
+    tol : float, default=0.01
+        Training ends when the radius is known to this share of it; with a C,
+        the objective to about twice this share.
+    contamination : "auto" or float, default="auto"
+        ``"auto"`` predicts what is outside the ball to be outliers, a number in (0, 0.5] that share
+        of the training rows, those furthest from the centre. Rows on the surface of a ball without
+        a C are equally far from it but for rounding, so a share is best taken with a C.
+    stopping : {"certified", "radius"}, default="certified"
+        ``"radius"`` is the rule of the papers: training ends when a single sample of 59 rows is
+        within `tol` of the ball. Rare rows outside are missed: `radius_` then grows to enclose
+        them, and the bounds say how much too large it may be.
+    max_stages : int or None, default=None
+        Limit on the times that the core set grows.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. It limits the
+        size of the core set.
+    n_jobs : int or None, default=None
+        Threads over kernel values.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the ball so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of rows.
+
+    Attributes
+    ----------
+    radius_ : float
+        R. Without a C, the distance of the furthest training row from the centre.
+    lower_bound_, objective_ : float
+        The optimum of ``R^2 + C sum(w * slack^2)``, without a C of ``R^2``, is between these two.
+    certificate_ : float
+        Relative gap between them.
+    offset_ : float
+        ``decision_function`` is ``score_samples - offset_``. For ``contamination="auto"`` it is
+        ``-radius_``, less what rounding takes for no training row to be outside a hard ball.
+    support_ : (n_support,) array
+        Rows that the centre is a mean of.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    dual_coef_ : (1, n_support) array
+        Their shares, which add up to one.
+    center_ : (n_features,) array
+        The centre, for the linear kernel.
+    core_size_ : int
+        Rows in the core set.
+    n_iter_ : int
+        Times that it grew.
+    n_kernel_evaluations_ : int
+        Kernel values evaluated.
+    stop_reason_ : str
+        ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
+        ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
+        semi-definite), ``"max_stages"`` or ``"max_time"``.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    CoreVectorSVC : A classifier by the same algorithm.
+
+    Notes
+    -----
+    Distances to new rows need their k(x, x), which a precomputed kernel does not have: it must be
+    the same for all training rows, and is then taken to be that of all others.
+    ``fit_predict`` works with any matrix.
+
+    References
+    ----------
+    .. [1] I. W. Tsang, J. T. Kwok and P.-M. Cheung, "Core Vector Machines: Fast SVM Training on
+       Very Large Data Sets", JMLR 6, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin import MinimumEnclosingBall
+    >>> X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.2, 0.1]])
+    >>> ball = MinimumEnclosingBall(kernel="linear", tol=1e-6).fit(X)
+    >>> round(ball.radius_, 3), np.abs(ball.center_).round(3)
+    (1.0, array([0., 0.]))
+    >>> ball.predict([[0.5, 0.5], [2.0, 0.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMA_RULES))],
+        "kernel": [StrOptions({*NAMED_KERNELS, "precomputed"}), callable],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
+        "stopping": [StrOptions({"certified", "radius"})],
+        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "dtype": [StrOptions({"auto", "float32", "float64"})],
+        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        gamma: float | str = "pairwise",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        C: float | None = None,
+        tol: float = 0.01,
+        contamination: float | str = "auto",
+        stopping: str = "certified",
+        max_stages: int | None = None,
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.tol = tol
+        self.contamination = contamination
+        self.stopping = stopping
+        self.max_stages = max_stages
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the ball around rows X.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : None
+            Ignored.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence. Positive
+            weights mean nothing to a ball without a C, but rules for gamma and a share for
+            `contamination` use them.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, sample_weight)
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Minus the distance of rows from the centre, in the kernel's space.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows; for ``kernel="precomputed"`` their kernel values against all training rows.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        queries = check_queries(self, X)
+        if self.kernel == "precomputed" and self._diagonal_ is None:
+            raise ValueError(
+                "kernel='precomputed' scores new rows only where k(x, x) is the same for all "
+                "training rows, as that of new rows is not in X; divide the matrix by "
+                "sqrt(k(x, x) k(z, z)), hand in a callable kernel, or use fit_predict."
+            )
+        return self._scores(queries)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """``score_samples - offset_``: negative for outliers.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows, as for ``score_samples``.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        scores: FloatArray = self.score_samples(X) - self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Predict 1 for rows inside, -1 for outliers.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows, as for ``score_samples``.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
+        """Find the ball around rows X, and which of them are outliers.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        (n_samples,) array
+            1 for rows inside, -1 for outliers.
+        """
+        rows, diagonal = self._fit(X, sample_weight)
+        return np.where(self._scores(rows, diagonal) - self.offset_ >= 0, 1, -1)
+
+    @property
+    def center_(self) -> FloatArray:
+        """The centre; for ``kernel="linear"`` only."""
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError(f"center_ exists for kernel='linear' only, not {self.kernel!r}.")
+        center: FloatArray = self._origin_ + self._shift_
+        return center
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _fit(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
+        """Fit; return the rows, and their k(x, x) where they do not tell it themselves."""
+        before = self.__dict__.copy()
+        for name in before:
+            if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
+                del self.__dict__[name]
+        try:
+            self._validate_params()
+            with limited_blas(int(effective_n_jobs(self.n_jobs))):
+                rows, weights = check_unlabelled_rows(self, X, sample_weight)
+                diagonal = self._find(rows, weights)
+                self.offset_ = self._offset(rows, weights, diagonal)
+        except BaseException:
+            # A fit that fails or is interrupted leaves the estimator as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return rows, diagonal
+
+    def _find(self, X: Rows, weights: FloatArray | None) -> FloatArray | None:
+        """Find the ball and keep it; return k(x, x) of the rows of a precomputed kernel."""
+        self._kernel_: Kernel = kernel_of_rows(
+            self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        self.gamma_ = self._kernel_.gamma
+        self._dtype_: Precision = precision(X, self.dtype, self.kernel)
+        seen = X
+        if self._is_flat(X):
+            # The ball moves with its rows, but rounding grows with their distance from the origin.
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._origin_: Any = np.mean(X, axis=0, dtype=np.float64)
+                seen = X - self._origin_
+        codes = np.zeros(X.shape[0], dtype=np.int32)
+        if weights is not None:
+            codes[weights == 0] = -1
+        finite_diagonal(self._kernel_, seen, codes)
+        columns = HalfDistances(
+            self._kernel_, seen, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
+        )
+        solution = self._solve(columns, weights)
+        self._store(solution)
+        self.support_vectors_: Rows = X[self.support_]
+        if self.kernel == "linear":
+            if not self._is_flat(X):
+                self._origin_ = np.zeros(X.shape[1])
+            self._shift_ = np.asarray(self.dual_coef_ @ seen[self.support_]).ravel()
+        if self.kernel != "precomputed":
+            return None
+        self.support_vectors_ = np.empty((0, 0))
+        diagonal: FloatArray = 2 * columns.unit * columns.halves
+        some = diagonal[codes == 0]
+        is_constant = np.ptp(some) <= 1e-9 * np.abs(some).max()
+        self._diagonal_: Any = float(some.mean()) if is_constant else None
+        return diagonal
+
+    def _solve(self, columns: HalfDistances, weights: FloatArray | None) -> EnclosingSolution:
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+
+        def solve(_: int, run: Run) -> EnclosingSolution:
+            left = run.deadline - time.monotonic()
+            return solve_enclosing(
+                columns,
+                weights,
+                options=BallOptions(
+                    C=np.inf if self.C is None else self.C,
+                    tol=self.tol,
+                    stopping="radius" if self.stopping == "radius" else "margin",
+                    eps=self.tol,
+                    max_stages=self.max_stages,
+                    max_seconds=max(left, 0.0) if np.isfinite(left) else None,
+                    memory_bytes=int(CORE_SHARE * memory_bytes(self.memory_limit)),
+                ),
+                random=np.random.default_rng(seed),
+                keep_going=run.keep_going,
+            )
+
+        [solution] = for_each(self, range(1), solve, "violation")
+        warn_unfinished_core_set({solution.stop_reason}, self.tol, "use another kernel")
+        if solution.squared_radius < 0 and solution.furthest > solution.rounding:
+            warn_caller(
+                f"C={self.C} is so small that rows may be outside by more than their distances, "
+                "and radius_ is 0; raise C.",
+                UserWarning,
+            )
+        return solution
+
+    def _store(self, solution: EnclosingSolution) -> None:
+        self.radius_ = float(np.sqrt(max(solution.squared_radius, 0.0)))
+        self.lower_bound_ = solution.lower_bound
+        self.objective_ = solution.objective
+        self.certificate_ = solution.gap
+        self.support_ = solution.rows
+        self.dual_coef_ = solution.coefficients.reshape(1, -1)
+        self.core_size_ = solution.core_size
+        self.n_iter_ = solution.n_stages
+        self.n_kernel_evaluations_ = solution.n_kernel_evaluations
+        self.stop_reason_ = solution.stop_reason
+        self._squared_norm_ = solution.squared_norm
+        self._rounding_ = solution.rounding
+
+    def _offset(self, X: Rows, weights: FloatArray | None, diagonal: FloatArray | None) -> float:
+        if self.contamination == "auto":
+            return -float(np.sqrt(self.radius_**2 + self._rounding_))
+        scores = self._scores(X, diagonal)
+        weights = np.ones(len(scores)) if weights is None else weights
+        return _quantile(scores[weights > 0], weights[weights > 0], float(self.contamination))
+
+    def _is_flat(self, X: Rows) -> bool:
+        """Whether the ball is one around dense rows as they are."""
+        return self.kernel == "linear" and not is_sparse(X)
+
+    def _scores(self, Q: Rows, diagonal: FloatArray | None = None) -> FloatArray:
+        """Minus the distances; `diagonal` are k(x, x) that the rows do not tell themselves."""
+        scores = np.empty(Q.shape[0])
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            limited_blas(int(effective_n_jobs(self.n_jobs))),
+        ):
+            for part in self._parts(Q):
+                own = None if diagonal is None else diagonal[part]
+                squares = self._squared_distances(Q[part], own)
+                scores[part] = -np.sqrt(np.maximum(squares, 0.0))
+        return scores
+
+    def _squared_distances(self, Q: Rows, diagonal: FloatArray | None) -> FloatArray:
+        if self._is_flat(Q):
+            from_center = Q - self._origin_ - self._shift_
+            flat: FloatArray = np.einsum("ij,ij->i", from_center, from_center)
+            return flat
+        if self.kernel == "precomputed":
+            queries, support = Q[:, self.support_], None
+            own = self._diagonal_ if diagonal is None else diagonal
+        else:
+            queries, support, own = Q, self.support_vectors_, self._kernel_.diagonal(Q)
+        sums = self._kernel_.expand(
+            queries, support, self.dual_coef_, dtype=self._dtype_, n_jobs=self.n_jobs
+        )[:, 0]
+        squares: FloatArray = own + self._squared_norm_ - 2 * sums
+        return squares
+
+    def _parts(self, Q: Rows) -> Iterator[slice]:
+        """As many rows at a time as fit the memory limit."""
+        per_row = 64
+        if self._is_flat(Q):
+            per_row += 16 * Q.shape[1]
+        elif self._kernel_.name in ("precomputed", "callable"):
+            per_row += 8 * len(self.support_)
+        step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
+        for begin in range(0, Q.shape[0], step):
+            yield slice(begin, min(begin + step, Q.shape[0]))
+
+
+def _quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
+    """Linear interpolation as numpy's, with every value as often as it weighs."""
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(weights[order])
+    begins = ends - weights[order]
+    places = np.column_stack([begins, np.maximum(ends - 1, begins)]).ravel()
+    place = q * max(float(ends[-1]) - 1, 0.0)
+    return float(np.interp(place, places, values[order].repeat(2)))
