@@ -55,7 +55,7 @@ CASES = {
     "exact hard margin": lambda: (HardMarginSVC(), *noise(100_000)),
     "core sets": lambda: (CoreVectorSVC(100.0), *noise(40_000)),
     "core sets, many classes": lambda: (CoreVectorSVC(n_jobs=2), *noise(20_000, 4)),
-    "core sets, not stored": lambda: (CoreVectorSVC(memory_limit="50MB"), *noise(40_000)),
+    "core sets, not stored": lambda: (CoreVectorSVC(memory_limit="300MB"), *noise(40_000, 4)),
     "diversified": lambda: (DiversifiedSVC(n_jobs=2), *noise(20_000, 4)),
     "diversified, splits": lambda: (DiversifiedSVC(cv=5), *noise(20_000)),
     "exact discriminants": lambda: (
