@@ -328,7 +328,8 @@ def test_time_is_kept(many):
 
 
 def test_radius_rule(many):
-    ball = MinimumEnclosingBall(stopping="radius", random_state=0).fit(many)
+    with pytest.warns(ConvergenceWarning, match="missed rows"):
+        ball = MinimumEnclosingBall(stopping="radius", random_state=0).fit(many)
     assert ball.stop_reason_ == "radius"
     assert ball.lower_bound_ <= ball.objective_ <= 1.5 * ball.lower_bound_
     assert (ball.predict(many) == 1).all()
@@ -379,3 +380,18 @@ def test_the_ball_moves_with_its_rows(X, shift):
     here, there = linear(tol=1e-6).fit(X), linear(tol=1e-6).fit(X + shift)
     assert there.radius_ == pytest.approx(here.radius_, rel=3e-6, abs=1e-6)
     np.testing.assert_allclose(there.center_ - shift, here.center_, atol=4e-3 * here.radius_ + 1e-6)
+
+
+def test_ties_on_the_surface_are_told_of():
+    X = np.tile([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], (10, 1))
+    with pytest.warns(UserWarning, match="tie on the ball's surface"):
+        MinimumEnclosingBall(kernel="linear", contamination=0.2, tol=1e-9).fit(X)
+
+
+@pytest.mark.parametrize("name", ["negative", "random"])
+def test_kernels_that_are_not_positive_are_told_of(name):
+    X = np.random.default_rng(0).normal(size=(40, 40))
+    K = -np.exp(-cdist(X, X) / 9) if name == "negative" else X + X.T
+    with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
+        ball = MinimumEnclosingBall(kernel="precomputed").fit(K)
+    assert ball.stop_reason_ == "indefinite"

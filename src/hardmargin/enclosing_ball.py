@@ -64,8 +64,10 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     C : float or None, default=None
-        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``. None
-        encloses every row.
+        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``, so
+        that C should be smaller for more rows (10 / n_samples leaves a few per cent outside of an
+        rbf ball). None encloses every row, outliers too: to find those in the training rows, give
+        a C, and a `contamination`.
     tol : float, default=0.01
         Training ends when the radius is known to this share of it; with a C,
         the objective to about twice this share.
@@ -121,7 +123,8 @@ default="rbf"
     stop_reason_ : str
         ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
         ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
-        semi-definite), ``"max_stages"`` or ``"max_time"``.
+        semi-definite), ``"stalled"`` (the kernel matrix is too close to singular for this C),
+        ``"max_stages"`` or ``"max_time"``.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
@@ -389,6 +392,11 @@ default="rbf"
 
         [solution] = for_each(self, range(1), solve, "violation")
         warn_unfinished_core_set({solution.stop_reason}, self.tol, "use another kernel")
+        if solution.stop_reason == "radius" and solution.gap > (1.0 + self.tol) ** 2 - 1.0:
+            warn_caller(
+                f"stopping='radius' missed rows: the optimum may be {solution.gap:.0%} below "
+                "objective_; use stopping='certified'."
+            )
         if solution.squared_radius < 0 and solution.furthest > solution.rounding:
             warn_caller(
                 f"C={self.C} is so small that rows may be outside by more than their distances, "
@@ -416,7 +424,17 @@ default="rbf"
             return -float(np.sqrt(self.radius_**2 + self._rounding_))
         scores = self._scores(X, diagonal)
         weights = np.ones(len(scores)) if weights is None else weights
-        return _quantile(scores[weights > 0], weights[weights > 0], float(self.contamination))
+        wanted = float(self.contamination)
+        offset = _quantile(scores[weights > 0], weights[weights > 0], wanted)
+        share = float(weights[scores < offset].sum() / weights.sum())
+        if share < wanted / 2 and wanted * weights.sum() >= 2:
+            warn_caller(
+                f"contamination={self.contamination}, but only {share:.1%} of the training rows "
+                "are further from the centre than the others: they tie on the ball's surface. Give "
+                "a C, or a smaller gamma.",
+                UserWarning,
+            )
+        return offset
 
     def _is_flat(self, X: Rows) -> bool:
         """Whether the ball is one around dense rows as they are."""

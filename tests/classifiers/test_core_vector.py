@@ -202,3 +202,19 @@ def test_the_same_seed_gives_the_same_model(noise):
     X, y = noise
     a, b = (CoreVectorSVC(random_state=3).fit(X, y).dual_coef_ for _ in range(2))
     np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("C", [10.0, 1000.0])
+def test_kernels_close_to_singular(C):
+    """Features of very different scale, many more rows than features, and a large C."""
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = CoreVectorSVC(C, kernel="linear", random_state=0).fit(X, y)
+    assert clf.stop_reason_ == "certified"
+    assert clf.lower_bound_ >= (1 - clf.tol) ** 2 * clf.objective_
+
+
+def test_a_limit_reached_within_the_tolerance_is_no_warning(cancer):
+    X, y = cancer
+    stages = CoreVectorSVC(random_state=0).fit(X, y).n_iter_
+    again = CoreVectorSVC(random_state=0, max_stages=stages).fit(X, y)
+    assert again.stop_reason_ == "certified"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles.ball import l2_svms
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -312,3 +312,18 @@ def test_features_too_large_for_float32(iris):
 def test_a_precomputed_kernel_must_be_square(iris):
     with pytest.raises(ValueError, match="square matrix"):
         MarginDiscriminantAnalysis(kernel="precomputed").fit(*iris)
+
+
+@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian", "nystroem"])
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_linear_directions_are_orthogonal_vectors(solver, C):
+    """Expansions over many more rows than features cancel; the directions must not suffer."""
+    X, y = make_classification(300, 8, n_informative=5, n_redundant=0, random_state=0)
+    X = StandardScaler().fit_transform(X)
+    mda = MarginDiscriminantAnalysis(4, C=C, kernel="linear", solver=solver, random_state=0)
+    if solver == "lagrangian":
+        mda.set_params(tol=1e-3)
+    W = mda.fit(X, y).directions_ @ mda.support_vectors_
+    np.testing.assert_allclose(W @ W.T, np.eye(4), atol=1e-9)
+    exact = MarginDiscriminantAnalysis(4, C=C, kernel="linear", solver="exact").fit(X, y)
+    assert (mda.objective_ >= 0.85 * exact.objective_).all()

@@ -47,8 +47,9 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     tol : float, default=0.05
-        Training ends when the objective is certified to be at least ``(1 - tol) ** 2`` of the
-        optimum: at the latest when no margin is short of the common one by more than this share.
+        Training ends when ``lower_bound_`` is at least ``(1 - tol) ** 2`` of ``objective_``, which
+        is a gap of about ``2 * tol``: at the latest when no margin is short of the common one by
+        more than this share.
     stopping : {"margin", "radius"}, default="margin"
         ``"radius"`` is the rule of the papers, with `eps` and samples of 59 rows. It needs no pass
         over all rows to end, stops at times much too early for large C or many rows (there is a
@@ -96,7 +97,8 @@ default="rbf"
     stop_reason_ : str or array
         ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
         ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
-        semi-definite), ``"max_stages"`` or ``"max_time"``.
+        semi-definite), ``"stalled"`` (the kernel matrix is too close to singular for this C),
+        ``"max_stages"`` or ``"max_time"``.
     support_ : (n_support,) array
         Rows with a coefficient.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -115,6 +117,12 @@ default="rbf"
         Number of features.
     feature_names_in_ : array
         Names of the features, where X has them.
+
+    Notes
+    -----
+    Scale the features first. Every row within the margin has a coefficient, as slacks are squared:
+    with noisy labels, a small C or a narrow kernel that is most of them, and training takes time in
+    proportion to their square.
 
     See Also
     --------

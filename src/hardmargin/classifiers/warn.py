@@ -35,6 +35,11 @@ def warn_unfinished_core_set(reasons: Collection[str], tol: float, if_indefinite
             "The kernel is not positive semi-definite, and training has no optimum to go to; "
             f"{if_indefinite}.",
         ),
+        (
+            "stalled",
+            "Training stopped where it gets nowhere, as the kernel matrix is too close to singular "
+            "for this C; scale the features, or lower C.",
+        ),
         ("max_stages", "Training stopped at max_stages; raise it, or tol to stop earlier."),
         ("max_time", "Training stopped at max_time; raise it, or tol to stop earlier."),
     ):

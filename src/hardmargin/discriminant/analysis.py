@@ -42,6 +42,17 @@ from hardmargin.solvers.lowrank import LowRankMatrix, low_rank_matrix
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.solution import BallSolution
 
+#: What to do about machines that stopped before their certificate.
+ADVICE = {
+    "core_full": "raise memory_limit, or tol to need fewer rows",
+    "rounding": "raise tol, lower C, or use dtype='float64'",
+    "indefinite": "the kernel is not positive semi-definite; use another, or lower C",
+    "stalled": "scale the features, or lower C",
+    "radius": "lower eps, or use stopping='margin'",
+    "max_stages": "raise tol, lower C, or use solver='exact'",
+    "max_time": "raise max_time, or tol",
+}
+
 
 class MarginDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Margin-maximising discriminant analysis: features that separate the classes.
@@ -54,7 +65,8 @@ class MarginDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Parameters
     ----------
     n_directions : int, default=1
-        Directions for each class (two classes share theirs); fewer where nothing is left.
+        Directions for each class (two classes share theirs); fewer where nothing is left that would
+        improve on a machine without any by a millionth.
     C : float, default=1.0
         Weight of the squared slacks; less of it regularises more.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
@@ -81,13 +93,12 @@ default="rbf"
     rank : int, default=400
         Landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
-        For core sets: each machine's objective is certified to be at least ``(1 - tol) ** 2`` of
-        its optimum. For ``"exact"`` and ``"lagrangian"``: largest gap between the primal and the
-        dual objective, relative to them. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact
-        solvers.
+        For core sets: ``lower_bound_`` is at least ``(1 - tol) ** 2`` of ``objective_``. For
+        ``"exact"`` and ``"lagrangian"``: largest gap between the primal and the dual objective,
+        relative to them. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact solvers.
     stopping : {"margin", "radius"}, default="margin"
         When core sets end: certified by a pass over all rows, or by the rule of the paper, with
-        `eps` and samples of 59 rows, as in `CoreVectorSVC`.
+        `eps` and samples of 59 rows, as in `CoreVectorSVC`. Exact solvers need no such rule.
     eps : float, default=1e-5
         For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
     moment_rows : int or None, default=10_000
@@ -124,7 +135,8 @@ default="rbf"
         Where each machine's plane cuts its direction: a row is on the positive side where its
         feature plus this is positive.
     lower_bound_, objective_ : (n_components,) arrays
-        The optimum of each machine is between these two.
+        The optimum of each machine is between these two; for ``solver="nystroem"`` that of the
+        approximated kernel.
     core_size_ : (n_components,) array
         Rows in each core set; all rows with the exact solvers.
     n_kernel_evaluations_ : (n_components,) array
@@ -138,6 +150,13 @@ default="rbf"
         Number of features.
     feature_names_in_ : array
         Names of the features, where X has them.
+
+    Notes
+    -----
+    Scale the features first. Projections are small numbers (on directions of length one), so that
+    classifiers that care for scale need a `StandardScaler` after this as well. Orthogonal
+    directions may have correlated projections; the other constraints make them uncorrelated.
+    `direction_classes_` tells which class each feature is of.
 
     See Also
     --------
@@ -350,12 +369,8 @@ default="rbf"
         is_done |= (self.stop_reason_ == "radius") & is_close
         reasons = sorted(set(self.stop_reason_[~is_done].tolist()))
         if reasons:
-            advice = "raise tol, max_time or memory_limit"
-            if self.solver == "lagrangian":
-                advice = "raise tol or max_time, or use solver='exact'"
-            if reasons == ["radius"]:
-                advice = "lower eps, raise tol, or use stopping='margin'"
+            advice = [ADVICE[reason] for reason in reasons]
             warn_caller(
-                f"Some directions are not certified to be within tol (stop_reason_: "
-                f"{', '.join(reasons)}); {advice}."
+                "Some directions are not certified to be within tol (stop_reason_: "
+                f"{', '.join(reasons)}): {'; '.join(advice)}."
             )

@@ -119,7 +119,8 @@ class DiversifiedSVC(
         The second layer. ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean
         squared distance between projections, ``"mlp"`` a network with ten hidden units, ``"cvm"``
         `CoreVectorSVC` with the same C and gamma, which takes more rows than ``"svm"`` can. These
-        three see the projections scaled to a standard deviation of one. With ``"vote"`` the
+        three see the projections scaled to a standard deviation of one. ``"mlp"`` and classifiers
+        that have it give ``predict_proba``. With ``"vote"`` the
         machines vote and nothing is trained. The paper has it for bagged SVMs; here
         it is much worse, as machines orthogonal to the first say less and less of the class: on
         scikit-learn's digits 3 % errors with one machine a class and 11 % with five, where a
@@ -286,9 +287,9 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights in both layers; a weight of two equals the row twice, a weight of zero its
-            absence. With metadata routing, a classifier given as `final_estimator` has them if it
-            requests them.
+            Weights in both layers; a weight of two equals the row twice (but for the random steps
+            of ``"mlp"``), a weight of zero its absence. With metadata routing, a classifier given
+            as `final_estimator` has them if it requests them.
         groups : (n_samples,) array, optional
             Rows that belong together, for a splitter that is given as `cv`. With metadata routing
             they come through pipelines and searches after ``set_fit_request(groups=True)``.

@@ -18,6 +18,7 @@ from hardmargin.kernel_matrix import StoredMatrix, kernel_matrix
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.solvers.ball import BallOptions, solve_balls
 from hardmargin.solvers.dense_machine import DenseOptions
+from hardmargin.solvers.directions import LinearSpan
 from hardmargin.solvers.lagrangian import Inverse, lagrangian_machines
 from hardmargin.solvers.newton import halves, newton_machines
 from hardmargin.solvers.solution import BallSolution
@@ -132,6 +133,7 @@ def _exact(
     """Exact solvers, on a kernel matrix that all classes share."""
     matrix = _stored(mda, kernel, X, dtype)
     options = DenseOptions(C=mda.C, tol=tolerance(mda), moment_rows=mda.moment_rows)
+    span = LinearSpan.of(kernel, X) if mda.n_directions > 1 else None
     matrices: list[StoredMatrix] = []
     inverses: list[Inverse] = []
 
@@ -142,6 +144,7 @@ def _exact(
             "options": options,
             "random": random,
             "keep_going": run.keep_going,
+            "span": span,
         }
         # The first class prepares for all, while the clock runs.
         if mda.solver == "lagrangian":

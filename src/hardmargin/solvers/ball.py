@@ -51,8 +51,15 @@ from numpy.typing import NDArray
 from hardmargin import _core
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.directions import Constraint, Directions, constrain, solve_in_turn
-from hardmargin.solvers.machine_result import bounds_of, machine_result, slack_of
+from hardmargin.solvers.directions import (
+    Constraint,
+    Directions,
+    LinearSpan,
+    constrain,
+    solve_in_turn,
+)
+from hardmargin.solvers.machine_result import bounds_of, least_gain, machine_result, slack_of
+from hardmargin.solvers.pivoting import solve_by_pivoting
 from hardmargin.solvers.solution import BallSolution, BallStop
 
 Stopping = Literal["margin", "radius"]
@@ -74,6 +81,10 @@ INNER_SHARE = 0.15
 
 #: Steps within a core set that should do in any case: so many, and so many a row.
 MIN_MAX_STEPS, STEPS_A_ROW = 1_000_000, 1_000
+
+#: Steps after which a core set of at most so many rows is solved by pivoting instead.
+MIN_FEW_STEPS, FEW_STEPS_A_ROW = 20_000, 50
+MAX_PIVOTING_ROWS = 6_000
 
 #: Rows that a core set may have in any case.
 _LEAST_ROOM = 64
@@ -192,6 +203,7 @@ def solve_balls(
     options = options or BallOptions()
     random = np.random.default_rng(0) if random is None else random
     deadline = np.inf if options.max_seconds is None else time.monotonic() + options.max_seconds
+    span = LinearSpan.of(columns.kernel, columns.X) if n_machines > 1 else None
     core: IndexArray | None = None
 
     def solve_one(directions: Directions) -> BallSolution:
@@ -206,6 +218,7 @@ def solve_balls(
             random,
             keep_going or _always,
         )
+        machine.span = span
         solution = machine.run(core)
         # Rows that were close to the plane mostly are so again.
         core = machine.core.rows
@@ -281,16 +294,39 @@ class _CoreSet:
         """Solve the problem on these rows from where it is: steps, violation, how it ended."""
         is_single = self.values.dtype == np.float32
         step = _core.core_set_steps_float32 if is_single else _core.core_set_steps_float64
-        return step(
-            self.Q,
-            self.alpha,
-            self.gradient,
-            tol=tol,
-            largest_mass=largest_mass,
-            max_steps=max(MIN_MAX_STEPS, STEPS_A_ROW * len(self.rows)),
-            max_seconds=max_seconds,
-            report=report,
-        )
+        deadline = time.monotonic() + max_seconds
+
+        def take(max_steps: int) -> tuple[int, float, str]:
+            return step(
+                self.Q,
+                self.alpha,
+                self.gradient,
+                tol=tol,
+                largest_mass=largest_mass,
+                max_steps=max_steps,
+                max_seconds=deadline - time.monotonic(),
+                report=report,
+            )
+
+        n = len(self.rows)
+        most = max(MIN_MAX_STEPS, STEPS_A_ROW * n)
+        few = max(MIN_FEW_STEPS, FEW_STEPS_A_ROW * n)
+        steps, violation, reason = take(few if n <= MAX_PIVOTING_ROWS else most)
+        if reason == "max_steps" and n <= MAX_PIVOTING_ROWS:
+            if self.pivot(tol, lambda: report(0, steps, violation)):
+                return steps, tol, "converged"
+            more, violation, reason = take(most)
+            steps += more
+        return steps, violation, reason
+
+    def pivot(self, tol: float, poll: Callable[[], None]) -> bool:
+        """Solve the problem where steps do not get anywhere, as Q is close to singular."""
+        Q = self.Q.astype(np.float64)
+        alpha = solve_by_pivoting(Q, self.alpha > 0, tol, poll)
+        if alpha is None:
+            return False
+        self.alpha, self.gradient = alpha, Q @ alpha
+        return bool(np.abs(1.0 - self.gradient[alpha > 0]).max(initial=0.0) <= tol)
 
 
 class _Stopped(Exception):
@@ -306,6 +342,9 @@ class CoreSetMachine:
 
     #: What Q has besides the kernel's values.
     bias = 1.0
+
+    #: For a linear kernel, where directions are more exact as vectors.
+    span: LinearSpan | None = None
 
     def __init__(
         self,
@@ -524,7 +563,13 @@ class CoreSetMachine:
     def certified(self, bounds: tuple[float, float]) -> bool:
         """Whether the optimum is known as closely as the tolerance asks for."""
         lower, upper = bounds
-        return lower > 0 and upper * (1.0 - self.options.tol) ** 2 <= lower
+        if not (lower > 0 and upper * (1.0 - self.options.tol) ** 2 <= lower):
+            return False
+        if len(self.directions) == 0:
+            return True
+        # Whether the constraints leave anything for w must be known too.
+        gain = least_gain(self.y[self.rows], self.slack[self.rows])
+        return upper < gain or lower >= gain
 
     # --- the core set ----------------------------------------------------------------------------
 
@@ -587,7 +632,7 @@ class CoreSetMachine:
         reasons: dict[str, BallStop | None] = {
             "converged": None,
             "diverged": "indefinite",
-            "max_steps": "max_stages",
+            "max_steps": "stalled",
             "max_time": "max_time",
         }
         return reasons[reason]
@@ -613,9 +658,16 @@ class CoreSetMachine:
         if not self.is_fresh:
             self.full_pass()
 
+    def proven(self, reason: BallStop) -> BallStop:
+        """Say that it is certified where a limit was reached but the bounds are close enough."""
+        if reason in ("radius", "indefinite"):
+            return reason
+        return "certified" if self.certified(self.bounds(self.rows, self.g)) else reason
+
     def solution(self, reason: BallStop) -> BallSolution:
         """Return the machine so far."""
         self.settle()
+        reason = self.proven(reason)
         alpha, scores = np.zeros(self.columns.n_rows), np.zeros(self.columns.n_rows)
         alpha[self.core.rows] = self.core.alpha
         scores[self.rows] = self.scores
@@ -625,7 +677,7 @@ class CoreSetMachine:
             self.y,
             self.slack,
             self.directions,
-            dtype=self.columns.dtype,
+            self.span,
             core_size=len(self.core.rows),
             n_stages=self.n_stages,
             n_steps=self.n_steps,

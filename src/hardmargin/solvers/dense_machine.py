@@ -18,7 +18,13 @@ from scipy.linalg import blas, lapack
 
 from hardmargin.kernel_matrix import StoredMatrix
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.directions import Constraint, Directions, constrain, solve_in_turn
+from hardmargin.solvers.directions import (
+    Constraint,
+    Directions,
+    LinearSpan,
+    constrain,
+    solve_in_turn,
+)
 from hardmargin.solvers.machine_result import machine_result, slack_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
@@ -71,12 +77,15 @@ class DenseMachine:
         ``1 / (C w_i)``.
     directions : Directions
         What the machine must be orthogonal to.
+    span : LinearSpan or None
+        For a linear kernel, where directions are more exact as vectors.
     """
 
     matrix: StoredMatrix
     labels: FloatArray
     slack: FloatArray
     directions: Directions
+    span: LinearSpan | None = None
 
     def scores(self, alpha: FloatArray) -> FloatArray:
         """``w'phi(x)`` of all rows."""
@@ -126,7 +135,7 @@ class DenseMachine:
             self.labels,
             self.slack,
             self.directions,
-            dtype="float64",
+            self.span,
             core_size=len(alpha),
             n_stages=n_stages,
             n_steps=n_steps,
@@ -145,6 +154,7 @@ def dense_machines(
     weights: FloatArray | None,
     options: DenseOptions,
     random: np.random.Generator | None,
+    span: LinearSpan | None,
 ) -> list[BallSolution]:
     """Train machines one after another with a solver of one."""
     y = np.asarray(labels, dtype=np.float64)
@@ -154,7 +164,7 @@ def dense_machines(
         return np.asarray(coefficients @ matrix.values[columns])
 
     return solve_in_turn(
-        lambda directions: solve_one(DenseMachine(matrix, y, slack, directions)),
+        lambda directions: solve_one(DenseMachine(matrix, y, slack, directions, span)),
         lambda directions, solution: constrain(
             directions,
             solution,

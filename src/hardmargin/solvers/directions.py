@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray
+from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
 from hardmargin.solvers.solution import BallSolution
 
 Constraint = Literal["orthogonal", "uncorrelated", "uncorrelated-centred"]
@@ -46,6 +46,59 @@ class Directions:
             np.column_stack([self.projections, projection]),
             np.column_stack([self.coefficients, coefficients]),
         )
+
+
+class LinearSpan:
+    """Directions of a linear kernel as vectors of features.
+
+    There are many more rows than features, so that expansions over the rows have large
+    coefficients that cancel; the vectors do not, and lead back to the smallest coefficients.
+
+    Parameters
+    ----------
+    X : (n, d) array or sparse matrix
+        Rows.
+    """
+
+    #: More features are not worth their matrix.
+    MAX_FEATURES = 2_000
+
+    #: Eigenvalues below this, relative to the largest, are none.
+    _RANK_TOL = 1e-12
+
+    #: What projections leave of a vector that has nothing else, relative to it.
+    _NOTHING = 1e-11
+
+    def __init__(self, X: Rows) -> None:
+        self.X = X
+        gram = X.T @ X
+        gram = np.asarray(gram.toarray() if is_sparse(gram) else gram, dtype=np.float64)
+        values, vectors = np.linalg.eigh(gram)
+        has_mass = values > self._RANK_TOL * max(float(values[-1]), 0.0)
+        self._back = (vectors[:, has_mass] / values[has_mass]) @ vectors[:, has_mass].T
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: Rows) -> LinearSpan | None:
+        """Return the span of a linear kernel with few features, and None for any other."""
+        if kernel.name != "linear" or X.shape[1] > min(X.shape[0], cls.MAX_FEATURES):
+            return None
+        return cls(X)
+
+    def direction(
+        self, c: FloatArray, directions: Directions
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Return the projections on w of length one, its expansion, and its length."""
+        w = np.asarray(self.X.T @ c, dtype=np.float64)
+        U = np.asarray(self.X.T @ directions.coefficients, dtype=np.float64)
+        before = float(np.linalg.norm(w))
+        for _ in range(2):  # against rounding
+            w -= U @ (U.T @ w)
+        norm = float(np.linalg.norm(w))
+        if norm <= self._NOTHING * before:
+            nothing = np.zeros(len(c))
+            return nothing, nothing, 0.0
+        u = w / norm
+        return np.asarray(self.X @ u), np.asarray(self.X @ (self._back @ u)), norm
 
 
 def solve_in_turn(

@@ -291,10 +291,13 @@ class _Ball(CoreSetMachine):
     def enclosing(self, reason: BallStop) -> EnclosingSolution:
         """Return the ball so far."""
         self.settle()
+        reason = self.proven(reason)
+        away = self.all_squared_distances()
+        if away.min() < -max(self.rounding, 1e-6 * np.abs(away).max()):
+            reason = "indefinite"
         lower, upper = self.bounds(self.rows, self.g)
         if np.isinf(self.options.C):  # rounding may take the radius of a point below zero
             lower, upper = max(lower, 0.0), max(upper, 0.0)
-        away = self.all_squared_distances()
         squared_radius, _ = self.best_radius(away, self.slack[self.rows])
         support, alpha = self.support()
         order = np.argsort(support)

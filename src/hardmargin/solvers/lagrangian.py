@@ -39,7 +39,7 @@ from hardmargin.solvers.dense_machine import (
     cholesky,
     dense_machines,
 )
-from hardmargin.solvers.directions import Constraint
+from hardmargin.solvers.directions import Constraint, LinearSpan
 from hardmargin.solvers.machine_result import bounds_of, slack_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
@@ -116,6 +116,7 @@ def lagrangian_machines(
     tau_scale: float = TAU_SCALE,
     random: np.random.Generator | None = None,
     keep_going: KeepGoing | None = None,
+    span: LinearSpan | None = None,
 ) -> list[BallSolution]:
     """Train machines one after another, each under the constraints that those before it make.
 
@@ -123,7 +124,7 @@ def lagrangian_machines(
     ----------
     inverse : Inverse
         Of the kernel matrix, for the same C and weights.
-    labels, n_machines, constraint, weights, options, random, keep_going
+    labels, n_machines, constraint, weights, options, random, keep_going, span
         As for `newton_machines`.
     tau_scale : float
         C times tau, between 0 and 2. The paper's 1.9 takes several times as many iterations as 1.5
@@ -147,6 +148,7 @@ def lagrangian_machines(
         weights=weights,
         options=options,
         random=random,
+        span=span,
     )
 
 

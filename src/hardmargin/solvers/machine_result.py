@@ -18,11 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.directions import Directions
+from hardmargin.solvers.directions import Directions, LinearSpan
 from hardmargin.solvers.solution import BallSolution, BallStop
 
-#: A machine whose ||w||^2 is this small, relative to what it was before the constraints, vanishes.
-VANISHING = {"float32": 1e-4, "float64": 1e-7}
+#: A machine whose objective is closer than this, relatively, to that of w = 0 vanishes.
+VANISHING = 1e-6
+
+#: And so does one whose ||w||^2 is not so many times what rounding may have made of it.
+_ABOVE_ROUNDING = 10.0
 
 #: Smaller weights than one over this count as that.
 LARGEST_SLACK = 1e15
@@ -86,14 +89,24 @@ def bounds_of(alpha: FloatArray, margins: FloatArray, slack: FloatArray) -> Boun
     return Bounds(mu, lower, max(upper, lower))
 
 
+def least_gain(labels: FloatArray, slack: FloatArray) -> float:
+    """Return an objective that is better than that of w = 0 by next to nothing.
+
+    With w = 0 it is ``b^2 + sum_i (1 - y_i b)^2 / slack_i``, least at some b between -1 and 1.
+    """
+    weights = 1.0 / slack
+    trivial = weights.sum() - float(weights @ labels) ** 2 / (1.0 + weights.sum())
+    return (1.0 - VANISHING) * float(trivial)
+
+
 def machine_result(
     alpha: FloatArray,
     scores: FloatArray,
     labels: FloatArray,
     slack: FloatArray,
     directions: Directions,
+    span: LinearSpan | None = None,
     *,
-    dtype: str,
     core_size: int,
     n_stages: int,
     n_steps: int,
@@ -114,8 +127,8 @@ def machine_result(
         ``1 / (C w_i)``.
     directions : Directions
         The constraints.
-    dtype : {"float32", "float64"}
-        Precision of the kernel values, which says what counts as nothing.
+    span : LinearSpan, optional
+        For a linear kernel, whose directions are more exact as vectors.
     core_size, n_stages, n_steps, n_kernel_evaluations, stop_reason
         As in `BallSolution`.
     """
@@ -125,7 +138,13 @@ def machine_result(
     bounds = bounds_of(alpha[rows], margins[rows], slack[rows])
     c = c / bounds.scale
     f = np.where(labels != 0, scores / bounds.scale, 0.0)
-    f, direction, norm = _direction(c, f, labels, directions, dtype)
+    if span is None:
+        f, direction, norm = _direction(c, f, labels, directions)
+    else:
+        f, direction, norm = span.direction(c, directions)
+        f = np.where(labels != 0, f, 0.0)
+    if len(directions) and bounds.upper >= least_gain(labels[rows], slack[rows]):
+        f, direction, norm = np.zeros_like(f), np.zeros_like(f), 0.0
     support = np.flatnonzero(c)
     return BallSolution(
         rows=support.astype(np.int32),
@@ -145,19 +164,20 @@ def machine_result(
 
 
 def _direction(
-    c: FloatArray, f: FloatArray, labels: FloatArray, directions: Directions, dtype: str
+    c: FloatArray, f: FloatArray, labels: FloatArray, directions: Directions
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return the projections on w of length one, its expansion, and its length."""
     F, U = directions.projections, directions.coefficients
     before = F.T @ c
-    squared_norm_before = float(c @ f + before @ before)
     expansion = c - U @ before
     # What rounding has left along the directions.
     rest = F.T @ expansion
     expansion -= U @ rest
     f = f - np.where(labels != 0, F @ rest, 0.0)
-    squared_norm = float(c @ f)
-    if squared_norm <= VANISHING[dtype] * squared_norm_before:
+    squared_norm = float(expansion @ f)
+    # How wrong the projections on the directions are, and so what Q was made of.
+    rounding = float(np.abs(rest) @ np.abs(before)) + float(rest @ rest)
+    if squared_norm <= _ABOVE_ROUNDING * rounding:
         return np.zeros_like(f), np.zeros_like(f), 0.0
     norm = float(np.sqrt(squared_norm))
     return f / norm, expansion / norm, norm

@@ -43,7 +43,7 @@ from hardmargin.solvers.dense_machine import (
     dense_machines,
     triangular,
 )
-from hardmargin.solvers.directions import Constraint, Directions
+from hardmargin.solvers.directions import Constraint, Directions, LinearSpan
 from hardmargin.solvers.machine_result import bounds_of
 from hardmargin.solvers.solution import BallSolution, BallStop
 
@@ -81,6 +81,7 @@ def newton_machines(
     options: DenseOptions | None = None,
     random: np.random.Generator | None = None,
     keep_going: KeepGoing | None = None,
+    span: LinearSpan | None = None,
 ) -> list[BallSolution]:
     """Train machines one after another, each under the constraints that those before it make.
 
@@ -103,6 +104,8 @@ def newton_machines(
         Draws the rows of the moments.
     keep_going : callable, optional
         Called with (stage, relative gap); the machine so far is returned when it says no.
+    span : LinearSpan, optional
+        For a linear kernel, where directions are more exact as vectors.
 
     Returns
     -------
@@ -122,6 +125,7 @@ def newton_machines(
         weights=weights,
         options=options,
         random=random,
+        span=span,
     )
 
 

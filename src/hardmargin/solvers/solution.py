@@ -247,6 +247,7 @@ BallStop = Literal[
     "core_full",
     "rounding",
     "indefinite",
+    "stalled",
     "max_stages",
     "max_time",
 ]
@@ -285,7 +286,8 @@ class BallSolution:
         solvers: the two bounds meet, to the tolerance), ``"radius"`` (the paper's rule),
         ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
         is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
-        semi-definite, and the problem has no optimum), ``"max_stages"`` or ``"max_time"``.
+        semi-definite, and the problem has no optimum), ``"stalled"`` (it is so close to singular
+        that steps get nowhere), ``"max_stages"`` or ``"max_time"``.
     """
 
     rows: NDArray[np.int32]
