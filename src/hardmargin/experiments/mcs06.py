@@ -59,10 +59,10 @@ paper C is 1 and the Gaussian kernel is as wide as the mean squared distance bet
 layers. There are 1, 3 or 5 base machines for each class (Nc, 3Nc and 5Nc in all).
 
 Where the paper does not tell, we read it so: features are standardised by the training rows; the
-pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their own class. The second
-layer sees the projections of all training rows, also of those that a base machine was trained on;
-bagged machines give their decision values. Both are scaled to a standard deviation of one. A vote
-is the sign of a machine's output with its intercept; the class with the largest share of its own
+pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their own
+class. The second layer sees the projections of all training rows, also of those that a base machine
+was trained on; bagged machines give their decision values. Both are scaled to a standard deviation
+of one. A vote is the sign of a machine's output with its intercept; the class with the largest share of its own
 machines wins, and of several the one with the largest mean output. letters are 16,000 training and
 4,000 test rows in the order of the UCI file.
 
