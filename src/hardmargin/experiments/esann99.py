@@ -113,6 +113,7 @@ PROBLEMS = {
 N_DRAWS, QUICK_DRAWS = 10, 3
 SHOWN_EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 COLUMNS = ("error", "error of SVC", "separates from epoch", "epochs")
+CURVE = "multiplicative updates"
 # Figure: panel: problem and what is drawn.
 PANELS = {
     FIGURE_1: {
@@ -134,6 +135,9 @@ def _numbers() -> dict[tuple[str, str], float]:
             error = round(100.0 - float(line["test_accuracy_percent"]), 2)
             numbers |= {(row, "error"): error, (row, "error of SVC"): error}
     return numbers
+
+
+NUMBERS = _numbers()
 
 
 def measure(split: Split, sigma: float) -> Run:
@@ -206,7 +210,7 @@ def _cells(name: str, settings: Settings) -> Iterator[Cell | Curve]:
                 curves = [run.margins if what == "margin" else run.errors for run in runs]
                 mean = _mean_curve(curves)
                 epochs = tuple(float(epoch) for epoch in range(1, len(mean) + 1))
-                yield Curve(figure, panel, "multiplicative updates", epochs, tuple(mean.tolist()))
+                yield Curve(figure, panel, CURVE, epochs, tuple(mean.tolist()))
 
 
 def _range_cell(name: str, column: str, values: Sequence[int]) -> Cell:
@@ -253,24 +257,15 @@ def _same_as_program(found: Found) -> bool | None:
     return all(abs(a - b) <= 0.5 for a, b in known) if known else None
 
 
-def _grows(panel: str) -> Callable[[Found], bool | None]:
-    """Whether a margin starts below zero or low, and ends at its greatest, within 1 %."""
-
-    def check(found: Found) -> bool | None:
-        curve = found.curve(panel, "multiplicative updates")
-        if curve is None:
-            return None
-        return curve.y[-1] > curve.y[0] and curve.y[-1] >= 0.99 * max(curve.y)
-
-    return check
+def _separates_at_once(found: Found) -> bool | None:
+    """Whether no training row is on the wrong side after the second epoch, in the mean curve."""
+    curve = found.curve("majority rule, margin", CURVE)
+    return None if curve is None else curve.y[1] > 0
 
 
-def _falls(panel: str) -> Callable[[Found], bool | None]:
-    def check(found: Found) -> bool | None:
-        curve = found.curve(panel, "multiplicative updates")
-        return None if curve is None else curve.y[-1] < curve.y[0]
-
-    return check
+def _ends_at_the_paper(found: Found) -> bool | None:
+    curve = found.curve("sonar, error", CURVE)
+    return None if curve is None else abs(curve.y[-1] - NUMBERS["sonar", "error"]) <= 1.0
 
 
 PARTS = (
@@ -287,7 +282,7 @@ PARTS = (
             Column(COLUMNS[2], form=",.1f"),
             Column("epochs", form=",.1f"),
         ),
-        numbers=_numbers(),
+        numbers=NUMBERS,
         holds=_holds,
         claims=(
             Claim(
@@ -312,12 +307,16 @@ PARTS = (
             shown=SHOWN_EPOCHS,
             y_of={"majority rule, margin": "margin"},
         ),
-        described="The margin rises steeply at first and levels off; the test error falls.",
+        described=(
+            "Margin evolution on the left, generalisation error on the right. By its text, the "
+            "training error reached 0 in the second epoch."
+        ),
         claims=(
             Claim(
-                "The margin grows and levels off at its greatest.", _grows("majority rule, margin")
+                "The training error reached 0 in the second epoch (a margin above 0, mean of our "
+                "draws).",
+                _separates_at_once,
             ),
-            Claim("The test error falls with the epochs.", _falls("majority rule, error")),
         ),
         needs_folder=False,
     ),
@@ -335,13 +334,16 @@ PARTS = (
             shown=SHOWN_EPOCHS,
             y_of={"mirror symmetry, margin": "margin"},
         ),
-        described="The margin rises and levels off; the error on sonar falls to 7.69 %.",
+        described=(
+            "Margin evolution of mirror symmetry on the left, generalisation error on sonar on the "
+            "right. By its text, the final performance on sonar was 92.31 %."
+        ),
         claims=(
             Claim(
-                "The margin grows and levels off at its greatest.",
-                _grows("mirror symmetry, margin"),
+                "The final generalisation performance on sonar was 92.31 % (an error within one "
+                "point of 7.69 %, mean of our draws).",
+                _ends_at_the_paper,
             ),
-            Claim("The test error falls with the epochs.", _falls("sonar, error")),
         ),
         needs_folder=False,
     ),

@@ -443,9 +443,9 @@ PARTS = (
         tasks=_curve_tasks,
         axes=Axes("iterations", "objective", log_x=True, log_y=True, shown=SHOWN_STAGES),
         described=(
-            "Both axes are logarithmic, to 1,000 iterations. The adaptive curve falls steeply and "
-            "ends first and lowest; those of small rates fall gradually; those of 0.02 and 0.04 "
-            "end at vertical lines, where they overshoot."
+            "Both axes are logarithmic, to 1,000 iterations. By its text, the objective decreases "
+            "gradually with small rates and finally overshoots with larger ones, at the vertical "
+            "lines; the adaptive scheme always converges much faster."
         ),
         claims=(
             Claim(

@@ -62,9 +62,9 @@ Where the paper does not tell, we read it so: features are standardised by the t
 pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their own
 class. The second layer sees the projections of all training rows, also of those that a base machine
 was trained on; bagged machines give their decision values. Both are scaled to a standard deviation
-of one. A vote is the sign of a machine's output with its intercept; the class with the largest share of its own
-machines wins, and of several the one with the largest mean output. letters are 16,000 training and
-4,000 test rows in the order of the UCI file.
+of one. A vote is the sign of a machine's output with its intercept; the class with the largest
+share of its own machines wins, and of several the one with the largest mean output. letters are
+16,000 training and 4,000 test rows in the order of the UCI file.
 
 A base that takes longer than ten minutes by the clock, or more memory than there is, is shown as >,
 and so are its larger numbers of machines. A quick run has 300 training and 200 test rows of
@@ -491,8 +491,9 @@ PARTS = (
         tasks=_figure_1_tasks,
         axes=Axes("machines of each class", "test error, %"),
         described=(
-            "The error of bagged SVMs first falls with more machines and then stays or rises; both "
-            "orthogonal ensembles are below it from about 3Nc to 5Nc machines."
+            "By its text, the performance of bagged SVMs first improves with more machines and then "
+            "becomes more stable or even degrades; both orthogonal ensembles are better than the "
+            "others with around 3Nc to 5Nc machines."
         ),
         claims=(
             Claim(
@@ -510,7 +511,7 @@ PARTS = (
         reading=READING_FIGURE_2,
         tasks=_noise_tasks,
         axes=Axes("standard deviation of the noise", "test error, %"),
-        described="Errors rise with the noise; the curve of the orthogonal CVMs is the lowest.",
+        described="By its text, the orthogonal CVMs resist noise better than the two others.",
         claims=(
             Claim(
                 "The orthogonal CVM ensemble is more resistant to noise than the single SVM and "
@@ -530,7 +531,7 @@ PARTS = (
             Column(name, "kernel values", ",.0f", compare="none") for name in SIZES.values()
         ),
         axes=Axes("machines of each class", "rows with a coefficient"),
-        described="On every set the bar of the orthogonal CVM is lower than the orthogonal SVM's.",
+        described="By its text, the machines of the CVM are sparser than the original ones.",
         claims=(
             Claim(
                 "The CVM implementation produces SVMs that are sparser than the original one.",

@@ -341,7 +341,7 @@ class Part:
     axes : Axes or None
         How a figure is drawn.
     described : str
-        What the paper's figure looks like, in words.
+        What the paper's text says about its figure.
     needs_folder : bool
         Whether there is nothing to do without ``--data-dir`` or ``--quick``.
     """

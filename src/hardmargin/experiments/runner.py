@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -132,12 +133,17 @@ def _execute(task: Task, settings: Settings, file: Path | None) -> tuple[str, Ou
 
 
 def _file(task: Task, settings: Settings, out: Path | None) -> Path | None:
-    """Name the file of a task by all that its numbers depend on."""
+    """Name the file of a task by what its numbers depend on.
+
+    That is the module of the task too, so that who works on a part does not see old numbers. A
+    change elsewhere in the package shows with its next version only.
+    """
     if out is None:
         return None
+    source = inspect.getsource(inspect.getmodule(task.function) or task.function)
     folder = None if settings.data_dir is None else str(Path(settings.data_dir).resolve())
     asked = (settings.quick, settings.full, settings.cut, folder)
-    what = (task.key, task.arguments, task.fills, task.draws, asked, hardmargin.__version__)
+    what = (task.key, task.arguments, task.fills, task.draws, asked, hardmargin.__version__, source)
     digest = hashlib.sha256(repr(what).encode()).hexdigest()[:12]
     name = re.sub(r"[^\w.-]+", "_", task.key)
     return out / "cells" / f"{name}-{digest}.json"

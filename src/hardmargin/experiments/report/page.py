@@ -140,19 +140,24 @@ def _section(gathered: Gathered, names: Sequence[str]) -> Iterator[str]:
         yield _picture(part, gathered, images)
     elif gathered.curves:
         yield "<p>Not drawn: install the extra <code>plot</code>.</p>"
+    if part.described:
+        text = escape(part.described)
+        yield f'<p class="described"><strong>In the paper:</strong> {text}</p>'
     if gathered.cells and part.columns:
         yield _table(gathered)
     if gathered.claims:
         yield _claims(gathered)
     if gathered.curves:
         yield _curve_numbers(gathered)
-    if part.described:
-        yield _details("The paper's figure, in words", part.described)
     yield _details("How it was measured and judged", part.reading)
     if gathered.problems:
         lines = "\n\n".join(f"{key}: {why}" for key, why in gathered.problems)
         yield _details(f"What is missing ({len(gathered.problems)})", lines)
-    links = " · ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in names)
+    links = " · ".join(
+        f'<a href="{escape(name)}">{escape(name)}</a>'
+        for name in names
+        if not name.endswith("-dark.png")
+    )
     command = f"<code>hardmargin reproduce {escape(part.name)}</code>"
     yield f'<p class="files">{command}{" · " + links if links else ""}</p>'
     yield "</section>"
@@ -173,7 +178,12 @@ def _picture(part: Part, gathered: Gathered, images: Sequence[str]) -> str:
         for name in images
         if name.endswith("-dark.png")
     )
-    return f'<picture>{dark}<img src="{escape(light)}" alt="{alt}"></picture>'
+    n_columns = min(3, len(gathered.panels))
+    # Narrow screens scroll a figure rather than shrink its letters; wide ones do not blow it up.
+    size = f"min-width: {15 * n_columns}rem; max-width: {30 * n_columns}rem"
+    image = f'<picture>{dark}<img src="{escape(light)}" alt="{alt}" style="{size}"></picture>'
+    label = escape(part.title)
+    return f'<div class="box figure" tabindex="0" role="region" aria-label="{label}">{image}</div>'
 
 
 def _table(gathered: Gathered) -> str:
