@@ -8,40 +8,31 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.preprocessing import StandardScaler
 
-from .mcs06_machines import (
-    Machines,
-    error_above,
-    error_without_machines,
-    noisy,
-    train_machines,
+from .mcs06_tasks import (
+    BASES,
+    COLUMNS_1,
+    DATA_SETS,
+    FIGURE_1,
+    FIGURE_2,
+    FIGURE_3,
+    NO_BASE,
+    SIZES,
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    base_tasks,
+    figure_1_tasks,
+    noise_tasks,
+    row_of,
+    size_tasks,
+    table_2_tasks,
 )
 from .paper_numbers import read_numbers, read_rows
-from .parts import (
-    Axes,
-    Cell,
-    Claim,
-    Column,
-    Curve,
-    CutError,
-    Found,
-    Part,
-    Settings,
-    Task,
-    near,
-)
-from .sources import Split, folder_set
+from .parts import Axes, Cell, Claim, Column, Found, Part, data_set_of, near
 
-__all__ = ["PARTS", "DataSet"]
-
-TABLE_1, TABLE_2, TABLE_3 = "mcs06-table1", "mcs06-table2", "mcs06-table3"
-FIGURE_1, FIGURE_2, FIGURE_3 = "mcs06-figure1", "mcs06-figure2", "mcs06-figure3"
+__all__ = ["PARTS"]
 
 READING_1 = """\
 Rows, columns and classes of the data that the other parts use, beside those that the paper states;
@@ -120,47 +111,6 @@ for each machine, where as many were trained. The verdict is on what the paper s
 )
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """One data set.
-
-    Parameters
-    ----------
-    file : str or None
-        Its name in the data folder; None if it is not among the data.
-    small : bool
-        Whether Figures 1 and 2 have it.
-    divide_by : float or None
-        What features are divided by; None is to standardise them.
-    """
-
-    file: str | None
-    small: bool = False
-    divide_by: float | None = None
-
-
-DATA_SETS = {
-    "optdigits": DataSet("optdigits", small=True),
-    "satimage": DataSet("satimage", small=True),
-    "pendigits": DataSet("pendigits", small=True),
-    "letters": DataSet("letter-uci"),
-    # Standardised, the few rows that use a pixel at the border would be far from all others.
-    "mnist": DataSet("mnist", divide_by=255.0),
-    "usps": DataSet(None),
-    "face": DataSet(None),
-}
-SLOW_SETS = ("mnist",)  # only on request
-QUICK_SET, QUICK_ROWS = "digits", (300, 200)
-
-# As in the paper's files of numbers; "none" is no base machine at all.
-BASES = {"exact": "orthogonal SVM", "core": "orthogonal CVM", "bagged": "bagged SVM"}
-FINALS = {"svm": "SVM", "mlp": "ANN", "cvm": "CVM", "vote": "voting"}
-NO_BASE = "no base"
-SIZES = {1: "Nc", 3: "3Nc", 5: "5Nc"}
-COLUMNS_1 = ("classes", "columns", "training rows", "test rows")
-FIGURE_1_SIZES = (1, 2, 3, 4, 5, 6, 7)
-FIGURE_2_SIGMAS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
-
 # Orthogonal CVM with an SVM above it: machines of each class: least and greatest error that holds.
 BARS: dict[str, dict[str, tuple[float, float]]] = {
     "optdigits": {"Nc": (2.49, 3.29), "3Nc": (2.44, 3.24)},
@@ -170,10 +120,6 @@ BARS: dict[str, dict[str, tuple[float, float]]] = {
 }
 
 
-def _row(name: str, base: str, final: str = "") -> str:
-    return ", ".join(part for part in (name, base, final) if part)
-
-
 def _numbers(file: str) -> dict[tuple[str, str], float]:
     """Read a file that has a column a data set, by our rows."""
     numbers = {}
@@ -181,180 +127,9 @@ def _numbers(file: str) -> dict[tuple[str, str], float]:
         base = NO_BASE if line["base"] == "none" else line["base"]
         for name in DATA_SETS:
             if line[name]:
-                row = _row(name, base, line.get("final", ""))
+                row = row_of(name, base, line.get("final", ""))
                 numbers[row, line["n_base"] or "Nc"] = float(line[name])
     return numbers
-
-
-def _names(settings: Settings, small: bool = False) -> list[str]:
-    """Name the data sets of a run: a quick one has one of its own first."""
-    names = [QUICK_SET] if settings.quick else []
-    for name, data_set in DATA_SETS.items():
-        asked = settings.full or name in (settings.only or ())
-        if (data_set.small or not small) and (name not in SLOW_SETS or asked):
-            names.append(name)
-    return names
-
-
-def _split(name: str, settings: Settings) -> Split:
-    if name == QUICK_SET:
-        X, y = load_digits(return_X_y=True)
-        train, end = QUICK_ROWS[0], sum(QUICK_ROWS)
-        return X[:train], y[:train], X[train:end], y[train:end]
-    return folder_set(DATA_SETS[name].file, settings).split()
-
-
-def _scaled(name: str, split: Split) -> Split:
-    X_train, y_train, X_test, y_test = split
-    X_train, X_test = X_train.astype(np.float64), X_test.astype(np.float64)
-    divide_by = DATA_SETS[name].divide_by if name in DATA_SETS else None
-    if divide_by is not None:
-        return X_train / divide_by, y_train, X_test / divide_by, y_test
-    scaler = StandardScaler().fit(X_train)
-    return scaler.transform(X_train), y_train, scaler.transform(X_test), y_test
-
-
-def _cut(settings: Settings) -> float | None:
-    # A process for each rival would take most of the time of a quick run.
-    return None if settings.quick else settings.cut
-
-
-def _is_small(name: str) -> bool:
-    return name == QUICK_SET or DATA_SETS[name].small
-
-
-def _size_cells(name: str, settings: Settings) -> Iterator[Cell]:
-    X_train, y_train, X_test, _ = _split(name, settings)
-    sizes = (len(np.unique(y_train)), X_train.shape[1], X_train.shape[0], X_test.shape[0])
-    for column, size in zip(COLUMNS_1, sizes, strict=True):
-        yield Cell(TABLE_1, name, column, float(size))
-
-
-def _plain_cells(name: str, settings: Settings) -> Iterator[Cell]:
-    """Measure the second classifiers on the features themselves."""
-    split = _scaled(name, _split(name, settings))
-    for final, title in FINALS.items():
-        if final == "vote":
-            continue
-        place = TABLE_2, _row(name, NO_BASE, title), "Nc"
-        try:
-            yield Cell(*place, error_without_machines(final, split, _cut(settings)))
-        except CutError as error:
-            yield Cell(*place, status="cut", reason=str(error))
-
-
-def _base_cells(name: str, base: str, settings: Settings) -> Iterator[Cell | Curve]:
-    """Train more and more machines, until one training is cut: all parts share them."""
-    split = _scaled(name, _split(name, settings))
-    row = _row(name, BASES[base])
-    sizes = sorted({*SIZES, *(FIGURE_1_SIZES[-1:] if _is_small(name) else ())})
-    machines: Machines | None = None
-    reached, reason = 0, ""
-    for size in sizes:
-        try:
-            machines = train_machines(base, split, size, cut=_cut(settings))
-        except CutError as error:
-            # What has more machines than one that was cut would be cut too.
-            reason = str(error)
-            break
-        reached = size
-        if size in SIZES:
-            yield Cell(TABLE_3, row, SIZES[size], machines.seconds)
-            # Machines share columns of the kernel, so the first of more would cost less.
-            if machines.n_evaluations is not None:
-                yield Cell(FIGURE_3, row, SIZES[size], machines.n_evaluations)
-    known = {size: machines.first(size) for size in range(1, reached + 1)} if machines else {}
-    for size in SIZES:
-        if size > reached:
-            yield Cell(TABLE_3, row, SIZES[size], status="cut", reason=reason)
-    yield from _error_cells(name, base, split, known, reason)
-    support = {size: float(known[size].n_support.mean()) for size in SIZES if size in known}
-    yield Curve(FIGURE_3, name, BASES[base], tuple(map(float, support)), tuple(support.values()))
-
-
-def _error_cells(
-    name: str, base: str, split: Split, known: Mapping[int, Machines], reason: str
-) -> Iterator[Cell | Curve]:
-    curve = {}
-    for final, title in FINALS.items():
-        sizes = {*SIZES, *(FIGURE_1_SIZES if final == "mlp" and _is_small(name) else ())}
-        for size in sorted(sizes):
-            error = error_above(final, known[size], split) if size in known else None
-            if error is not None and final == "mlp":
-                curve[float(size)] = error
-            if size not in SIZES:
-                continue
-            place = TABLE_2, _row(name, BASES[base], title), SIZES[size]
-            if error is None:
-                yield Cell(*place, status="cut", reason=reason)
-            else:
-                yield Cell(*place, error)
-    if _is_small(name):
-        yield Curve(FIGURE_1, name, BASES[base], tuple(curve), tuple(curve.values()))
-
-
-def _noise_curve(name: str, base: str, settings: Settings) -> Iterator[Curve]:
-    split = _scaled(name, _split(name, settings))
-    errors = {}
-    for sigma in FIGURE_2_SIGMAS:
-        corrupted = noisy(split, sigma)
-        if base == "none":
-            errors[sigma] = error_without_machines("svm", corrupted, _cut(settings))
-        else:
-            machines = train_machines(base, corrupted, max(SIZES), cut=_cut(settings))
-            errors[sigma] = error_above("svm", machines, corrupted)
-    title = BASES.get(base, "single SVM")
-    yield Curve(FIGURE_2, name, title, tuple(errors), tuple(errors.values()))
-
-
-def _size_tasks(settings: Settings) -> Iterator[Task]:
-    for name in DATA_SETS:
-        fills = tuple((TABLE_1, name, column) for column in COLUMNS_1)
-        yield Task(f"mcs06/sizes/{name}", name, _size_cells, (name,), fills)
-
-
-def _plain_tasks(settings: Settings) -> Iterator[Task]:
-    for name in _names(settings):
-        titles = (title for final, title in FINALS.items() if final != "vote")
-        fills = tuple((TABLE_2, _row(name, NO_BASE, title), "Nc") for title in titles)
-        yield Task(f"mcs06/plain/{name}", name, _plain_cells, (name,), fills)
-
-
-def _base_tasks(settings: Settings) -> Iterator[Task]:
-    for name in _names(settings):
-        for base, title in BASES.items():
-            row = _row(name, title)
-            fills = [
-                (part, row, column) for part in (TABLE_3, FIGURE_3) for column in SIZES.values()
-            ]
-            if base == "bagged":  # whose kernel values are not counted
-                fills = [place for place in fills if place[0] != FIGURE_3]
-            for final in FINALS.values():
-                fills += [(TABLE_2, f"{row}, {final}", column) for column in SIZES.values()]
-            draws = [(FIGURE_1, name)] if _is_small(name) else []
-            draws.append((FIGURE_3, name))
-            key = f"mcs06/machines/{name}/{base}"
-            yield Task(key, name, _base_cells, (name, base), tuple(fills), tuple(draws))
-
-
-def _table_2_tasks(settings: Settings) -> Iterator[Task]:
-    plain = {task.data_set: task for task in _plain_tasks(settings)}
-    for task in _base_tasks(settings):
-        if task.data_set in plain:
-            yield plain.pop(task.data_set)
-        yield task
-
-
-def _figure_1_tasks(settings: Settings) -> Iterator[Task]:
-    return (task for task in _base_tasks(settings) if _is_small(task.data_set))
-
-
-def _noise_tasks(settings: Settings) -> Iterator[Task]:
-    for name in _names(settings, small=True):
-        for base in ("none", "bagged", "core"):
-            draws = ((FIGURE_2, name),)
-            key = f"mcs06/noise/{name}/{base}"
-            yield Task(key, name, _noise_curve, (name, base), draws=draws)
 
 
 def _holds_1(cell: Cell) -> bool | None:
@@ -362,9 +137,9 @@ def _holds_1(cell: Cell) -> bool | None:
 
 
 def _holds_2(cell: Cell) -> bool | None:
-    name = cell.row.split(",")[0]
+    name = data_set_of(cell.row)
     bar = BARS.get(name, {}).get(cell.column)
-    if bar is None or cell.ours is None or cell.row != _row(name, BASES["core"], "SVM"):
+    if bar is None or cell.ours is None or cell.row != row_of(name, BASES["core"], "SVM"):
         return near(cell, 1.0)
     # The slack is for the rounding of the measured number.
     return bar[0] - 1e-9 <= cell.ours <= bar[1] + 1e-9
@@ -375,9 +150,9 @@ def _beats_bagging(found: Found) -> bool | None:
     verdicts = []
     for name in DATA_SETS:
         for column in ("3Nc", "5Nc"):
-            bagged = found.ours(_row(name, BASES["bagged"], "SVM"), column)
+            bagged = found.ours(row_of(name, BASES["bagged"], "SVM"), column)
             for base in ("exact", "core"):
-                ours = found.ours(_row(name, BASES[base], "SVM"), column)
+                ours = found.ours(row_of(name, BASES[base], "SVM"), column)
                 if ours is not None and bagged is not None:
                     verdicts.append(ours < bagged)
     return all(verdicts) if verdicts else None
@@ -388,8 +163,8 @@ def _is_faster(found: Found) -> bool | None:
     verdicts = []
     for name in DATA_SETS:
         for column in SIZES.values():
-            exact = found.ours(_row(name, BASES["exact"]), column)
-            core = found.ours(_row(name, BASES["core"]), column)
+            exact = found.ours(row_of(name, BASES["exact"]), column)
+            core = found.ours(row_of(name, BASES["core"]), column)
             if exact is not None and core is not None:
                 verdicts.append(exact >= 10.0 * core)
     return 2 * sum(verdicts) >= len(verdicts) if verdicts else None
@@ -438,7 +213,7 @@ PARTS = (
         title="Table 1: the data sets",
         kind="table",
         reading=READING_1,
-        tasks=_size_tasks,
+        tasks=size_tasks,
         columns=tuple(Column(name, form=",.0f") for name in COLUMNS_1),
         numbers=read_numbers(
             "mcs06_table1",
@@ -453,7 +228,7 @@ PARTS = (
         title="Table 2: test errors",
         kind="table",
         reading=READING_2,
-        tasks=_table_2_tasks,
+        tasks=table_2_tasks,
         columns=tuple(Column(name, "%") for name in SIZES.values()),
         numbers=_numbers("mcs06_table2"),
         holds=_holds_2,
@@ -471,7 +246,7 @@ PARTS = (
         title="Table 3: seconds of the training of the base machines",
         kind="table",
         reading=READING_3,
-        tasks=_base_tasks,
+        tasks=base_tasks,
         columns=tuple(Column(name, "s", ",.2f", compare="ratio") for name in SIZES.values()),
         numbers=_numbers("mcs06_table3"),
         claims=(
@@ -488,12 +263,12 @@ PARTS = (
         title="Figure 1: test error against the number of machines",
         kind="figure",
         reading=READING_FIGURE_1,
-        tasks=_figure_1_tasks,
+        tasks=figure_1_tasks,
         axes=Axes("machines of each class", "test error, %"),
         described=(
-            "By its text, the performance of bagged SVMs first improves with more machines and then "
-            "becomes more stable or even degrades; both orthogonal ensembles are better than the "
-            "others with around 3Nc to 5Nc machines."
+            "By its text, the performance of bagged SVMs first improves with more machines and "
+            "then becomes more stable or even degrades; both orthogonal ensembles are better than "
+            "the others with around 3Nc to 5Nc machines."
         ),
         claims=(
             Claim(
@@ -509,7 +284,7 @@ PARTS = (
         title="Figure 2: test error against noise on the features",
         kind="figure",
         reading=READING_FIGURE_2,
-        tasks=_noise_tasks,
+        tasks=noise_tasks,
         axes=Axes("standard deviation of the noise", "test error, %"),
         described="By its text, the orthogonal CVMs resist noise better than the two others.",
         claims=(
@@ -526,7 +301,7 @@ PARTS = (
         title="Figure 3: kernel evaluations of each base machine",
         kind="figure",
         reading=READING_FIGURE_3,
-        tasks=_base_tasks,
+        tasks=base_tasks,
         columns=tuple(
             Column(name, "kernel values", ",.0f", compare="none") for name in SIZES.values()
         ),
