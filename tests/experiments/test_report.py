@@ -8,8 +8,7 @@ import pytest
 from reproduction_tasks import broken, cut, number, part, without_data
 
 from hardmargin.experiments.parts import Settings
-from hardmargin.experiments.report import html_page, text_part, write_docs, write_report
-from hardmargin.experiments.report import plots
+from hardmargin.experiments.report import html_page, plots, text_part, write_docs, write_report
 from hardmargin.experiments.report.machine import Conditions
 from hardmargin.experiments.runner import run, tasks_of
 from hardmargin.experiments.verdicts import gather
