@@ -77,6 +77,11 @@ def die():
     os._exit(1)
 
 
+def talk():
+    print("aside", flush=True)
+    return "answer"
+
+
 def fail():
     raise ValueError("as it should")
 

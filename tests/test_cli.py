@@ -10,7 +10,7 @@ from reproduction_tasks import broken, interrupted_once, number, part
 
 import hardmargin
 from hardmargin.cli import main
-from hardmargin.experiments import registry
+from hardmargin.experiments import esann99, mcs06_tasks, registry
 from hardmargin.experiments.registry import PARTS
 
 COMMAND = [sys.executable, "-W", "error", "-m", "hardmargin"]
@@ -92,7 +92,11 @@ def test_a_real_interruption(tmp_path, n_jobs):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_every_part_runs_quickly(name, capsys, tmp_path_factory):
+def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
+    # Even fewer rows and draws than in a quick run.
+    monkeypatch.setattr(mcs06_tasks, "QUICK_ROWS", (120, 80))
+    monkeypatch.setattr(mcs06_tasks, "FIGURE_2_SIGMAS", (0.0, 1.0))
+    monkeypatch.setattr(esann99, "QUICK_DRAWS", 1)
     # Parts of a paper share their work, so they share a folder.
     out = tmp_path_factory.getbasetemp() / f"quick-{name.partition('-')[0]}"
     assert main(["reproduce", name, "--quick", "--out", str(out)]) == 0

@@ -4,7 +4,8 @@ import os
 import time
 
 import pytest
-from reproduction_tasks import die, fail, sleep
+from joblib import Parallel, delayed
+from reproduction_tasks import die, fail, sleep, talk
 
 from hardmargin.experiments.limits import within
 from hardmargin.experiments.parts import CutError
@@ -27,6 +28,16 @@ def test_a_process_that_dies_is_a_cut():
         within(60.0, die)
 
 
+def test_what_is_printed_does_not_matter(capfd):
+    assert within(60.0, talk) == "answer"
+    assert capfd.readouterr().err == "aside\n"
+
+
 def test_errors_come_through():
     with pytest.raises(ValueError, match="as it should"):
         within(60.0, fail)
+
+
+def test_in_a_worker_of_joblib():
+    pids = Parallel(2)(delayed(within)(60.0, sleep, 0.0) for _ in range(2))
+    assert len({*pids, os.getpid()}) == 3

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from .parts import CutError
 
-__all__ = ["within"]
+__all__ = ["serve", "within"]
 
 Answer = TypeVar("Answer")
+
+# The path first: what is asked for may be found only by it.
+CHILD = """\
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from hardmargin.experiments.limits import serve
+serve()
+"""
 
 
 def within(seconds: float | None, function: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -48,32 +61,44 @@ def within(seconds: float | None, function: Callable[..., Answer], *arguments: A
     """
     if seconds is None:
         return function(*arguments)
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(there, function, arguments), daemon=True)
-    process.start()
-    # Only the child holds the other end then, so that its death shows as the end of the pipe.
-    there.close()
+    # Not by multiprocessing, which can start nothing from the workers of joblib.
+    request = pickle.dumps(sys.path) + pickle.dumps((os.getpid(), function, arguments))
+    command = [sys.executable, "-c", CHILD]
     try:
-        if not here.poll(seconds):
-            raise CutError(f"longer than {seconds:g} s")
-        is_error, answer = here.recv()
-    except EOFError:
-        raise CutError("its process was ended by the system; memory may be short") from None
-    finally:
-        process.kill()
-        process.join()
-        here.close()
+        done = subprocess.run(
+            command, input=request, stdout=subprocess.PIPE, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise CutError(f"longer than {seconds:g} s") from None
+    if done.returncode != 0:
+        raise CutError("its process was ended by the system; memory may be short")
+    is_error, answer = pickle.loads(done.stdout)
     if is_error:
         raise answer
     found: Answer = answer
     return found
 
 
-def _answer(pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        with threadpool_limits(1):
-            answer = False, function(*arguments)
-    except Exception as error:
-        answer = True, error
-    pipe.send(answer)
+def serve() -> None:
+    """Answer the one request on the standard input: what the process of `within` does."""
+    parent, function, arguments = pickle.load(sys.stdin.buffer)
+    with os.fdopen(os.dup(1), "wb") as pipe:
+        # What the function prints must not mix with the answer.
+        os.dup2(2, 1)
+        # Ctrl-C reaches all processes of a terminal: the parent ends this one.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        answer: tuple[bool, Any]
+        try:
+            with threadpool_limits(1):
+                answer = False, function(*arguments)
+        except Exception as error:
+            answer = True, error
+        pickle.dump(answer, pipe)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is no more, which would not tell it."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
