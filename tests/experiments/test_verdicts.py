@@ -55,6 +55,11 @@ def test_many_rows_are_not_all_named():
     assert verdict(cells).why == "no data: a, b, c, d and 3 more"
 
 
+def test_many_numbers_that_do_not_hold():
+    cells = [(f"{row}, {i}", "error", {"status": "failed"}) for row in "ab" for i in range(2)]
+    assert verdict(cells).why == "failed: 2 of a, 2 of b"
+
+
 def test_cells_have_the_papers_numbers():
     toy = part(".", [])
     outcome = Outcome((Cell(NAME, "a", "error", 1.0), Cell("other", "a", "error", 1.0)))

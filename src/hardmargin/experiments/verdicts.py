@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -191,7 +192,7 @@ def _count(verdicts: Sequence[bool], noun: str) -> str:
 
 
 def _named(what: str, cells: Sequence[Cell]) -> str:
-    """Name the first few rows with their columns, or the data sets that are missing."""
+    """Name rows with their columns, of many only the data sets, and of many sets the first."""
     columns: dict[str, list[str]] = {}
     for cell in cells:
         row = data_set_of(cell.row) if what == "no data" else cell.row
@@ -199,7 +200,10 @@ def _named(what: str, cells: Sequence[Cell]) -> str:
     if not columns:
         return ""
     names = list(columns)
-    if what != "no data":
+    if what != "no data" and len(columns) <= 3:
         names = [f"{row} ({', '.join(its)})" for row, its in columns.items()]
+    elif what != "no data":
+        sets = Counter(data_set_of(cell.row) for cell in cells)
+        names = [f"{n} of {name}" for name, n in sets.items()]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return f"{what}: {', '.join(names[:4])}{more}"

@@ -84,8 +84,11 @@ def _draw_panel(axes: Any, gathered: Gathered, panel: str, foreground: str) -> N
         axes.plot(curve.x, curve.y, label=curve.name, marker=marker, markersize=4, **style)
         if curve.note and curve.x:
             axes.plot(curve.x[-1], curve.y[-1], "x", color=style["color"], markersize=8)
+    places = sorted({x for c in gathered.curves if c.panel == panel for x in c.x})
     if look.log_x:
         axes.set_xscale("log")
+    elif len(places) < 9:
+        axes.set_xticks(places, [f"{x:g}" for x in places])
     if look.log_y and all(y > 0 for c in gathered.curves if c.panel == panel for y in c.y):
         axes.set_yscale("log")
     axes.set(title=panel, xlabel=look.x, ylabel=look.y_of.get(panel, look.y))
