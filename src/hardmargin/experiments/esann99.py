@@ -47,8 +47,8 @@ draws: where it agrees with ours, what differs from the paper is the data that w
 solver. Epochs are for a duality gap of 0.1 %.
 
 An error of ours holds within one point of the paper's, or within two standard deviations over our
-draws, because the paper's is of one draw; the first epoch without a training error holds if it is
-the paper's in one of our draws."""
+draws, because the paper's is of one draw; the first epoch without a training error holds if the
+paper's is within the range of our draws."""
 )
 READING_FIGURES = (
     PROTOCOL
