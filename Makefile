@@ -15,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find core src \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint typecheck cpp-test format clean
+.PHONY: help demo test reproduce lint typecheck cpp-test format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn'
 
 test: $(VENV)/.test ## run the whole Python test suite
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+reproduce: $(VENV)/.test ## the papers' tables and figures, a quick run: build/report/index.html
+	@$(BIN)/hardmargin reproduce all --quick --out build/report
 
 lint: $(VENV)/.dev ## check style and formatting of Python and C++
 	@$(BIN)/ruff check .

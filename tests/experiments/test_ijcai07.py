@@ -1,10 +1,6 @@
-"""Tables 2 and 3 and Figure 1 of IJCAI-07 by one command, on a small folder of made-up data."""
+"""The parts of IJCAI-07, on a small folder of made-up data."""
 
-import csv
 import lzma
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +8,16 @@ import pytest
 from projection_problems import published
 
 from hardmargin import ParzenClassifier, RhoSVC
-from hardmargin.experiments.ijcai07 import DATA_SETS, main, measure, objective_curves
+from hardmargin.experiments.ijcai07 import PARTS
+from hardmargin.experiments.ijcai07_tasks import DATA_SETS, measure, objective_curves
+from hardmargin.experiments.parts import Cell, Curve, Found, Settings
+from hardmargin.experiments.runner import run, tasks_of
+from hardmargin.experiments.verdicts import gather
 
 SUBSETS = ("a1a", "a2a", "a3a", "w1a")
 IDA = ("breast_cancer", "diabetis", "german", "titanic", "waveform")
 N_ROWS = 120
+TABLE_1, TABLE_2, TABLE_3, FIGURE_1 = PARTS
 
 
 def write_libsvm(path: Path, width: int, rng: np.random.Generator) -> None:
@@ -55,88 +56,75 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *options: str) -> int:
-    return main(["--data-dir", str(folder), *options])
+@pytest.fixture(scope="module")
+def gathered(folder):
+    settings = Settings(data_dir=str(folder))
+    outcomes = run(PARTS, settings, quiet=True)
+    return {part.name: gather(part, tasks_of(part, settings), outcomes) for part in PARTS}
 
 
-def cells(line: str) -> list[str]:
-    return re.split(r"\s{2,}", line)
+def test_all_data_sets_beside_the_paper(gathered):
+    for part in (TABLE_1, TABLE_2, TABLE_3):
+        its = gathered[part.name]
+        assert its.rows == list(DATA_SETS)
+        states = {cell.status for cell in its.cells if cell.row == "web2"}
+        assert states == {"no data"}
+        assert {cell.status for cell in its.cells} == {
+            *("ok", "no data"),
+            *(("missing",) if part is TABLE_3 else ()),
+        }
 
 
-def test_all_data_sets_beside_the_paper(folder, capsys):
-    assert run(folder) == 0
-    errors, training, last = capsys.readouterr().out.split("\n\n")
-    assert errors.startswith("Table 2")
-    assert training.startswith("Table 3")
-    for table in (errors, training):
-        assert [cells(line)[0] for line in table.splitlines()[3:]] == list(DATA_SETS)
-        assert "web2        data not available" in table
-    for line in errors.splitlines()[3:]:
-        name, *rest = cells(line)
-        data_set = DATA_SETS[name]
-        if data_set.file is None:
-            continue
-        ours, paper = rest[4], rest[6]
-        assert paper == ("-" if data_set.paper.ensemble is None else f"{data_set.paper.ensemble}")
-        if data_set.bar is None:
-            assert rest[8:] == ["-", "no bar"]
-        else:
-            holds = "yes" if float(ours) <= data_set.bar else "no"
-            assert rest[8:] == [f"{data_set.bar}", holds]
-    assert last.strip() == f"{errors.count('   yes')} of 6 bars hold"
-
-
-def test_columns_stand_below_each_other(folder, capsys):
-    run(folder)
-    errors = capsys.readouterr().out.split("\n\n")[0].splitlines()[2:]
-    rows = [line for line in errors if "available" not in line]
-    assert len({re.search(r"(yes|no|no bar|holds)$", row).start() for row in rows}) == 1
-    assert max(map(len, rows)) < 120
-
-
-def test_realisations_and_their_spread(folder, capsys):
-    spreads = []
-    for n in ("1", "2"):
-        run(folder, "--only", "german,astro", "--realisations", n)
-        lines = capsys.readouterr().out.splitlines()
-        assert [cells(line)[0] for line in lines[3:5]] == ["german", "astro"]
-        spreads.append(cells(lines[3])[6])
-    assert spreads[0] == "-"
-    assert float(spreads[1]) > 0
+def test_realizations_and_their_spread(gathered):
+    german = gathered["ijcai07-table2"].cell("german", "ensemble")
+    assert german.n_runs == 2
+    assert german.spread > 0
+    assert gathered["ijcai07-table2"].cell("astro", "ensemble").spread is None
+    sizes = [gathered["ijcai07-table1"].cell("german", c.name).ours for c in TABLE_1.columns]
+    assert sizes == [3, 40, 20, 2]
 
 
 def test_one_split_against_the_estimators():
     rng = np.random.default_rng(3)
     (X, y), (X_test, y_test) = two_classes(rng), two_classes(rng)
     result = measure([(X, y, X_test, y_test)], n_iter=4.4)
-    for model, error in (
+    for model, errors in (
         (ParzenClassifier(), result.parzen),
         (RhoSVC(), result.rho_svm),
         (published(4), result.ensemble_at),
         (published(), result.ensemble),
     ):
-        assert error == pytest.approx(100 - 100 * model.fit(X, y).score(X_test, y_test))
-    assert result.n_iter == model.n_iter_
-    assert result.spread == 0
+        assert errors == (pytest.approx(100 - 100 * model.fit(X, y).score(X_test, y_test)),)
+    assert result.n_iter == (model.n_iter_,)
 
 
-def test_figure_as_data(folder, tmp_path, capsys):
-    out = tmp_path / "figure1.csv"
-    assert run(folder, "--figure1", "--out", str(out)) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + 2 * 5
-    with out.open() as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["data_set", "method", "stage", "objective", "overshoots_next"]
-    curves = {}
-    for row in rows:
-        curves.setdefault((row["data_set"], row["method"]), []).append(row)
-    assert [cells(line)[0] for line in lines[2:]] == [name for name, _ in curves]
-    for line, curve in zip(lines[2:], curves.values(), strict=True):
-        assert [int(row["stage"]) for row in curve] == list(range(1, len(curve) + 1))
-        assert not any(int(row["overshoots_next"]) for row in curve[:-1])
-        overshoots = int(curve[-1]["overshoots_next"])
-        assert line.endswith(f"after {len(curve)}" if overshoots else "no")
+@pytest.mark.parametrize(
+    ("row", "column", "ours", "holds"),
+    [
+        ("german", "ensemble", 24.0, True),
+        ("german", "ensemble", 24.1, False),
+        ("web1", "ensemble", 2.6, False),
+        ("web1", "Parzen window", 3.9, True),
+        ("adult2", "ensemble", 16.9, False),
+        ("astro", "rho-SVM", 17.5, False),
+        ("adult", "ensemble", 17.5, None),
+    ],
+)
+def test_what_holds_of_table_2(row, column, ours, holds):
+    cell = Cell(TABLE_2.name, row, column, ours, paper=TABLE_2.numbers.get((row, column)))
+    assert TABLE_2.holds(cell) is holds
+
+
+def test_what_holds_of_table_3():
+    numbers = TABLE_3.numbers
+    for column, ours, holds in (
+        ("iterations", 360.0, True),
+        ("iterations", 380.0, False),
+        ("seconds", 99.0, None),
+        ("error at the paper's iterations", 4.0, True),
+    ):
+        cell = Cell(TABLE_3.name, "astro", column, ours, paper=numbers["astro", column])
+        assert TABLE_3.holds(cell) is holds
 
 
 def test_curves_start_at_the_parzen_window_and_fall():
@@ -145,48 +133,30 @@ def test_curves_start_at_the_parzen_window_and_fall():
     gamma = 1 / ((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()
     distances = ((X[:, None] - X) ** 2).sum(axis=2)
     first = y @ np.exp(-gamma * distances) @ y / len(y) ** 2
-    for curve in curves:
-        assert curve.objectives[0] == pytest.approx(first)
-        assert (np.diff(curve.objectives) <= 0).all()
-    after_one = [curve.objectives[1] for curve in curves[1:]]
+    for _, objectives, _ in curves:
+        assert objectives[0] == pytest.approx(first)
+        assert (np.diff(objectives) <= 0).all()
+    after_one = [objectives[1] for _, objectives, _ in curves[1:]]
     assert after_one == sorted(after_one, reverse=True)
-    assert any(curve.overshoots for curve in curves)
+    assert any(overshoots for _, _, overshoots in curves)
 
 
-def test_the_module_is_a_command(folder):
-    command = [sys.executable, "-W", "error", "-m", "hardmargin.experiments.ijcai07"]
-    done = subprocess.run(
-        [*command, "--data-dir", str(folder), "--only", "titanic"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("of 1 bars hold\n")
+def test_figure_1(gathered):
+    its = gathered["ijcai07-figure1"]
+    assert its.panels == ["cancer", "waveform"]
+    assert len(its.curves) == 2 * 5
+    for curve in its.curves:
+        assert curve.x == tuple(range(1, len(curve.y) + 1))
+        assert curve.note in ("", f"overshoots after {len(curve.y)}")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--only", "titanic,iris"], "'iris' is none of cancer, diabetis, "),
-        (["--realisations", "0"], "'0' is no positive number"),
-        (["--out", "x.csv"], "--out is the file of --figure1; give both"),
-    ],
-)
-def test_wrong_requests(folder, capsys, options, message):
-    with pytest.raises(SystemExit) as exit_:
-        run(folder, *options)
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
+def test_claims_of_figure_1():
+    def claims(notes, adaptive):
+        curves = [Curve("f", "waveform", "adaptive", (1, 2), (1.0, adaptive))]
+        for rate, note in notes.items():
+            curves.append(Curve("f", "waveform", f"eta={rate}", (1, 2, 3), (1.0, 0.5, 0.1), note))
+        return [claim.check(Found(curves=curves)) for claim in FIGURE_1.claims]
 
-
-def test_missing_folder_and_file(tmp_path, capsys):
-    for folder, message in (
-        (tmp_path / "nowhere", "nowhere' is not a folder; give the one that"),
-        (tmp_path, "has no file 'ida_benchmark.npz'"),
-    ):
-        with pytest.raises(SystemExit) as exit_:
-            run(folder)
-        assert exit_.value.code == 2
-        assert message in capsys.readouterr().err
+    assert claims({0.005: "", 0.02: "overshoots"}, 0.4) == [True, True, True]
+    assert claims({0.01: "overshoots", 0.04: ""}, 0.6) == [False, False, False]
+    assert [claim.check(Found()) for claim in FIGURE_1.claims] == [None, None, None]

@@ -1,9 +1,5 @@
-"""Tables and figures of MCS-06 by one command, on few rows of scikit-learn's digits."""
+"""The parts of MCS-06, on few rows of scikit-learn's digits."""
 
-import csv
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +9,24 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
-from hardmargin.experiments import mcs06
+from hardmargin.experiments import mcs06_tasks
 from hardmargin.experiments.bagged import BaggedSVC
-from hardmargin.experiments.mcs06 import Machines, error_above, main, noisy, train_machines
-from hardmargin.experiments.mcs06_report import PARTS, TABLE_2, TABLE_3, Cell, print_parts
+from hardmargin.experiments.mcs06 import PARTS
+from hardmargin.experiments.mcs06_machines import Machines, error_above, noisy, train_machines
+from hardmargin.experiments.parts import Cell, Curve, CutError, Found, Settings
+from hardmargin.experiments.runner import run, tasks_of
+from hardmargin.experiments.verdicts import gather
+
+TABLE_1, TABLE_2, TABLE_3, FIGURE_1, FIGURE_2, FIGURE_3 = PARTS
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows and short figures."""
-    monkeypatch.setattr(mcs06, "QUICK_ROWS", (120, 80))
-    monkeypatch.setattr(mcs06, "FIGURE_1_SIZES", (1, 2, 3))
-    monkeypatch.setattr(mcs06, "FIGURE_2_SIGMAS", (0.0, 1.0))
+    monkeypatch.setattr(mcs06_tasks, "QUICK_ROWS", (120, 80))
+    monkeypatch.setattr(mcs06_tasks, "SIZES", {1: "Nc", 3: "3Nc"})
+    monkeypatch.setattr(mcs06_tasks, "FIGURE_1_SIZES", (1, 2, 3))
+    monkeypatch.setattr(mcs06_tasks, "FIGURE_2_SIGMAS", (0.0, 1.0))
 
 
 @pytest.fixture(scope="module")
@@ -45,55 +47,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         split = {"Xtr": its[:100], "ytr": labels[:100], "Xte": its[100:], "yte": labels[100:]}
         np.savez(folder / f"{name}.npz", X=its, y=labels, **split)
     return folder
-
-
-def cells(line: str) -> list[str]:
-    return re.split(r"\s{2,}", line)
-
-
-def parts_of(output: str) -> dict[str, list[str]]:
-    """Split into the progress and the lines of every part, by its title."""
-    blocks = output.rstrip("\n").split("\n\n")
-    parts = {"progress": blocks[0].splitlines()}
-    for block in blocks[1:]:
-        title, *lines = block.splitlines()
-        parts[title.split(":")[0]] = lines
-    return parts
-
-
-def test_all_parts_on_few_rows(tmp_path, capsys):
-    out = tmp_path / "cells.csv"
-    options = ["--quick", "--sizes", "1,2", "--figures", "1,2,3", "--out", str(out)]
-    assert main([*options, "--final", "svm,mlp,vote"]) == 0
-    parts = parts_of(capsys.readouterr().out)
-    assert list(parts) == ["progress", *PARTS]
-    with out.open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(parts["progress"])
-
-    n_lines = {"Table 2": 2 + 3 * 3, "Table 3": 3, "Figure 1": 3, "Figure 2": 3, "Figure 3": 3}
-    for part, n in n_lines.items():
-        assert sum(line.startswith("digits") for line in parts[part]) == n, part
-    by_line = {}
-    for row in rows:
-        by_line.setdefault((row["part"], row["base"], row["final"]), []).append(row)
-    # The table's line of the same numbers.
-    (line,) = (line for line in parts["Table 2"] if re.match("digits +orthogonal CVM +SVM", line))
-    numbers = [f"{float(row['ours']):.2f}" for row in by_line["Table 2", "core", "svm"]]
-    assert line.split()[4::3][:2] == numbers
-    # Figure 1 and Table 2 have the same network, and no noise is the same as none.
-    curve = {row["n_per_class"]: row["ours"] for row in by_line["Figure 1", "core", "mlp"]}
-    assert list(curve) == ["1", "2", "3"]
-    for row in by_line["Table 2", "core", "mlp"]:
-        assert curve[row["n_per_class"]] == row["ours"]
-    for base in ("none", "bagged", "core"):
-        noise = by_line["Figure 2", base, "svm"]
-        assert [row["sigma"] for row in noise] == ["0", "1"]
-        assert noise[0]["ours"] == by_line["Table 2", base, "svm"][-1]["ours"]
-        assert float(noise[1]["ours"]) > float(noise[0]["ours"])
-    assert [row["n_per_class"] for row in by_line["Figure 3, training", "core", ""]] == list("123")
-    assert all(row["paper"] == "" for row in rows)
-    assert "0 of 0 bars hold" in parts["Table 2"][-2]
 
 
 @pytest.mark.parametrize("base", ["core", "bagged"])
@@ -179,210 +132,154 @@ def test_noise_is_on_all_rows(digits):
     assert not np.allclose(once[0][:100] - digits[0][:100], once[2] - digits[2])
 
 
+def measured(parts, **settings):
+    settings = Settings(**settings)
+    outcomes = run(parts, settings, quiet=True)
+    return {part.name: gather(part, tasks_of(part, settings), outcomes) for part in parts}
+
+
+def test_all_parts_on_few_rows():
+    found = measured(PARTS, quick=True)
+    table_2, table_3, figure_1, figure_2, figure_3 = (found[part.name] for part in PARTS[1:])
+    assert len([row for row in table_2.rows if row.startswith("digits")]) == 3 + 3 * 4
+    assert len([row for row in table_3.rows if row.startswith("digits")]) == 3
+    for its in (table_2, table_3):
+        states = {(cell.row.split(",")[0] == "digits", cell.status) for cell in its.cells}
+        assert states == {(True, "ok"), (False, "no data")}
+    for its, n in ((figure_1, 3), (figure_2, 3), (figure_3, 3)):
+        assert its.panels == ["digits"]
+        assert len(its.curves) == n
+    assert all(its.verdict.label == "data not available" for its in found.values())
+    # Figure 1 and Table 2 have the same network, and no noise is the same as none.
+    for curve in figure_1.curves:
+        its = [table_2.cell(f"digits, {curve.name}, ANN", column).ours for column in ("Nc", "3Nc")]
+        assert list(curve.y[::2]) == its
+    for curve in figure_2.curves:
+        base, column = curve.name, "3Nc"
+        if base == "single SVM":
+            base, column = "no base", "Nc"
+        assert curve.y[0] == table_2.cell(f"digits, {base}, SVM", column).ours
+        assert curve.y[1] > curve.y[0]
+    assert figure_3.cell("digits, orthogonal CVM", "3Nc").ours > 0
+
+
 @pytest.mark.parametrize("base", ["core", "bagged"])
-def test_what_takes_too_long_is_cut(tmp_path, capsys, base):
-    out = tmp_path / "cells.csv"
-    options = ["--quick", "--base", base, "--final", "svm", "--cut", "1e-9"]
-    assert main([*options, "--figures", "1,2,3", "--out", str(out)]) == 0
-    parts = parts_of(capsys.readouterr().out)
-    for part in ("Table 2", "Table 3", "Figure 1", "Figure 2", "Figure 3"):
-        (line,) = (line for line in parts[part] if line.startswith("digits"))
-        shown = {mcs06.BASES[base], ">"} | ({"SVM"} if part == "Table 2" else set())
-        assert set(cells(line)[1:]) - {"no bar", "-"} == shown, part
-    with out.open() as file:
-        assert {row["ours"] for row in csv.DictReader(file)} == {">"}
+def test_what_takes_too_long_is_cut(digits, base):
+    with pytest.raises(CutError, match="longer than"):
+        train_machines(base, digits, 1, cut=1e-9)
 
 
-def test_sizes_up_to_the_cut_are_shown(monkeypatch, capsys):
+def test_sizes_up_to_the_cut_are_shown(monkeypatch):
     def slow(base, split, size, **options):
         tried.append(size)
-        return train_machines(base, split, size, **options) if size < 3 else None
+        if size >= 3:
+            raise CutError("longer than 600 s")
+        return train_machines(base, split, size)
 
     tried = []
-    monkeypatch.setattr(mcs06, "train_machines", slow)
-    options = ["--quick", "--base", "core", "--final", "svm", "--sizes", "1,2,3,4"]
-    assert main(options) == 0
-    parts = parts_of(capsys.readouterr().out)
-    assert tried == [1, 2, 3]
-    for part, first, step in (("Table 2", 4, 3), ("Table 3", 3, 2), ("Figure 3", 3, 1)):
-        (line,) = (line for line in parts[part] if line.startswith("digits"))
-        ours = line.split()[first::step]
-        assert [number == ">" for number in ours[:4]] == [False, False, True, True], part
+    monkeypatch.setattr(mcs06_tasks, "train_machines", slow)
+    monkeypatch.setattr(mcs06_tasks, "SIZES", {1: "Nc", 3: "3Nc", 5: "5Nc"})
+    monkeypatch.setattr(mcs06_tasks, "BASES", {"core": "orthogonal CVM"})
+    found = measured([TABLE_2, TABLE_3, FIGURE_3], quick=True, only=("digits",))
+    assert tried == [1, 3]
+    for name, row in (
+        (TABLE_2.name, "digits, orthogonal CVM, SVM"),
+        (TABLE_3.name, "digits, orthogonal CVM"),
+    ):
+        states = [found[name].cell(row, column).status for column in ("Nc", "3Nc", "5Nc")]
+        assert states == ["ok", "cut", "cut"]
+    assert found[FIGURE_3.name].curves[0].x == (1.0,)
 
 
 @pytest.mark.parametrize(
-    ("error", "is_cut"),
+    ("error", "expected"),
     [
-        (MemoryError(), True),
-        (ValueError("memory_limit leaves 1 GB"), True),
-        (ValueError("y has 1 class"), False),
+        (MemoryError(), CutError),
+        (ValueError("memory_limit leaves 1 GB"), CutError),
+        (ValueError("y has 1 class"), ValueError),
     ],
 )
-def test_too_little_memory_is_a_cut(monkeypatch, digits, error, is_cut):
+def test_too_little_memory_is_a_cut(monkeypatch, digits, error, expected):
     def fit(*_):
         raise error
 
     monkeypatch.setattr(MarginDiscriminantAnalysis, "fit", fit)
-    if is_cut:
-        assert train_machines("core", digits, 1) is None
-    else:
-        with pytest.raises(ValueError, match="1 class"):
-            train_machines("core", digits, 1)
+    with pytest.raises(expected):
+        train_machines("core", digits, 1)
 
 
-def test_one_training_without_table_3(monkeypatch, capsys):
-    def counted(base, split, size, **options):
-        sizes.append(size)
-        return train_machines(base, split, size, **options)
-
-    sizes = []
-    monkeypatch.setattr(mcs06, "train_machines", counted)
-    options = ["--quick", "--base", "core", "--final", "vote", "--tables", "2"]
-    main([*options, "--sizes", "1,2", "--figures", "none"])
-    assert sizes == [2]
-    assert list(parts_of(capsys.readouterr().out)) == ["progress", "Table 2"]
+def test_sizes_of_a_folder(folder):
+    its = measured([TABLE_1], data_dir=str(folder))[TABLE_1.name]
+    assert [its.cell("letters", c.name).ours for c in TABLE_1.columns] == [10, 64, 120, 30]
+    assert its.cell("usps", "classes").status == "no data"
+    assert its.cell("optdigits", "classes").holds is True
+    assert its.cell("optdigits", "training rows").holds is False
 
 
-def test_data_of_a_folder(folder, capsys):
-    options = ["--data-dir", str(folder), "--final", "svm", "--sizes", "1", "--base", "core,none"]
-    assert main(options) == 0
-    parts = parts_of(capsys.readouterr().out)
-    for part, n in (("Table 2", 2), ("Table 3", 1), ("Figure 3", 1)):
-        lines = [line for line in parts[part] if "data not available" not in line]
-        for name in ("optdigits", "satimage", "pendigits", "letters"):
-            assert sum(line.startswith(name) for line in lines) == n
-        for name in ("usps", "face"):
-            assert f"{name:<10}data not available" in parts[part]
-    # mnist is on request only.
-    assert not any("mnist" in line for lines in parts.values() for line in lines)
-    assert "of 4 bars hold" in parts["Table 2"][-2]
-    assert len({len(line) for line in parts["Table 3"] if "orthogonal" in line}) == 1
+def test_mnist_is_on_request_only():
+    def sets(**settings):
+        return {task.data_set for task in TABLE_2.tasks(Settings(**settings))}
 
-
-def test_missing_data_only(folder, capsys):
-    assert main(["--data-dir", str(folder), "--only", "usps", "--figures", "1"]) == 0
-    parts = parts_of("\n" + capsys.readouterr().out)
-    for part in ("Table 2", "Table 3", "Figure 1"):
-        assert parts[part][0] == "usps      data not available"
+    assert "mnist" not in sets()
+    assert "mnist" in sets(full=True)
+    assert "mnist" in sets(only=("mnist",))
+    assert {task.data_set for task in FIGURE_1.tasks(Settings())} == {
+        *("optdigits", "satimage", "pendigits"),
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "n_train", "std"), [("letters", 120, 1.0), ("mnist", 100, 6 / 255)]
 )
 def test_splits_and_scales(folder, name, n_train, std):
-    split = mcs06._splits([name], folder)[name]
-    X, _, X_test, _ = mcs06._scaled(name, split)
+    split = mcs06_tasks._split(name, Settings(data_dir=str(folder)))
+    X, _, X_test, _ = mcs06_tasks._scaled(name, split)
     assert len(X) == n_train
     varying = X[:, X.std(axis=0) > 0] if name == "letters" else X
     assert varying.std() == pytest.approx(std, rel=0.05)
     assert len(X_test) == 150 - n_train
 
 
-def test_small_sets_only_in_figures_1_and_2(folder, capsys):
-    options = ["--data-dir", str(folder), "--only", "satimage,letters", "--base", "core,none"]
-    assert main([*options, "--tables", "none", "--figures", "1,2", "--sizes", "1"]) == 0
-    parts = parts_of(capsys.readouterr().out)
-    assert list(parts) == ["progress", "Figure 1", "Figure 2"]
-    for lines in parts.values():
-        assert not any(line.startswith("letters") for line in lines)
-        assert any(line.startswith("satimage") for line in lines)
-
-
 @pytest.mark.parametrize(
-    ("name", "base", "final", "size", "error", "holds"),
+    ("row", "column", "error", "holds"),
     [
-        ("optdigits", "core", "svm", 1, 3.29, True),
-        ("optdigits", "core", "svm", 1, 3.3, False),
-        ("optdigits", "core", "svm", 1, 2.48, False),
-        ("optdigits", "core", "svm", 5, 2.9, None),
-        ("satimage", "core", "svm", 3, 9.55, True),
-        ("pendigits", "core", "svm", 3, 2.58, False),
-        ("pendigits", "exact", "svm", 3, 2.58, None),
-        ("pendigits", "core", "cvm", 3, 2.58, None),
-        ("letters", "core", "svm", 1, 0.1, True),
-        ("letters", "core", "svm", 1, None, False),
-        ("letters", "core", "svm", 3, 9.0, None),
-        ("digits", "core", "svm", 1, 9.0, None),
+        ("optdigits, orthogonal CVM, SVM", "Nc", 3.29, True),
+        ("optdigits, orthogonal CVM, SVM", "Nc", 3.3, False),
+        ("optdigits, orthogonal CVM, SVM", "Nc", 2.48, False),
+        ("optdigits, orthogonal CVM, SVM", "5Nc", 3.9, True),
+        ("satimage, orthogonal CVM, SVM", "3Nc", 9.55, True),
+        ("pendigits, orthogonal CVM, SVM", "3Nc", 2.58, False),
+        ("pendigits, orthogonal SVM, SVM", "3Nc", 2.58, True),
+        ("letters, orthogonal CVM, SVM", "Nc", 0.1, True),
+        ("letters, orthogonal CVM, SVM", "Nc", 6.31, False),
+        ("letters, bagged SVM, SVM", "3Nc", 9.0, False),
+        ("digits, orthogonal CVM, SVM", "Nc", 9.0, None),
     ],
 )
-def test_bars(name, base, final, size, error, holds):
-    assert Cell("Table 2", name, base, final, size, error).holds is holds
+def test_what_holds_of_table_2(row, column, error, holds):
+    cell = Cell(TABLE_2.name, row, column, error, paper=TABLE_2.numbers.get((row, column)))
+    assert TABLE_2.holds(cell) is holds
 
 
-def test_verdicts_of_lines(capsys):
-    errors = {"optdigits": (2.9, 2.9), "satimage": (11.0, 9.9), "letters": (7.0, 7.0)}
-    its = [
-        Cell("Table 2", name, "core", "svm", size, error)
-        for name, pair in errors.items()
-        for size, error in zip((1, 3), pair, strict=True)
-    ]
-    its.append(Cell("Table 2", "letters", "none", "svm", 0, 9.05))
-    print_parts(["Table 2"], its, [])
-    lines = parts_of("\n" + capsys.readouterr().out)["Table 2"][2:]
-    assert [cells(line)[-1] for line in lines[:4]] == ["yes", "no: Nc", "no: Nc", "no bar"]
-    assert lines[0].split()[4:10] == ["2.90", "2.84", "+0.06", "2.90", "2.90", "+0.00"]
-    assert lines[3].split()[4:7] == ["9.05", "9.05", "+0.00"]
-    assert lines[4].startswith("3 of 5 bars hold")
+NAMES = ("bagged SVM", "orthogonal CVM", "orthogonal SVM")
 
 
-def test_numbers_of_the_paper():
-    for numbers in (*TABLE_2.values(), *TABLE_3.values()):
-        assert all(len(columns) == 7 for columns in numbers.values())
-    for name, base, final, size, paper in (
-        ("optdigits", "none", "mlp", 0, 5.63),
-        ("letters", "exact", "cvm", 5, 5.78),
-        ("mnist", "core", "svm", 5, 4.08),
-        ("face", "core", "mlp", 3, 1.61),
-        ("pendigits", "bagged", "vote", 1, 4.18),
-        ("usps", "bagged", "vote", 1, None),
-        ("letters", "core", "vote", 1, None),
-        ("letters", "core", "svm", 2, None),
-    ):
-        assert Cell("Table 2", name, base, final, size, 0.0).paper == paper
-    assert Cell("Table 3", "letters", "exact", "", 3, 0.0).paper == 9_646
-    assert Cell("Figure 3", "letters", "exact", "", 3, 0.0).paper is None
+def test_claims():
+    def said(part, cells=(), curves=()):
+        cells = [Cell(part.name, row, "3Nc", ours) for row, ours in cells]
+        curves = [Curve(part.name, "satimage", name, x, y) for name, x, y in curves]
+        (claim,) = part.claims
+        return claim.check(Found(cells, curves))
 
-
-def test_the_module_is_a_command():
-    command = [sys.executable, "-W", "error", "-m", "hardmargin.experiments.mcs06", "--quick"]
-    done = subprocess.run(
-        [*command, "--base", "core,none", "--final", "svm", "--sizes", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("digits, Table 2, no base, SVM: ")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "give one of --data-dir and --quick"),
-        (["--quick", "--data-dir", "x"], "give one of --data-dir and --quick"),
-        (["--data-dir", "nowhere"], "data_dir='nowhere' is not a folder"),
-        (["--quick", "--only", "digits"], "'digits' is none of optdigits, "),
-        (["--quick", "--base", "core,cvm"], "'cvm' is none of none, exact, core, bagged"),
-        (["--quick", "--final", "ann"], "'ann' is none of svm, mlp, cvm, vote"),
-        (["--quick", "--tables", "1"], "'1' is none of 2, 3"),
-        (["--quick", "--figures", "4"], "'4' is none of 1, 2, 3"),
-        (["--quick", "--sizes", "0"], "'0' is no list such as 1,3"),
-        (["--quick", "--cut", "soon"], "'soon' is no positive number"),
-        (["--quick", "--out", "nowhere/cells.csv"], "nowhere/cells.csv"),
-    ],
-)
-def test_wrong_requests(capsys, options, message):
-    with pytest.raises(SystemExit) as exit_:
-        main(options)
-    assert exit_.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_a_missing_file_shows_at_once(folder, tmp_path, capsys):
-    (tmp_path / "optdigits.npz").write_bytes((folder / "optdigits.npz").read_bytes())
-    with pytest.raises(SystemExit):
-        main(["--data-dir", str(tmp_path)])
-    printed = capsys.readouterr()
-    assert "has no file 'satimage.npz'" in printed.err
-    assert printed.out == ""
+    bagged, core, exact = (f"satimage, {base}" for base in NAMES)
+    for low, verdict in ((1.0, True), (3.0, False)):
+        assert said(TABLE_2, [(f"{core}, SVM", low), (f"{bagged}, SVM", 2.0)]) is verdict
+        assert said(TABLE_3, [(core, low), (exact, 20.0)]) is verdict
+        levels = (2.0, low, low)
+        line = [(name, (3.0, 5.0), (y, y)) for name, y in zip(NAMES, levels, strict=True)]
+        assert said(FIGURE_1, curves=line) is verdict
+        line[2] = ("orthogonal SVM", (3.0, 5.0), (2.5, 2.5))
+        assert said(FIGURE_3, curves=line) is verdict
+        line[2] = ("single SVM", (3.0, 5.0), (2.5, 2.5))
+        assert said(FIGURE_2, curves=line) is verdict
+    assert all(said(part) is None for part in PARTS[1:])

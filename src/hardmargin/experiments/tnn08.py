@@ -1,21 +1,4 @@
-"""Tables II, IV and V of TNN-08: the greedy stagewise SVM on adult, web and forest cover type.
-
-    python -m hardmargin.experiments.tnn08 --data-dir DIR [--tables 2,4,5] [--sizes 20000,40000]
-
-Trains `GreedySVC` with the paper's kernel widths and prints its numbers beside those that the paper
-[1]_ gives for its own program (GS-SVMs). A row holds if the test error is within 0.3 points and
-the number of support vectors within 1.5 % of the paper's.
-
-Table II is on a1a, a4a, a7a, w1a, w4a and w7a. Each is tested on the rows of a9a or w8a that it
-leaves out (the test sets of the LIBSVM site), not on a9a.t or w8a.t: so all six errors are the
-paper's to its last digit.
-
-Tables IV and V are on covtype with raw features, class 2 against the rest. The paper drew its rows
-at random, and so do we: ``numpy.random.default_rng(0)`` permutes them, the first n are trained on,
-the last 50,000 are tested.
-
-The paper counts one kernel evaluation a row and stage; ours are those really made. Seconds are
-processor seconds of ``fit``; the paper's are of a 3.2 GHz Pentium 4.
+"""Tables II, IV and V of TNN-08 [1]_: the greedy stagewise SVM on adult, web and forest cover type.
 
 References
 ----------
@@ -25,22 +8,60 @@ References
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 from hardmargin import GreedySVC
-from hardmargin.datasets import load_covtype_binary, load_folder
+from hardmargin.datasets import load_covtype_binary
 
-__all__ = ["Result", "Row", "main", "measure", "misses"]
+from .paper_numbers import read_numbers, read_rows
+from .parts import Cell, Column, NoDataError, Part, Settings, Task, near
+from .sources import Split, folder_set, require_folder
 
-Split: TypeAlias = tuple[Any, Any, Any, Any]
+__all__ = ["PARTS", "Result", "measure"]
+
+TABLE_II, TABLE_IV, TABLE_V = "tnn08-table2", "tnn08-table4", "tnn08-table5"
 
 MAX_ERROR_DIFFERENCE = 0.3  # in points
 MAX_SUPPORT_DIFFERENCE = 0.015  # as a share of the paper's number
+
+PROTOCOL = """
+Ours are of GreedySVC with the paper's kernel widths, the paper's of its own program (GS-SVMs). It
+counts one kernel evaluation a row and stage; ours are those really made. Seconds are processor
+seconds of fit; the paper's are of a 3.2 GHz Pentium 4. A full run has kernel values in float64; the
+default, float32 above 5,000 rows, is two to four times faster.
+
+An error holds within 0.3 points of the paper's, a number of support vectors within 1.5 %;
+evaluations and seconds are not judged."""
+
+READING_II = (
+    """\
+On a1a, a4a, a7a, w1a, w4a and w7a. Each is tested on the rows of a9a or w8a that it leaves out (the
+test sets of the LIBSVM site), not on a9a.t or w8a.t: so all six errors are the paper's to its last
+digit.
+"""
+    + PROTOCOL
+)
+READING_FOREST = (
+    """\
+On covtype with raw features, class 2 against the rest. The paper drew its rows at random, and so do
+we: numpy.random.default_rng(0) permutes them, the first n are trained on, the last 50,000 are
+tested.
+"""
+    + PROTOCOL
+)
+
+# The names of the paper's subsets, and those of the files.
+SUBSETS = {
+    f"{long}-{i}": f"{short}{i}a"
+    for long, short in (("Adult", "a"), ("Web", "w"))
+    for i in (1, 4, 7)
+}
+GAMMAS = {line["problem"]: float(line["gamma_gs"]) for line in read_rows("tnn08_table2")}
+FOREST_GAMMA = 1e-4
+
+COLUMNS = ("error", "support vectors", "kernel evaluations", "seconds")
 
 
 @dataclass(frozen=True)
@@ -53,105 +74,16 @@ class Result:
         Test error in percent.
     n_support : int
         Number of support vectors.
-    n_evaluations : float or None
-        Kernel evaluations of the training; None where the paper does not tell.
+    n_evaluations : float
+        Kernel evaluations of the training.
     seconds : float
-        Time of the training.
+        Processor seconds of the training.
     """
 
     error: float
     n_support: int
-    n_evaluations: float | None
+    n_evaluations: float
     seconds: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a table.
-
-    Parameters
-    ----------
-    name : str
-        The data set.
-    read : callable
-        Takes the data folder and returns ``X_train, y_train, X_test, y_test``.
-    gamma : float
-        The paper's kernel width.
-    paper : Result or None
-        The paper's numbers; None for a size that it does not have.
-    """
-
-    name: str
-    read: Callable[[str], Split]
-    gamma: float
-    paper: Result | None
-
-
-# Name: gamma of GS-SVMs (Table I), and their columns of Table II.
-TABLE_2 = {
-    "a1a": (0.05, Result(15.9, 650, 1.0e6, 0.3)),
-    "a4a": (0.05, Result(15.3, 1_735, 8.3e6, 2.7)),
-    "a7a": (0.05, Result(15.0, 5_461, 87.9e6, 28.1)),
-    "w1a": (0.10, Result(2.6, 325, 0.8e6, 0.2)),
-    "w4a": (0.10, Result(1.9, 719, 5.3e6, 1.5)),
-    "w7a": (0.10, Result(1.5, 1_724, 42.6e6, 11.6)),
-}
-FOREST_GAMMA = 1e-4
-# Training rows: the columns of GS-SVMs.
-TABLE_4 = {
-    20_000: Result(12.4, 17_923, 0.4e9, 109.0),
-    40_000: Result(8.9, 30_894, 1.2e9, 384.0),
-    60_000: Result(7.0, 40_722, 2.4e9, 731.0),
-    80_000: Result(6.0, 48_346, 3.9e9, 1_184.0),
-    100_000: Result(5.3, 54_831, 5.6e9, 1_879.0),
-}
-TABLE_5 = {400_000: Result(2.60, 103_658, None, 15_449.0)}
-
-TITLES = {
-    2: "Table II: adult and web",
-    4: "Table IV: forest cover type",
-    5: "Table V: forest cover type, 400,000 rows",
-}
-HEAD = """\
-                    error %       support vectors    evaluations/10^6          seconds
-                 ours   paper     ours      paper       ours    paper      ours     paper   holds"""
-WIDTHS = (8, 8, 9, 11, 11, 9, 10, 10)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Command-line arguments; those of the process if not given.
-
-    Returns
-    -------
-    int
-        The exit code 0; wrong arguments, missing or damaged data leave with 2.
-    """
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    verdicts: list[bool] = []
-    for table in options.tables:
-        head = f"{TITLES[table]}\n{HEAD}\n"
-        for row in _rows(table, options.sizes):
-            try:
-                split = row.read(options.data_dir)
-            except (FileNotFoundError, ValueError) as error:
-                parser.error(str(error))
-            ours = measure(split, row.gamma, options.dtype)
-            if row.paper is not None:
-                verdicts.append(not misses(ours, row.paper))
-            print(head + _line(row, ours), flush=True)
-            head = ""
-        print()
-    print(
-        f"{sum(verdicts)} of {len(verdicts)} rows hold: error within {MAX_ERROR_DIFFERENCE} "
-        f"points, support vectors within {MAX_SUPPORT_DIFFERENCE:.1%} of the paper's"
-    )
-    return 0
 
 
 def measure(split: Split, gamma: float, dtype: str = "auto") -> Result:
@@ -180,7 +112,7 @@ def measure(split: Split, gamma: float, dtype: str = "auto") -> Result:
     (0.0, 3)
     """
     X_train, y_train, X_test, y_test = split
-    model = GreedySVC(gamma, max_visits=1, threshold=0.0, dtype=dtype, n_jobs=-1)
+    model = GreedySVC(gamma, max_visits=1, threshold=0.0, dtype=dtype)
     start = time.process_time()
     model.fit(X_train, y_train)
     seconds = time.process_time() - start
@@ -188,122 +120,112 @@ def measure(split: Split, gamma: float, dtype: str = "auto") -> Result:
     return Result(error, len(model.support_), float(model.n_kernel_evaluations_), seconds)
 
 
-def misses(ours: Result, paper: Result) -> list[str]:
-    """Name the numbers that are further from the paper's than they may be.
-
-    Parameters
-    ----------
-    ours, paper : Result
-        The two runs.
-
-    Returns
-    -------
-    list of str
-        ``"error"`` beyond 0.3 points, ``"support vectors"`` beyond 1.5 %; empty if the row holds.
-
-    Examples
-    --------
-    >>> misses(Result(15.2, 900, None, 1.0), Result(15.0, 1_000, None, 60.0))
-    ['support vectors']
-    """
-    found = []
-    # The slack is for the rounding of a difference such as 15.3 - 15.0.
-    if abs(ours.error - paper.error) > MAX_ERROR_DIFFERENCE + 1e-9:
-        found.append("error")
-    if abs(ours.n_support - paper.n_support) > MAX_SUPPORT_DIFFERENCE * paper.n_support:
-        found.append("support vectors")
-    return found
+def _subset_cells(problem: str, settings: Settings) -> Iterator[Cell]:
+    split = folder_set(SUBSETS[problem], settings).split()
+    yield from _cells(TABLE_II, problem, split, GAMMAS[problem], 1e6, settings)
 
 
-def _rows(table: int, sizes: Sequence[int] | None) -> Iterator[Row]:
-    if table == 2:
-        for name, (gamma, paper) in TABLE_2.items():
-            yield Row(name, _subset_reader(name), gamma, paper)
-        return
-    known = TABLE_4 if table == 4 else TABLE_5
-    wanted: Iterable[int] = sizes if sizes and table == 4 else known
-    for n_train in wanted:
-        reader = _forest_reader(n_train)
-        yield Row(f"{n_train:,} rows", reader, FOREST_GAMMA, known.get(n_train))
-
-
-def _subset_reader(name: str) -> Callable[[str], Split]:
-    return lambda data_dir: load_folder(name, data_dir).split()
-
-
-def _forest_reader(n_train: int) -> Callable[[str], Split]:
-    return lambda data_dir: load_covtype_binary(data_dir, n_train)
-
-
-def _line(row: Row, ours: Result) -> str:
-    evaluations = (ours.n_evaluations or 0.0) / 1e6
-    left = (
-        f"{ours.error:.2f}",
-        f"{ours.n_support:,}",
-        f"{evaluations:,.1f}",
-        f"{ours.seconds:.2f}",
-    )
-    right, verdict = _paper_cells(row.paper), "not in the paper"
-    if row.paper is not None:
-        missed = misses(ours, row.paper)
-        verdict = f"no: {', '.join(missed)}" if missed else "yes"
-    pairs = zip(left, right, strict=True)
-    cells = (cell for pair in pairs for cell in pair)
-    padded = "".join(cell.rjust(width) for cell, width in zip(cells, WIDTHS, strict=True))
-    return f"{row.name:<13}{padded}   {verdict}"
-
-
-def _paper_cells(paper: Result | None) -> tuple[str, str, str, str]:
-    """Write the paper's numbers with the digits that it gives."""
-    if paper is None:
-        return "-", "-", "-", "-"
-    evaluations = "-" if paper.n_evaluations is None else f"{paper.n_evaluations / 1e6:,g}"
-    return f"{paper.error:.1f}", f"{paper.n_support:,}", evaluations, f"{paper.seconds:,g}"
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m hardmargin.experiments.tnn08",
-        description="Tables II, IV and V of TNN-08: GreedySVC's numbers beside the paper's.",
-    )
-    parser.add_argument(
-        "--data-dir",
-        required=True,
-        help="folder of the data files (see hardmargin.datasets.folder)",
-    )
-    parser.add_argument(
-        "--tables",
-        type=_tables,
-        default=list(TITLES),
-        help="comma-separated: 2, 4, 5 (default: all)",
-    )
-    parser.add_argument(
-        "--sizes",
-        type=_sizes,
-        help="training rows of Table IV, comma-separated (default: the paper's)",
-    )
-    parser.add_argument(
-        "--dtype",
-        choices=("auto", "float32", "float64"),
-        default="auto",
-        help="precision of kernel values (default: float32 above 5,000 rows)",
-    )
-    return parser
-
-
-def _tables(text: str) -> list[int]:
-    tables = _sizes(text)
-    if unknown := [table for table in tables if table not in TITLES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of 2, 4, 5")
-    return tables
-
-
-def _sizes(text: str) -> list[int]:
+def _forest_cells(part: str, row: str, n_train: int, settings: Settings) -> Iterator[Cell]:
+    require_folder(settings)
     try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list such as 2,4") from None
+        split = load_covtype_binary(settings.data_dir or "", n_train)
+    except FileNotFoundError as error:
+        raise NoDataError(str(error)) from error
+    yield from _cells(part, row, split, FOREST_GAMMA, 1e9, settings)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _cells(
+    part: str, row: str, split: Split, gamma: float, unit: float, settings: Settings
+) -> Iterator[Cell]:
+    ours = measure(split, gamma, "float64" if settings.full else "auto")
+    values = (ours.error, ours.n_support, ours.n_evaluations / unit, ours.seconds)
+    for column, value in zip(COLUMNS, values, strict=True):
+        yield Cell(part, row, column, float(value))
+
+
+def _subset_tasks(settings: Settings) -> Iterator[Task]:
+    for problem, name in SUBSETS.items():
+        fills = tuple((TABLE_II, problem, column) for column in COLUMNS)
+        yield Task(f"tnn08/table2/{name}", name, _subset_cells, (problem,), fills)
+
+
+def _forest_tasks_iv(settings: Settings) -> Iterator[Task]:
+    for line in read_rows("tnn08_table4"):
+        n_train = int(line["n_train"])
+        fills = tuple((TABLE_IV, line["n_train"], column) for column in COLUMNS)
+        arguments = (TABLE_IV, line["n_train"], n_train)
+        yield Task(f"tnn08/table4/{n_train}", "covtype", _forest_cells, arguments, fills)
+
+
+def _forest_tasks_v(settings: Settings) -> Iterator[Task]:
+    fills = tuple((TABLE_V, "GS-SVMs", column) for column in COLUMNS)
+    arguments = (TABLE_V, "GS-SVMs", 400_000)
+    yield Task("tnn08/table5/400000", "covtype", _forest_cells, arguments, fills)
+
+
+def _holds(cell: Cell) -> bool | None:
+    if cell.column == "error":
+        return near(cell, MAX_ERROR_DIFFERENCE)
+    if cell.column == "support vectors" and cell.paper is not None:
+        return near(cell, MAX_SUPPORT_DIFFERENCE * cell.paper)
+    return None
+
+
+def _columns(evaluations: str) -> tuple[Column, ...]:
+    return (
+        Column("error", "%"),
+        Column("support vectors", form=",.0f"),
+        Column("kernel evaluations", evaluations, ",.2f", compare="ratio"),
+        Column("seconds", "s", ",.2f", compare="ratio"),
+    )
+
+
+PARTS = (
+    Part(
+        name=TABLE_II,
+        paper="TNN-08",
+        title="Table II: adult and web",
+        kind="table",
+        reading=READING_II,
+        tasks=_subset_tasks,
+        columns=_columns("10^6"),
+        numbers=read_numbers(
+            "tnn08_table2",
+            "problem",
+            dict(zip(("gs_error_percent", "gs_sv", "gs_k2", "gs_seconds"), COLUMNS, strict=True)),
+        ),
+        holds=_holds,
+    ),
+    Part(
+        name=TABLE_IV,
+        paper="TNN-08",
+        title="Table IV: forest cover type, by training rows",
+        kind="table",
+        reading=READING_FOREST,
+        tasks=_forest_tasks_iv,
+        columns=_columns("10^9"),
+        numbers=read_numbers(
+            "tnn08_table4",
+            "n_train",
+            dict(
+                zip(("gs_error_percent", "gs_sv", "gs_k2_1e9", "gs_seconds"), COLUMNS, strict=True)
+            ),
+        ),
+        holds=_holds,
+    ),
+    Part(
+        name=TABLE_V,
+        paper="TNN-08",
+        title="Table V: forest cover type, 400,000 rows",
+        kind="table",
+        reading=READING_FOREST,
+        tasks=_forest_tasks_v,
+        columns=_columns("10^9"),
+        numbers=read_numbers(
+            "tnn08_table5",
+            "algorithm",
+            {"error_percent": "error", "sv": "support vectors", "seconds": "seconds"},
+        ),
+        holds=_holds,
+    ),
+)

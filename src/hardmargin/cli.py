@@ -1,0 +1,215 @@
+"""The command ``hardmargin``."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hardmargin
+
+if TYPE_CHECKING:
+    from hardmargin.experiments.parts import Part, Settings
+
+__all__ = ["main"]
+
+INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Command-line arguments; those of the process if not given.
+
+    Returns
+    -------
+    int
+        The exit code: 0; 1 if something failed on the way; 130 after Ctrl-C. Wrong arguments leave
+        with 2.
+
+    Examples
+    --------
+    >>> main(["reproduce", "list"])  # doctest: +ELLIPSIS
+    IJCAI-07
+      ijcai07-table1   Table 1: the data sets
+    ...
+    """
+    parser = argparse.ArgumentParser(
+        prog="hardmargin", description="Kernel SVMs with nothing to tune."
+    )
+    parser.add_argument("--version", action="version", version=hardmargin.__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_reproduce(commands)
+    options = parser.parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return code
+
+
+def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="the papers' tables and figures, ours beside theirs",
+        description="Measure tables and figures of the four papers and print ours beside theirs.",
+        epilog="Finished work is kept in the folder of --out: the same command goes on from there.",
+    )
+    parser.add_argument(
+        "names", nargs="+", metavar="NAME", help="names of parts, or all; list shows them"
+    )
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help='folder of the data files: help("hardmargin.datasets.folder") describes them',
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write index.html, CSV and PNG files here"
+    )
+    parser.add_argument(
+        "--docs", type=Path, metavar="DIR", help="write reproduction.md and its figures here too"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few minutes, only data that come with libraries"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="the published protocol where the default is coarser"
+    )
+    parser.add_argument("--only", type=_names, metavar="SETS", help="data sets, comma-separated")
+    parser.add_argument("--n-jobs", type=_positive, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--cut",
+        type=_seconds,
+        default=600.0,
+        metavar="SECONDS",
+        help="when a rival's training is given up and printed as > (default: 600)",
+    )
+    parser.set_defaults(run=lambda options: _reproduce(parser, options))
+
+
+def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    # Here, because other commands need not wait for them.
+    from hardmargin.experiments.parts import Settings
+    from hardmargin.experiments.registry import PARTS
+    from hardmargin.experiments.report import text_part, write_docs, write_report
+    from hardmargin.experiments.report.machine import Conditions
+    from hardmargin.experiments.runner import run, tasks_of
+    from hardmargin.experiments.verdicts import gather
+
+    if options.names == ["list"]:
+        _list(PARTS.values())
+        return 0
+    settings = Settings(
+        data_dir=options.data_dir,
+        quick=options.quick,
+        full=options.full,
+        only=options.only,
+        cut=options.cut,
+    )
+    parts = _chosen(parser, options.names, PARTS)
+    _check(parser, parts, settings, options)
+    start = time.monotonic()
+    try:
+        outcomes = run(parts, settings, out=options.out, n_jobs=options.n_jobs)
+    except KeyboardInterrupt:
+        kept = "nothing is kept without --out"
+        if options.out is not None:
+            kept = f"what is finished is kept in {options.out}: the same command goes on"
+        print(f"interrupted; {kept}", file=sys.stderr)
+        return INTERRUPTED
+    gathered = [gather(part, tasks_of(part, settings), outcomes) for part in parts]
+    for its in gathered:
+        print(text_part(its))
+    work = sum(outcome.seconds for outcome in outcomes.values())
+    conditions = Conditions(settings, options.n_jobs, time.monotonic() - start, work)
+    if options.out is not None:
+        print(f"The report: {write_report(gathered, conditions, options.out)}")
+        if options.docs is not None:
+            page = write_docs(gathered, conditions, options.out, options.docs)
+            print(f"The page of the documentation: {page}")
+    failed = [key for key, outcome in outcomes.items() if outcome.status == "failed"]
+    if failed:
+        print(
+            f"{len(failed)} of {len(outcomes)} tasks failed: {', '.join(failed)}", file=sys.stderr
+        )
+    return 1 if failed else 0
+
+
+def _list(parts: Iterable[Part]) -> None:
+    paper = ""
+    for part in parts:
+        if part.paper != paper:
+            print(part.paper)
+            paper = part.paper
+        print(f"  {part.name:<16} {part.title}")
+
+
+def _chosen(
+    parser: argparse.ArgumentParser, names: Sequence[str], known: dict[str, Part]
+) -> list[Part]:
+    if names == ["all"]:
+        return list(known.values())
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+            hint = f"did you mean {', '.join(close)}?" if close else "see hardmargin reproduce list"
+            parser.error(f"{name!r} is no part; {hint}")
+    return [part for name, part in known.items() if name in names]
+
+
+def _check(
+    parser: argparse.ArgumentParser,
+    parts: Sequence[Part],
+    settings: Settings,
+    options: argparse.Namespace,
+) -> None:
+    from hardmargin.experiments.runner import tasks_of
+
+    if settings.quick and settings.data_dir is not None:
+        parser.error("--quick reads no folder; leave out --data-dir, or --quick")
+    if settings.quick and settings.full:
+        parser.error("--quick and --full exclude each other")
+    if settings.data_dir is not None and not Path(settings.data_dir).is_dir():
+        parser.error(f"data_dir={settings.data_dir!r} is not a folder")
+    if options.docs is not None and options.out is None:
+        parser.error("--docs takes its figures from the report; give --out too")
+    needing = [part.name for part in parts if part.needs_folder]
+    if needing and settings.data_dir is None and not settings.quick:
+        parser.error(
+            f"{needing[0]} reads its data from files: give their folder by --data-dir (the files "
+            'are described by help("hardmargin.datasets.folder")), or --quick for what runs without'
+        )
+    if settings.only is not None:
+        everything = replace(settings, full=True, only=None)
+        sets = {task.data_set: None for part in parts for task in tasks_of(part, everything)}
+        if unknown := [name for name in settings.only if name not in sets]:
+            parser.error(f"--only: {unknown[0]!r} is none of {', '.join(sets)}")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return seconds

