@@ -22,6 +22,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/slow":
             self.server.released.wait(5)
+            return
         self.send_response(200)
         if self.path != "/endless":
             self.send_header("Content-Length", str(len(TEXT)))

