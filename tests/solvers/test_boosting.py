@@ -59,6 +59,12 @@ def test_the_target_is_the_papers_rho_t():
     assert (np.diff(boosted.edges) <= 0).all()
 
 
+def test_the_bound_on_the_stages():
+    K, y = problem()
+    boosted = boost(K, y, eps=EPS, n_stages=10_000)
+    assert len(boosted.steps) <= 2 * np.log(len(y)) / boosted.precisions.min() ** 2
+
+
 def test_weights_are_the_first_distribution():
     K, y = problem()
     weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
@@ -114,7 +120,7 @@ def test_a_constant_nu_equals_algorithm_1_for_one_stage():
     np.testing.assert_allclose(boosted.precisions, nu)
 
 
-def test_the_bound_has_shorter_steps():
+def test_the_closed_form_has_shorter_steps():
     K, y = problem()
     exact, bound = (boost(K, y, nu=0.002, n_stages=1, step=step) for step in ("exact", "bound"))
     assert 0 < bound.steps[0] < exact.steps[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +29,6 @@ from .sources import (
     OpenML,
     Remote,
     RemoteFile,
-    Source,
 )
 
 __all__ = ["load"]
@@ -181,7 +180,9 @@ def _path_or_none(path: str | os.PathLike[str] | None) -> Path | None:
 def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
     """Read from the first source that has the set."""
     reasons = []
-    for source in _in_order(request.entry, kind):
+    for source in request.entry.sources:
+        if kind not in (None, source.kind):
+            continue
         try:
             return _read(source, request), source.kind
         except _NotHereError as error:
@@ -192,12 +193,6 @@ def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
     raise DataUnavailableError(
         f"{name!r} could not be loaded. Tried: {'; '.join(reasons)}. {_advice(request.entry)}"
     )
-
-
-def _in_order(entry: DataSet, kind: str | None) -> Iterator[Source]:
-    for source in entry.sources:
-        if kind is None or source.kind == kind:
-            yield source
 
 
 def _advice(entry: DataSet) -> str:

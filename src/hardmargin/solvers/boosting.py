@@ -27,22 +27,25 @@ What equals the rho-SVM by multiplicative updates (`solve_projection`), stage by
 :math:`d_t = \alpha_t`, :math:`c_t = \eta_t` and the same vote:
 
 - a target of :math:`\varrho = \rho^*` is section 2.2 (``constraint="equality"``). The rate there
-  may have any sign, but is never negative, since no edge is below :math:`\rho^*`;
+  may have any sign, but is never negative, since no edge is below :math:`\rho^*`. AdaBoost itself
+  is the case of overlapping classes, :math:`\rho^* = 0`;
 - relative precision is Algorithm 1, if like there a stage whose edge rises, or whose target no
   distribution reaches, is taken back and :math:`\epsilon_t` halved. The edges of the stages that
   stay then never rise, so that the least edge is the last one and
-  :math:`\varrho_t = \gamma_t / (1 + \epsilon_t)`, the paper's :math:`\rho_t`.
+  :math:`\varrho_t = \gamma_t / (1 + \epsilon_t)`, the paper's :math:`\rho_t`. The least
+  :math:`\nu_t` is the nu of its section 2.4, which bounds the stages by :math:`2 \ln n / \nu^2`
+  for n rows.
 
 So AdaBoost*_nu itself, with a constant nu, equals Algorithm 1 only while nu is
 :math:`\nu_t`: for one stage. As the edges fall a constant nu is an ever larger part of them, and
-in the end more than there is. And the equality needs the exact minimum of eq. (20)
+in the end more than all of them. And the equality needs the exact minimum of eq. (20)
 (``step="exact"``); the closed form that is usual for AdaBoost (``step="bound"``),
 
 .. math:: c_t = \tfrac12 \ln \tfrac{1 + \gamma_t}{1 - \gamma_t}
               - \tfrac12 \ln \tfrac{1 + \varrho_t}{1 - \varrho_t},
 
 minimises an upper bound of it that holds for hypotheses within [-1, 1], which are those of a kernel
-with values within [-1, 1]; its steps are shorter.
+with values within [-1, 1]; its steps are never longer.
 
 This module is for comparisons and shares no code with `solve_projection`.
 """
