@@ -1,28 +1,19 @@
 """Reading data sets from a folder of small files made here in the formats of the real ones."""
 
-import lzma
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from dataset_files import write_libsvm, write_npz
 
 from hardmargin.datasets import FOLDER_NAMES, load_covtype_binary, load_folder
-
-
-def write_npz(path: Path, **members: np.ndarray) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        for name, values in members.items():
-            with archive.open(f"{name}.npy", "w") as file:
-                np.lib.format.write_array(file, np.asanyarray(values))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     for name, text in (("a9a", "+1 2:1 123:1\n-1 1:1\n-1 3:1\n"), ("a9a.t", "-1 5:1\n+1 \n")):
-        with lzma.open(tmp_path / f"{name}.libsvm.xz", "wt") as file:
-            file.write(text)
+        write_libsvm(tmp_path / f"{name}.libsvm.xz", text)
     write_npz(tmp_path / "adult_web_subsets.npz", a1a=np.packbits([1, 0, 1]))
     X = rng.integers(0, 16, (6, 16)).astype(np.int8)
     y = np.arange(6, dtype=np.int8)

@@ -25,7 +25,7 @@ Features: TypeAlias = "npt.NDArray[Any] | sp.csr_matrix[Any]"
 Labels: TypeAlias = "npt.NDArray[np.int64]"
 Rows: TypeAlias = "npt.NDArray[np.intp]"
 
-_WIDTHS = {"a9a": 123, "w8a": 300}
+_WIDTHS = {"a9a": 123, "face": 361, "usps": 676, "w8a": 300}
 _SUBSETS = ("a1a", "a2a", "a3a", "a4a", "a7a", "a8a", "w1a", "w4a", "w6a", "w7a")
 _WITH_SPLIT = (
     *("dna", "letter", "mnist", "optdigits", "pendigits"),

@@ -34,6 +34,9 @@ __all__ = ["Machines", "error_above", "error_without_machines", "noisy", "train_
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
+#: Memory for core sets, so that mnist stays below 6 GB in all.
+CORE_MEMORY = "4GB"
+
 
 @dataclass(frozen=True)
 class Machines:
@@ -122,7 +125,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
     X_train, y_train, X_test, _ = split
     model = MarginDiscriminantAnalysis(
         size, C=1.0, gamma="pairwise", max_time=cut, random_state=0
-    ).set_params(solver=base)
+    ).set_params(solver=base, memory_limit=CORE_MEMORY if base == "core" else None)
     start = time.process_time()
     try:
         with warnings.catch_warnings():

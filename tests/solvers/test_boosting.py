@@ -1,0 +1,175 @@
+"""Boosted Parzen windows: equal to the rho-SVM where IJCAI-07, section 3.1, has them equal."""
+
+import numpy as np
+import pytest
+from projection_problems import best_of, problem, published, rows_and_labels, solve
+from scipy.special import softmax
+
+from hardmargin import RhoSVC
+from hardmargin.kernel_matrix import StoredMatrix
+from hardmargin.solvers.boosting import boost_parzen_windows
+
+EQUAL = {"rtol": 0, "atol": 1e-10}
+EPS = (0.1, 0.005)
+
+
+def boost(K, y, **options):
+    return boost_parzen_windows(StoredMatrix(np.ascontiguousarray(K)), y, **options)
+
+
+def path(K, y, **options):
+    """The rho-SVM's solution and its multipliers at every plane."""
+    planes = []
+    solution = solve(K, y, observe=lambda _, signed: planes.append(signed * y), **options)
+    return solution, np.array(planes)
+
+
+# --- Algorithm 1 is boosting with relative precision ---------------------------------------------
+
+
+def test_relative_precision_is_algorithm_1_stage_by_stage():
+    K, y = problem()
+    solution, planes = path(K, y, n_stages=20)
+    boosted = boost(K, y, eps=EPS, n_stages=20)
+    np.testing.assert_allclose(boosted.distributions, planes, **EQUAL)
+    np.testing.assert_allclose(boosted.steps, solution.rates, rtol=1e-10)
+    np.testing.assert_allclose(boosted.edges, solution.rhos, **EQUAL)
+    np.testing.assert_allclose(boosted.ensemble, solution.ensemble, **EQUAL)
+    assert len(set(solution.epsilons)) > 1  # a stage was taken back on the way, by both
+
+
+def test_every_stage_of_the_whole_path():
+    """From the same distribution: over many stages rounding alone leads two runs apart."""
+    K, y = problem(100, seed=1)
+    solution, planes = path(K, y)
+    assert len(solution.rates) > 50
+    for t, (rate, epsilon) in enumerate(zip(solution.rates, solution.epsilons, strict=True)):
+        stage = boost(K, y, weights=planes[t], eps=(epsilon, 0.0), n_stages=1)
+        assert stage.precisions[0] == pytest.approx(stage.edges[0] * epsilon / (1 + epsilon))
+        np.testing.assert_allclose(stage.distributions[1], planes[t + 1], **EQUAL)
+        # Newton's method may end with a rate good to six digits.
+        assert stage.steps[0] == pytest.approx(rate, rel=1e-6)
+
+
+def test_the_target_is_the_papers_rho_t():
+    K, y = problem()
+    solution, _ = path(K, y, n_stages=20)
+    boosted = boost(K, y, eps=EPS, n_stages=20)
+    np.testing.assert_allclose(boosted.targets, solution.rhos[:-1] / (1 + solution.epsilons))
+    assert (np.diff(boosted.edges) <= 0).all()
+
+
+def test_the_bound_on_the_stages():
+    K, y = problem()
+    boosted = boost(K, y, eps=EPS, n_stages=10_000)
+    assert len(boosted.steps) <= 2 * np.log(len(y)) / boosted.precisions.min() ** 2
+
+
+def test_weights_are_the_first_distribution():
+    K, y = problem()
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    _, planes = path(K, y, weights=weights, n_stages=8)
+    boosted = boost(K, y, weights=weights, eps=EPS, n_stages=8)
+    np.testing.assert_allclose(boosted.distributions, planes, **EQUAL)
+
+
+def test_the_classifiers_are_the_last_window_and_the_vote():
+    X, y = rows_and_labels()
+    setting = {"kernel": "rbf", "gamma": 0.3}
+    K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    boosted = boost(K, y, eps=EPS, n_stages=10)
+    vote = published(10, **setting).fit(X, y)
+    np.testing.assert_allclose(vote.decision_function(X), K @ (y * boosted.ensemble), atol=1e-10)
+    rho = RhoSVC(**setting).fit(X, y)
+    staged = list(rho.staged_decision_function(X))[:10]
+    np.testing.assert_allclose(staged, (y * boosted.distributions[1:]) @ K, atol=1e-10)
+
+
+# --- section 2.2 is AdaBoost with the optimum for its target -------------------------------------
+
+
+def test_the_known_optimum_is_adaboost_with_a_target():
+    K, y = problem()
+    rho = best_of()
+    solution, planes = path(K, y, constraint="equality", rho=rho, n_stages=60, tol=1e-9)
+    boosted = boost(K, y, target=rho, n_stages=60)
+    np.testing.assert_allclose(boosted.distributions, planes, **EQUAL)
+    np.testing.assert_allclose(boosted.steps, solution.rates, rtol=1e-10)
+    assert (boosted.steps >= 0).all()
+
+
+def test_adaboost_makes_the_last_window_worthless():
+    """Eq. (20) with target 0: under the next distribution, the window has no edge."""
+    K, y = problem()
+    boosted = boost(K, y, n_stages=5)
+    margins = y * ((boosted.distributions * y) @ K)
+    for before, after in zip(margins, boosted.distributions[1:], strict=False):
+        assert after @ before == pytest.approx(0, abs=1e-14)
+
+
+# --- where they part -----------------------------------------------------------------------------
+
+
+def test_a_constant_nu_equals_algorithm_1_for_one_stage():
+    K, y = problem()
+    _, planes = path(K, y, n_stages=3)
+    nu = boost(K, y, eps=EPS, n_stages=1).precisions[0]
+    boosted = boost(K, y, nu=nu, n_stages=3)
+    np.testing.assert_allclose(boosted.distributions[1], planes[1], **EQUAL)
+    assert np.abs(boosted.distributions[2] - planes[2]).max() > 1e-6
+    np.testing.assert_allclose(boosted.precisions, nu)
+
+
+def test_the_closed_form_has_shorter_steps():
+    K, y = problem()
+    exact, bound = (boost(K, y, nu=0.002, n_stages=1, step=step) for step in ("exact", "bound"))
+    assert 0 < bound.steps[0] < exact.steps[0]
+    edge, target = bound.edges[0], bound.targets[0]
+    expected = 0.5 * np.log((1 + edge) / (1 - edge)) - 0.5 * np.log((1 + target) / (1 - target))
+    assert bound.steps[0] == pytest.approx(expected)
+    margins = y * (K @ (y * bound.distributions[0]))
+    np.testing.assert_allclose(bound.distributions[1], softmax(-bound.steps[0] * margins))
+
+
+# --- the ends ------------------------------------------------------------------------------------
+
+
+def test_a_window_that_reaches_its_target():
+    K, y = np.eye(4), np.array([1.0, 1.0, -1.0, -1.0])
+    boosted = boost(K, y)
+    assert boosted.stop_reason == "unreachable"
+    assert len(boosted.steps) == 0
+    np.testing.assert_allclose(boosted.ensemble, 0.25)
+
+
+def test_a_target_above_every_edge():
+    assert boost(*problem(), target=0.9).stop_reason == "no_edge"
+
+
+def test_overlapping_classes_have_no_edge():
+    y = np.array([1.0, -1.0])
+    assert boost(np.ones((2, 2)), y, eps=EPS).stop_reason == "no_edge"
+
+
+def test_the_relative_precision_ends_the_path():
+    boosted = boost(*problem(), eps=EPS, n_stages=10_000)
+    solution, _ = path(*problem())
+    assert boosted.stop_reason == solution.stop_reason == "eps"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nu": 0.1, "eps": EPS}, "are two targets"),
+        ({"step": "closed"}, "step='closed' must be 'exact' or 'bound'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        boost(*problem(), **options)
+
+
+def test_the_bound_needs_a_bounded_kernel():
+    K, y = problem()
+    with pytest.raises(ValueError, match="needs a kernel with values within"):
+        boost(100 * K, y, step="bound", nu=0.1)
