@@ -7,7 +7,9 @@ from hardmargin.classifiers import (
     HardMarginSVC,
     MultiplicativeSVC,
     ParzenClassifier,
+    PathSVC,
     RhoSVC,
+    RigorousSVC,
 )
 from hardmargin.discriminant import DiversifiedSVC, MarginDiscriminantAnalysis
 from hardmargin.reduction import compress
@@ -21,7 +23,9 @@ __all__ = [
     "MarginDiscriminantAnalysis",
     "MultiplicativeSVC",
     "ParzenClassifier",
+    "PathSVC",
     "RhoSVC",
+    "RigorousSVC",
     "compress",
 ]
 __version__ = "0.1.0"

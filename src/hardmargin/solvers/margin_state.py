@@ -17,9 +17,9 @@ shares the sum of the smaller class is a problem with bounds w, the margin 0 in 
 sum that falls from its excess to zero.
 
 Ties and rows that depend on others in feature space make elbows singular and steps of no length.
-Rows in the affine hull of the elbow are never added to it: they change places with one of its rows
-(as in :meth:`MarginState.rebuild`), which leaves f alone. Steps are chosen by Harris's rule: among the
-events within the tolerance, the one of the fastest row.
+Rows in the affine hull of the elbow are never added to it: they change places with one of its rows,
+which leaves f alone. Steps are chosen by Harris's rule: among the events within the tolerance, the
+one of the fastest row.
 """
 
 from __future__ import annotations

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.margin_state import Direction, MarginState
+
+PathStop = Literal["hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,9 @@ class RegularizationPath:
         Certificate: the largest violation of the optimality conditions that was found.
     n_stages, n_restarts : int
         Events, and how often the problem was solved anew.
-    stop_reason : {"hard_margin", "C_max", "stalled", "max_stages", "max_time"}
-        ``"hard_margin"``: larger C change nothing any more.
+    stop_reason : {"hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"}
+        ``"hard_margin"``: larger C change nothing any more. ``"norm"``: ``||w||`` is as large as
+        was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite.
     """
 
     C: FloatArray
@@ -79,7 +82,7 @@ class RegularizationPath:
     violation: float
     n_stages: int
     n_restarts: int
-    stop_reason: str
+    stop_reason: PathStop
 
     def __len__(self) -> int:
         return len(self.C)
@@ -113,6 +116,12 @@ class RegularizationPath:
         if k == len(self) - 1:
             return k, 0.0
         return k, float((C - self.C[k]) / (self.C[k + 1] - self.C[k]))
+
+    def slack_sum_at(self, C: float) -> float:
+        """Weighted sum of the slacks at any C."""
+        k, share = self.place(C)
+        after = self.slack_sum[min(k + 1, len(self) - 1)]
+        return float((1 - share) * self.slack_sum[k] + share * after)
 
     def squared_norm_at(self, C: float) -> float:
         """``||w||^2`` at any C."""
@@ -165,6 +174,7 @@ class Recorder:
         self.alpha_unit, self.C_unit = alpha_unit, C_unit
         self.keep = keep_multipliers
         self.scored = np.flatnonzero(labels == 0)
+        self.squared_norm = 0.0
         self.scalars: list[tuple[float, ...]] = []
         self.products: list[float] = []
         self.elbows: list[tuple[NDArray[np.int32], FloatArray]] = []
@@ -182,6 +192,7 @@ class Recorder:
         wrong = np.where(y > 0, state.f < 0, state.f >= 0)
         elbow = state.elbow.rows
         norm = max(float(c @ state.f), 0.0)  # the bias has no part in it: c adds up to zero
+        self.squared_norm = norm
         self.products.append(norm)
         self.scalars.append(
             (

@@ -26,18 +26,18 @@ Certificate: the largest violation of the conditions of optimality, evaluated fr
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.margin_state import Direction, MarginState, Stuck, product
-from hardmargin.solvers.path_record import Recorder, RegularizationPath
+from hardmargin.solvers.path_record import PathStop, Recorder, RegularizationPath
 
 KeepGoing: TypeAlias = Callable[[int, float], bool]
-PathStop = Literal["hard_margin", "C_max", "stalled", "max_stages", "max_time"]
 
 #: Events between evaluations from scratch.
 _REFRESH_EVERY = 100
@@ -99,11 +99,14 @@ class PathOptions:
         Limit on the events; None stands for 10,000, or 100 a row if that is more.
     keep_multipliers : bool
         Whether the multipliers of the breakpoints are kept.
+    max_squared_norm : float
+        The path ends once ``||w||^2`` is so large.
     """
 
     C_max: float = 1e4
     max_stages: int | None = None
     keep_multipliers: bool = True
+    max_squared_norm: float = float("inf")
 
 
 def trace_path(
@@ -161,6 +164,7 @@ class _Tracer:
         self.C_max = options.C_max / self.unit
         n = int(training.sum())
         self.max_stages = options.max_stages or max(MIN_MAX_STAGES, STAGES_A_ROW * n)
+        self.max_squared_norm = options.max_squared_norm
         self.state = MarginState(self.K, self.y, self.w)
         self.record = Recorder(
             kernel.means,
@@ -186,6 +190,8 @@ class _Tracer:
                 reason = "max_time"
             elif not state.is_below.any():
                 reason = "hard_margin"
+            elif self.record.squared_norm >= self.max_squared_norm:
+                reason = "norm"
             if reason is not None:
                 break
             self.n_stages += 1
@@ -399,9 +405,7 @@ def _share_by_active_set(state: MarginState, offset: FloatArray, excess: float) 
     state.enter(first)
     state.alpha[first] = min(over, float(state.w[first]))
     state.refresh()
-    try:
+    with suppress(Stuck):
         state.optimise(20 * len(state.y))
-    except Stuck:
-        pass
     state.refresh()
     return state
