@@ -232,12 +232,17 @@ class MarginState:
         self.elbow.add(row, z, distance)
 
     def correct(self) -> None:
-        """Put the elbow back on the margin, where rounding has moved it, within its bounds."""
+        """Put the elbow back on the margin, where rounding has moved it."""
+        if self.elbow.size == 0:
+            return
+        rows = self.elbow.rows
+        upper = self.level * self.w[rows]
         for _ in range(2):
-            if self.elbow.size == 0:
-                return
-            if self._towards_margin() is not None:
-                raise Stuck
+            self._step_to_margin(*self._to_margin(), 1.0)
+        beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
+        # A row that has just come in may be beyond its bound by rounding, no other.
+        if (beyond > 1e-9 * upper).any():
+            raise Stuck
 
     def optimise(self, max_steps: int) -> None:
         """Solve the problem at this level from any feasible start, by an active set."""
@@ -280,15 +285,23 @@ class MarginState:
 
     def _towards_margin(self) -> int | None:
         """Go to where the elbow is on the margin; return the row whose bound ends it earlier."""
+        db, dc = self._to_margin()
+        rows = self.elbow.rows
+        step, first = self._room(rows, dc * self.y[rows])
+        self._step_to_margin(db, dc, min(step, 1.0))
+        return first if step < 1.0 else None
+
+    def _to_margin(self) -> tuple[float, FloatArray]:
+        """How b and c have to change to put the elbow on the margin."""
         rows = self.elbow.rows
         total = -float(self.coefficients().sum()) if self.growth else 0.0
-        db, dc = self.elbow.solve(total, self.margin * self.y[rows] - self.f[rows])
-        step, first = self._room(rows, dc * self.y[rows])
-        step, blocked = (step, first) if step < 1.0 else (1.0, None)
+        return self.elbow.solve(total, self.margin * self.y[rows] - self.f[rows])
+
+    def _step_to_margin(self, db: float, dc: FloatArray, step: float) -> None:
+        rows = self.elbow.rows
         self.alpha[rows] += step * dc * self.y[rows]
         self.f += step * (self.elbow.expand(dc) + db)
         self.b += step * db
-        return blocked
 
     def _room(self, rows: NDArray[np.intp], rates: FloatArray) -> tuple[float, int]:
         """How far multipliers can move before the first reaches a bound, and which does."""

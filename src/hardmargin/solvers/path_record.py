@@ -207,7 +207,8 @@ class Recorder:
             )
         )
         if self.keep:
-            self.elbows.append((elbow.astype(np.int32), alpha[elbow]))
+            upper = state.level * self.C_unit * self.weights[elbow]
+            self.elbows.append((elbow.astype(np.int32), np.clip(alpha[elbow], 0.0, upper)))
             self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
             self.was_below = below
 
