@@ -17,7 +17,9 @@ from hardmargin import (
     MarginDiscriminantAnalysis,
     MultiplicativeSVC,
     ParzenClassifier,
+    PathSVC,
     RhoSVC,
+    RigorousSVC,
 )
 
 PUBLISHED = {
@@ -75,6 +77,15 @@ ESTIMATORS = [
     DiversifiedSVC(1, final_estimator="vote", tol=1e-9),
     DiversifiedSVC(1, final_estimator="cvm", solver="exact", kernel="precomputed"),
     ParzenClassifier(),
+    PathSVC(),
+    PathSVC("loo"),
+    PathSVC("validation", multi_class="ovr", n_jobs=2),
+    PathSVC(1.0),
+    PathSVC(1.0, kernel="precomputed"),
+    PathSVC(1.0, kernel="linear"),
+    RigorousSVC(),
+    RigorousSVC(2.0),
+    RigorousSVC(2.0, kernel="precomputed", n_jobs=2),
     # A narrow kernel, and few epochs: the checks' classes overlap for a wide one.
     MultiplicativeSVC(gamma=10.0, max_stages=300),
     MultiplicativeSVC(gamma=10.0, max_stages=300, multi_class="ovr", n_jobs=2),

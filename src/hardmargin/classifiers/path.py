@@ -65,7 +65,8 @@ default="rbf"
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine a pair of classes, or one a class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values in predictions: float64 up to 5,000 rows and float32 above. Paths
+        always have float64.
     memory_limit : str, number or None, default=None
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A path needs up
         to four matrices of the size of the kernel matrix.
@@ -90,7 +91,7 @@ default="rbf"
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at the breakpoints.
     cv_results_ : dict, or list of them for many classes
-        ``"C"``: breakpoints of all splits, and ``"error"`` held out from there to the next; for
+        ``"C"``: where the held-out error changes, and ``"error"`` from there to the next; for
         selection by rows held out.
     cv_error_ : float or array
         The error at `C_`: each machine's own, so for many classes one a pair.

@@ -217,7 +217,7 @@ class PathClassifier(KernelClassifier):
             problem.kernel,
             problem.X,
             None if len(rows) == problem.X.shape[0] else rows,
-            dtype=problem.dtype,
+            dtype="float64",  # rounded to float32 it would not be positive semi-definite
             memory_bytes=2**63,
             n_jobs=n_jobs or self.n_jobs,
         )

@@ -15,12 +15,12 @@ from hardmargin.solvers.path_record import RegularizationPath
 
 @dataclass(frozen=True)
 class Curve:
-    """Errors along a path.
+    """An error as a function of C, which is a step function.
 
     Attributes
     ----------
     C : array
-        Ascending.
+        Where the error changes, ascending; the last is the end of the range.
     error : array
         Share of the weight that is misclassified, from each C to the next.
     """
@@ -31,25 +31,23 @@ class Curve:
     def best(self) -> tuple[float, float]:
         """Return a C of least error and that error.
 
-        Of the ranges of C that have it, the one is taken that is longest on a logarithmic scale,
-        and of its values the one next to the middle.
+        Of the ranges of C that have it, the one is taken that is longest on a logarithmic scale;
+        of that the middle.
         """
         is_best = self.error <= self.error.min() + 1e-12
         edges = np.flatnonzero(np.diff(np.concatenate([[False], is_best, [False]]).astype(int)))
-        starts, ends = edges[::2], edges[1::2] - 1
-        places = np.log(np.maximum(self.C, np.finfo(np.float64).tiny))
-        after = np.minimum(ends + 1, len(places) - 1)
-        longest = int((places[after] - places[starts]).argmax())
+        starts, ends = edges[::2], np.minimum(edges[1::2], len(self.C) - 1)
+        places = np.log(self.C)
+        longest = int((places[ends] - places[starts]).argmax())
         first, last = starts[longest], ends[longest]
-        middle = (places[first] + places[last]) / 2
-        nearest = first + int(np.abs(places[first : last + 1] - middle).argmin())
-        return float(self.C[nearest]), float(self.error[nearest])
+        middle = float(np.exp((places[first] + places[last]) / 2))
+        return middle if first < last else float(self.C[first]), float(self.error[first])
 
 
 def loo_curve(path: RegularizationPath, C_min: float | None) -> Curve:
-    """Return the leave-one-out bound at the breakpoints from C_min on."""
-    kept = _range(path.C, path.C[min(1, len(path) - 1)] if C_min is None else C_min)
-    return Curve(path.C[kept], path.loo_bound[kept])
+    """Return the leave-one-out bound from C_min, or from the first event, to the end of the path."""
+    first = _first_event(path) if C_min is None else C_min
+    return _curve(path.loo_C, path.loo_bound[0], path.loo_change, first, float(path.C[-1]))
 
 
 def held_out_curve(
@@ -59,7 +57,7 @@ def held_out_curve(
     weights: FloatArray,
     C_min: float | None,
 ) -> Curve:
-    """Return the held-out error at all breakpoints that every path has come to.
+    """Return the held-out error for all C that every path has come to.
 
     Parameters
     ----------
@@ -77,36 +75,47 @@ def held_out_curve(
     everyone = [path, *(p for p, _ in parts)]
     # A hard margin stays what it is for all larger C.
     last = min((p.C[-1] for p in everyone if p.stop_reason != "hard_margin"), default=np.inf)
-    grid = np.unique(np.concatenate([p.C for p in everyone]))
-    grid = grid[grid <= last]
-    first = min(p.C[min(1, len(p) - 1)] for p in everyone) if C_min is None else C_min
-    grid = grid[_range(grid, first)]
-    wrong = np.zeros(len(grid))
-    mass = 0.0
+    last = min(float(last), max(float(p.C[-1]) for p in everyone))
+    first = min(_first_event(p) for p in everyone) if C_min is None else C_min
+    places, changes = [], []
+    start = mass = 0.0
     for part, scored in parts:
         counts = np.where(scored, weights, 0.0)
-        wrong += _errors(part, positive, counts)[np.searchsorted(part.crossing_C, grid, "right")]
-        mass += float(counts.sum())
-    return Curve(grid, wrong / mass)
+        at_start, change = _errors(part, positive, counts)
+        start, mass = start + at_start, mass + float(counts.sum())
+        places.append(part.crossing_C)
+        changes.append(change)
+    C, change = np.concatenate(places), np.concatenate(changes)
+    order = np.argsort(C, kind="stable")
+    return _curve(C[order], start / mass, change[order] / mass, first, last)
+
+
+def _first_event(path: RegularizationPath) -> float:
+    return float(path.C[min(1, len(path) - 1)])
 
 
 def _errors(
     path: RegularizationPath, positive: NDArray[np.bool_], weights: FloatArray
-) -> FloatArray:
-    """Weight that is misclassified before the first change of a sign, after it, and so on."""
-    says_positive = np.full(len(positive), path.intercept[0] >= 0)
-    is_wrong = says_positive != positive
+) -> tuple[float, FloatArray]:
+    """Weight that is misclassified at C = 0, and what every change of a sign adds to it."""
+    is_wrong = (path.intercept[0] >= 0) != positive
+    start = float(weights[is_wrong].sum())
     changes = np.empty(len(path.crossing_C))
     for k, row in enumerate(path.crossing_row):
         changes[k] = -weights[row] if is_wrong[row] else weights[row]
         is_wrong[row] = not is_wrong[row]
-    start = float(weights[says_positive != positive].sum())
-    return start + np.concatenate([[0.0], np.cumsum(changes)])
+    return start, changes
 
 
-def _range(C: FloatArray, first: float) -> slice:
-    """Values from `first` on, or at least the last of them."""
-    return slice(min(int(np.searchsorted(C, first)), len(C) - 1), None)
+def _curve(
+    places: FloatArray, start: float, changes: FloatArray, first: float, last: float
+) -> Curve:
+    """Add up changes, and cut the range."""
+    first = min(first, last)
+    values = start + np.concatenate([[0.0], np.cumsum(changes)])
+    inside = (places > first) & (places < last)
+    C = np.concatenate([[first], np.unique(places[inside]), [last]])
+    return Curve(C, values[np.searchsorted(places, C, side="right")])
 
 
 def validation_split(

@@ -12,8 +12,6 @@ not be added. Rows come and go one at a time, and the inverse follows in :math:`
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +29,7 @@ class Elbow:
         The kernel matrix.
     """
 
-    def __init__(self, K: NDArray[Any]) -> None:
+    def __init__(self, K: FloatArray) -> None:
         self.K = K
         self.size = 0
         self._rows = np.zeros(_FIRST_CAPACITY, dtype=np.intp)

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +74,7 @@ class MarginState:
 
     def __init__(
         self,
-        K: NDArray[Any],
+        K: FloatArray,
         labels: FloatArray,
         weights: FloatArray,
         offset: FloatArray | float = 0.0,
@@ -328,13 +327,9 @@ class MarginState:
         self.side[row] = side
 
 
-def product(K: NDArray[Any], c: FloatArray) -> FloatArray:
-    """Multiply in float64, whatever the precision of the matrix."""
+def product(K: FloatArray, c: FloatArray) -> FloatArray:
+    """Multiply with a vector that may be sparse."""
     used = np.flatnonzero(c)
-    if K.dtype == np.float64 and 2 * len(used) > len(c):
+    if 2 * len(used) > len(c):
         return np.asarray(K @ c)
-    product = np.zeros(len(c))
-    for begin in range(0, len(used), 256):
-        part = used[begin : begin + 256]
-        product += c[part] @ K[part].astype(np.float64, copy=False)
-    return product
+    return np.asarray(c[used] @ K[used])

@@ -37,6 +37,7 @@ class RegularizationPath:
     loo_bound : array
         Weighted share of training rows with ``alpha_i k(x_i, x_i) >= y_i f(x_i)``: a bound on
         the leave-one-out error (Evgeniou, Pontil & Elisseeff, 2004), strictly so without bias.
+        Copies of a row share their multipliers evenly.
     squared_norm : array
         ``||w||^2``, which grows with C.
     inner_product : array
@@ -52,6 +53,8 @@ class RegularizationPath:
         Rows that come to their upper bound, or leave it, at each breakpoint.
     crossing_C, crossing_row : arrays
         Where the decisions of scored rows change their sign; ascending in C.
+    loo_C, loo_change : arrays
+        Where the leave-one-out bound changes, from its value at C = 0 on, and by how much.
     violation : float
         Certificate: the largest violation of the optimality conditions that was found.
     n_stages, n_restarts : int
@@ -79,6 +82,8 @@ class RegularizationPath:
     change_rows: NDArray[np.int32]
     crossing_C: FloatArray
     crossing_row: NDArray[np.intp]
+    loo_C: FloatArray
+    loo_change: FloatArray
     violation: float
     n_stages: int
     n_restarts: int
@@ -152,25 +157,55 @@ class RegularizationPath:
         return float(self.C[k - 1] + share * (self.C[k] - self.C[k - 1]))
 
 
+class OwnShare:
+    """What a row contributes to its own score, ``alpha_i k(x_i, x_i)``, on average over its copies.
+
+    Parameters
+    ----------
+    diagonal : (n,) array
+        The values ``k(x, x)``.
+    twins : (n,) int array
+        The first row that is the same point.
+    labels : (n,) array
+        Copies are of one label.
+    copies : (n,) array or None
+        How many rows each row stands for; weights below one count as one.
+    """
+
+    def __init__(
+        self,
+        diagonal: FloatArray,
+        twins: NDArray[np.intp],
+        labels: FloatArray,
+        copies: FloatArray | None,
+    ) -> None:
+        # Labels +1, -1 and 0 of one point are three groups.
+        self.group = np.unique(3 * twins + labels.astype(np.intp) % 3, return_inverse=True)[1]
+        counts = np.bincount(self.group, weights=copies)
+        self.share = (diagonal / np.maximum(counts, 1.0)[self.group]).astype(np.float64)
+
+    def __call__(self, alpha: FloatArray) -> FloatArray:
+        """Return the contributions."""
+        return np.asarray(np.bincount(self.group, weights=alpha)[self.group] * self.share)
+
+
 class Recorder:
     """Keeps breakpoints while a path is traced, on the scale of the problem as it was given."""
 
     def __init__(
         self,
         means: FloatArray,
-        diagonal: FloatArray,
         labels: FloatArray,
         weights: FloatArray,
-        copies: FloatArray | None,
+        own_share: OwnShare,
         *,
         alpha_unit: float,
         C_unit: float,
         keep_multipliers: bool,
     ) -> None:
-        self.means, self.labels = means, labels
+        self.means, self.labels, self.own_share = means, labels, own_share
         self.weights = np.where(labels != 0, weights, 0.0)
         self.mass = self.weights / self.weights.sum()
-        self.own = diagonal if copies is None else diagonal / np.maximum(copies, 1.0)
         self.alpha_unit, self.C_unit = alpha_unit, C_unit
         self.keep = keep_multipliers
         self.scored = np.flatnonzero(labels == 0)
@@ -180,7 +215,9 @@ class Recorder:
         self.elbows: list[tuple[NDArray[np.int32], FloatArray]] = []
         self.changes: list[NDArray[np.int32]] = []
         self.crossings: list[tuple[FloatArray, NDArray[np.intp]]] = []
+        self.loo_changes: list[tuple[FloatArray, FloatArray]] = []
         self.was_below = np.zeros(len(labels), dtype=bool)
+        self.was_left_out = np.zeros(0, dtype=bool)
 
     def breakpoint(self, state: MarginState) -> None:
         """Keep the solution as it is."""
@@ -190,40 +227,62 @@ class Recorder:
         below = state.is_below
         alpha = c * y
         wrong = np.where(y > 0, state.f < 0, state.f >= 0)
+        left_out = scores <= self.own_share(alpha)
         elbow = state.elbow.rows
+        C = state.level * self.C_unit
         norm = max(float(c @ state.f), 0.0)  # the bias has no part in it: c adds up to zero
         self.squared_norm = norm
         self.products.append(norm)
         self.scalars.append(
             (
-                state.level * self.C_unit,
+                C,
                 state.b - float(self.means @ c),
                 len(elbow),
                 int(np.count_nonzero(c)),
                 float(self.mass @ wrong),
-                float(self.mass @ (alpha * self.own >= scores)),
+                float(self.mass @ left_out),
                 norm,
                 float(self.weights[below] @ (1.0 - scores[below])),
             )
         )
+        if len(self.scalars) > 1:
+            self._change_left_out(left_out, np.full(len(y), C))
+        self.was_left_out = left_out
         if self.keep:
-            upper = state.level * self.C_unit * self.weights[elbow]
+            upper = C * self.weights[elbow]
             self.elbows.append((elbow.astype(np.int32), np.clip(alpha[elbow], 0.0, upper)))
             self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
             self.was_below = below
 
     def piece(self, state: MarginState, d: Direction, step: float) -> None:
         """Keep what happens between the last breakpoint and the next one."""
-        f, change = state.f, step * d.f
-        self.products[-1] = float(self.alpha_unit * state.coefficients() @ (f + change))
+        f, after = state.f, state.f + step * d.f
+        c = state.coefficients()
+        self.products[-1] = float(self.alpha_unit * c @ after)
+        change = np.where(state.is_below, step * self.labels * state.w, 0.0)
+        change[state.elbow.rows] = step * d.elbow
+        y = self.labels
+        room = y * f - self.own_share(self.alpha_unit * c * y)
+        room_after = y * after - self.own_share(self.alpha_unit * (c + change) * y)
+        share = np.divide(room, room - room_after, out=np.zeros(len(y)), where=room != room_after)
+        places = (state.level + np.clip(share, 0.0, 1.0) * step) * self.C_unit
+        self._change_left_out(room_after <= 0, places)
         if len(self.scored) == 0:
             return
-        before, after = f[self.scored], (f + change)[self.scored]
+        before, after = f[self.scored], after[self.scored]
         crosses = np.flatnonzero((before >= 0) != (after >= 0))
         if len(crosses):
             share = before[crosses] / (before[crosses] - after[crosses])
             where = (state.level + share * step) * self.C_unit
             self.crossings.append((where, self.scored[crosses]))
+
+    def _change_left_out(self, left_out: NDArray[np.bool_], places: FloatArray) -> None:
+        """Keep where rows came into the leave-one-out bound, or left it."""
+        rows = np.flatnonzero((left_out != self.was_left_out) & (self.labels != 0))
+        if len(rows):
+            signs = np.where(left_out[rows], 1.0, -1.0)
+            self.loo_changes.append((places[rows], signs * self.mass[rows]))
+        self.was_left_out = left_out
 
     def exchange(self, state: MarginState, row: int, sign: float) -> None:
         """Keep the solution before a row takes multipliers over from others at the same C."""
@@ -242,6 +301,9 @@ class Recorder:
             [np.empty(0, dtype=np.intp), *(rows for _, rows in self.crossings)]
         )
         order = np.argsort(crossing_C, kind="stable")
+        loo_C = np.concatenate([np.empty(0), *(C for C, _ in self.loo_changes)])
+        loo_change = np.concatenate([np.empty(0), *(change for _, change in self.loo_changes)])
+        loo_order = np.argsort(loo_C, kind="stable")
         no_rows = np.empty(0, dtype=np.int32)
         return RegularizationPath(
             C=C,
@@ -262,6 +324,8 @@ class Recorder:
             change_rows=np.concatenate([no_rows, *self.changes]),
             crossing_C=crossing_C[order],
             crossing_row=crossing_row[order],
+            loo_C=loo_C[loo_order],
+            loo_change=loo_change[loo_order],
             **results,
         )
 

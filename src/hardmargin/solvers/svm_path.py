@@ -28,16 +28,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.margin_state import Direction, MarginState, Stuck, product
-from hardmargin.solvers.path_record import PathStop, Recorder, RegularizationPath
+from hardmargin.solvers.path_record import OwnShare, PathStop, Recorder, RegularizationPath
 
 KeepGoing: TypeAlias = Callable[[int, float], bool]
+
+_EPS = float(np.finfo(np.float64).eps)
 
 #: Events between evaluations from scratch.
 _REFRESH_EVERY = 100
@@ -66,25 +68,34 @@ class CentredKernel:
         Mean of the diagonal after centring.
     diagonal : (n,) array
         Of K itself.
+    twins : (n,) int array
+        The first row that is the same point in feature space.
     """
 
-    values: NDArray[Any]
+    values: FloatArray
     means: FloatArray
     scale: float
     diagonal: FloatArray
+    twins: NDArray[np.intp]
 
 
-def centred_kernel(K: NDArray[Any]) -> CentredKernel:
+def centred_kernel(K: FloatArray) -> CentredKernel:
     """Centre and scale a symmetric kernel matrix (into a copy)."""
-    diagonal = K.diagonal().astype(np.float64)
-    means = K.mean(axis=1, dtype=np.float64)
-    values = K - np.add.outer(means, means).astype(K.dtype)
-    values += K.dtype.type(means.mean())
-    scale = float(values.diagonal().mean(dtype=np.float64))
-    if scale <= 4 * np.finfo(K.dtype).eps * np.abs(diagonal).mean():
-        return CentredKernel(np.zeros_like(values), means, 1.0, diagonal)  # all rows are the same
-    values /= K.dtype.type(scale)
-    return CentredKernel(values, means, scale, diagonal)
+    diagonal = K.diagonal().copy()
+    means = K.mean(axis=1)
+    values = np.add.outer(means, means)
+    np.subtract(K, values, out=values)
+    values += means.mean()
+    scale = float(values.diagonal().mean())
+    if scale <= 4 * _EPS * np.abs(diagonal).mean():  # all rows are the same
+        first = np.zeros(len(K), dtype=np.intp)
+        return CentredKernel(np.zeros_like(values), means, 1.0, diagonal, first)
+    values /= scale
+    own = values.diagonal()
+    twins = np.empty(len(K), dtype=np.intp)
+    for i, row in enumerate(values):
+        twins[i] = (own + own[i] - 2 * row <= 1e-12).argmax()
+    return CentredKernel(values, means, scale, diagonal, twins)
 
 
 @dataclass(frozen=True)
@@ -168,10 +179,9 @@ class _Tracer:
         self.state = MarginState(self.K, self.y, self.w)
         self.record = Recorder(
             kernel.means,
-            kernel.diagonal,
             labels,
             weights,
-            copies,
+            OwnShare(kernel.diagonal, kernel.twins, labels, copies),
             alpha_unit=1.0 / kernel.scale,
             C_unit=self.unit,
             keep_multipliers=options.keep_multipliers,
@@ -346,7 +356,7 @@ class _Tracer:
         return None
 
 
-def _share_excess(K: NDArray[Any], y: FloatArray, w: FloatArray) -> MarginState | None:
+def _share_excess(K: FloatArray, y: FloatArray, w: FloatArray) -> MarginState | None:
     """Share the weight of the smaller class among the rows of the larger, w'w being least.
 
     A path too: the sum of the larger class falls from all of its weight to that of the smaller.
