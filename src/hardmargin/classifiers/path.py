@@ -43,8 +43,8 @@ class PathSVC(PathClassifier):
         For ``selection="validation"``: the share of every class that is held out. The final SVM is
         that of all rows.
     C_min : float or None, default=None
-        The least C that can be chosen; None is that of the first breakpoint. (The path always
-        begins at C = 0.)
+        The least C that can be chosen; None is a tenth of where the first row reaches the margin.
+        (The path always begins at C = 0.)
     C_max : float, default=1e4
         Where the path ends at the latest.
     gamma : float or {"scale", "spread", "pairwise"}, default="scale"

@@ -45,8 +45,8 @@ class Curve:
 
 
 def loo_curve(path: RegularizationPath, C_min: float | None) -> Curve:
-    """Return the leave-one-out bound from C_min, or from the first event, to the end of the path."""
-    first = _first_event(path) if C_min is None else C_min
+    """Return the leave-one-out bound from C_min on."""
+    first = _least_C(path) if C_min is None else C_min
     return _curve(path.loo_C, path.loo_bound[0], path.loo_change, first, float(path.C[-1]))
 
 
@@ -70,13 +70,13 @@ def held_out_curve(
     weights : (n,) array
         What each row counts.
     C_min : float or None
-        The least C of the curve; None stands for the first event.
+        The least C of the curve; None stands for a tenth of that of the first event.
     """
     everyone = [path, *(p for p, _ in parts)]
     # A hard margin stays what it is for all larger C.
     last = min((p.C[-1] for p in everyone if p.stop_reason != "hard_margin"), default=np.inf)
     last = min(float(last), max(float(p.C[-1]) for p in everyone))
-    first = min(_first_event(p) for p in everyone) if C_min is None else C_min
+    first = min(_least_C(p) for p in everyone) if C_min is None else C_min
     places, changes = [], []
     start = mass = 0.0
     for part, scored in parts:
@@ -90,8 +90,9 @@ def held_out_curve(
     return _curve(C[order], start / mass, change[order] / mass, first, last)
 
 
-def _first_event(path: RegularizationPath) -> float:
-    return float(path.C[min(1, len(path) - 1)])
+def _least_C(path: RegularizationPath) -> float:
+    """Return a C before the first event: b still goes from the larger class to its proper place."""
+    return float(path.C[min(1, len(path) - 1)]) / 10
 
 
 def _errors(
