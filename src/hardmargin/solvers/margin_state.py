@@ -150,9 +150,9 @@ class MarginState:
         unit = np.concatenate([np.full(len(self.y), 1.0 / (self.level or 1.0)), w, w])
         moving = np.flatnonzero(speed > least)
         slack, speed, unit = slack[moving], speed[moving], unit[moving]
-        relaxed = slack + TOLERANCE * self.level * unit
-        limit = (relaxed / speed).min(initial=np.inf)
-        times = np.maximum(slack, 0.0) / speed
+        slack = np.maximum(slack, 0.0)
+        times = slack / speed
+        limit = ((slack + TOLERANCE * self.level * unit) / speed).min(initial=np.inf)
         if times.min(initial=np.inf) >= room:
             return room, -1
         near = np.flatnonzero(times <= limit)

@@ -54,7 +54,8 @@ class RegularizationPath:
     crossing_C, crossing_row : arrays
         Where the decisions of scored rows change their sign; ascending in C.
     loo_C, loo_change : arrays
-        Where the leave-one-out bound changes, from its value at C = 0 on, and by how much.
+        Where the leave-one-out bound changes, from its value at C = 0 on, and by how much. The
+        bound is kept only with the multipliers.
     violation : float
         Certificate: the largest violation of the optimality conditions that was found.
     n_stages, n_restarts : int
@@ -134,11 +135,12 @@ class RegularizationPath:
         if share == 0:
             return float(self.squared_norm[k])
         rest = 1 - share
-        return float(
+        square = (
             rest**2 * self.squared_norm[k]
             + 2 * share * rest * self.inner_product[k]
             + share**2 * self.squared_norm[k + 1]
         )
+        return max(float(square), 0.0)  # a kernel may be indefinite
 
     def C_of_norm(self, squared_norm: float) -> float:
         """Return the least C whose ``||w||^2`` is this; the last C if none is so large."""
@@ -227,7 +229,7 @@ class Recorder:
         below = state.is_below
         alpha = c * y
         wrong = np.where(y > 0, state.f < 0, state.f >= 0)
-        left_out = scores <= self.own_share(alpha)
+        left_out = scores <= self.own_share(alpha) if self.keep else np.zeros(len(y), dtype=bool)
         elbow = state.elbow.rows
         C = state.level * self.C_unit
         norm = max(float(c @ state.f), 0.0)  # the bias has no part in it: c adds up to zero
@@ -245,10 +247,10 @@ class Recorder:
                 float(self.weights[below] @ (1.0 - scores[below])),
             )
         )
-        if len(self.scalars) > 1:
-            self._change_left_out(left_out, np.full(len(y), C))
-        self.was_left_out = left_out
         if self.keep:
+            if len(self.scalars) > 1:
+                self._change_left_out(left_out, np.full(len(y), C))
+            self.was_left_out = left_out
             upper = C * self.weights[elbow]
             self.elbows.append((elbow.astype(np.int32), np.clip(alpha[elbow], 0.0, upper)))
             self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
@@ -256,25 +258,29 @@ class Recorder:
 
     def piece(self, state: MarginState, d: Direction, step: float) -> None:
         """Keep what happens between the last breakpoint and the next one."""
-        f, after = state.f, state.f + step * d.f
-        c = state.coefficients()
-        self.products[-1] = float(self.alpha_unit * c @ after)
-        change = np.where(state.is_below, step * self.labels * state.w, 0.0)
-        change[state.elbow.rows] = step * d.elbow
-        y = self.labels
-        room = y * f - self.own_share(self.alpha_unit * c * y)
-        room_after = y * after - self.own_share(self.alpha_unit * (c + change) * y)
-        share = np.divide(room, room - room_after, out=np.zeros(len(y)), where=room != room_after)
-        places = (state.level + np.clip(share, 0.0, 1.0) * step) * self.C_unit
-        self._change_left_out(room_after <= 0, places)
-        if len(self.scored) == 0:
-            return
-        before, after = f[self.scored], after[self.scored]
-        crosses = np.flatnonzero((before >= 0) != (after >= 0))
-        if len(crosses):
+        after = state.f + step * d.f
+        self.products[-1] = float(self.alpha_unit * state.coefficients() @ after)
+        if self.keep:
+            self._leave_out(state, d, step, after)
+        if len(self.scored):
+            before, after = state.f[self.scored], after[self.scored]
+            crosses = np.flatnonzero((before >= 0) != (after >= 0))
             share = before[crosses] / (before[crosses] - after[crosses])
             where = (state.level + share * step) * self.C_unit
             self.crossings.append((where, self.scored[crosses]))
+
+    def _leave_out(self, state: MarginState, d: Direction, step: float, after: FloatArray) -> None:
+        """Follow the leave-one-out bound along a piece, on which all that it compares is linear."""
+        y, unit = self.labels, self.alpha_unit
+        alpha = state.coefficients() * y
+        change = np.where(state.is_below, step * state.w, 0.0)
+        rows = state.elbow.rows
+        change[rows] = step * d.elbow * y[rows]
+        room = y * state.f - self.own_share(unit * alpha)
+        room_after = y * after - self.own_share(unit * (alpha + change))
+        share = np.divide(room, room - room_after, out=np.zeros(len(y)), where=room != room_after)
+        places = (state.level + np.clip(share, 0.0, 1.0) * step) * self.C_unit
+        self._change_left_out(room_after <= 0, places)
 
     def _change_left_out(self, left_out: NDArray[np.bool_], places: FloatArray) -> None:
         """Keep where rows came into the leave-one-out bound, or left it."""
