@@ -41,6 +41,14 @@ class Elbow:
         """The rows, in no particular order."""
         return self._rows[: self.size]
 
+    def copy(self) -> Elbow:
+        """Return an elbow of the same rows."""
+        other = Elbow(self.K)
+        other.size = self.size
+        other._rows, other._columns = self._rows.copy(), self._columns.copy()
+        other._inverse = self._inverse.copy()
+        return other
+
     def solve(self, total: float, values: FloatArray) -> tuple[float, FloatArray]:
         """Return b and c for a sum and for values on the rows."""
         m = self.size + 1

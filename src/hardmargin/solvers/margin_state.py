@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.elbow import Elbow
 
-#: What margins may be short of, and multipliers relative to their bound.
-TOLERANCE = 1e-10
+#: What margins may be short of, and multipliers relative to their bound: along the path, and at its
+#: start, whose errors grow with C.
+TOLERANCE, START_TOLERANCE = 1e-10, 1e-14
 
 #: Squared distance from the affine hull of the elbow, relative to the kernel's scale, below which a
 #: row counts as a part of it.
@@ -45,6 +46,10 @@ _EPS = float(np.finfo(np.float64).eps)
 
 class Stuck(Exception):
     """Rounding leaves no way on."""
+
+
+class Inexact(Stuck):
+    """Rounding leaves a violation that is larger than it should be."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ class MarginState:
         self.f = np.zeros(len(labels))
         self.b = 0.0
         self.level, self.growth = 1.0, 0.0  # bounds are level * w, and grow by growth * w
+        self.tolerance = START_TOLERANCE
         self.margin = 0.0
         self.total_rate = 0.0  # how fast the sum of c is to change
         self.pull, self.pull_total = np.zeros(len(labels)), 0.0
@@ -121,6 +127,13 @@ class MarginState:
             self.pull = product(self.K, np.where(below, self.w * self.y, 0.0))
             self.pull_total = float((self.w * self.y)[below].sum())
 
+    def copy_of(self, other: MarginState) -> None:
+        """Become the same solution as another, whose elbow is not shared but made anew."""
+        self.alpha, self.side, self.f = other.alpha.copy(), other.side.copy(), other.f.copy()
+        self.b, self.level = other.b, other.level
+        self.pull, self.pull_total = other.pull.copy(), other.pull_total
+        self.elbow = other.elbow.copy()
+
     def direction(self) -> Direction:
         """How the solution moves while every row keeps its place; the elbow must not be empty."""
         rows, elbow = self.elbow.rows, self.elbow
@@ -152,7 +165,7 @@ class MarginState:
         slack, speed, unit = slack[moving], speed[moving], unit[moving]
         slack = np.maximum(slack, 0.0)
         times = slack / speed
-        limit = ((slack + TOLERANCE * self.level * unit) / speed).min(initial=np.inf)
+        limit = ((slack + self.tolerance * self.level * unit) / speed).min(initial=np.inf)
         if times.min(initial=np.inf) >= room:
             return room, -1
         near = np.flatnonzero(times <= limit)
@@ -241,7 +254,7 @@ class MarginState:
         beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
         # A row that has just come in may be beyond its bound by rounding, no other.
         if (beyond > 1e-9 * upper).any():
-            raise Stuck
+            raise Inexact
 
     def optimise(self, max_steps: int) -> None:
         """Solve the problem at this level from any feasible start, by an active set."""
@@ -254,7 +267,7 @@ class MarginState:
                 continue
             slack = self.slack()
             worst = int(slack.argmin())
-            if slack[worst] >= -TOLERANCE / 10:
+            if slack[worst] >= -self.tolerance / 10:
                 return
             self.enter(worst)
         raise Stuck
