@@ -31,6 +31,9 @@ from hardmargin.solvers.svm_path import CentredKernel, PathOptions, centred_kern
 #: columns of the rows on the margin, and the inverse between them.
 MATRICES = 4
 
+#: A larger violation of the conditions of optimality is worth a warning.
+MAX_CERTIFICATE = 1e-6
+
 
 @dataclass(frozen=True)
 class MachinePaths:
@@ -251,6 +254,12 @@ class PathClassifier(KernelClassifier):
             if ends:
                 name = "where it was" if reason == "stalled" else f"at {reason}"
                 warn_caller(f"A path stopped {name}, at C = {min(ends):.3g}; {advice}.")
+        worst = max((p.violation for p in paths if p.stop_reason != "stalled"), default=0.0)
+        if worst > MAX_CERTIFICATE:
+            warn_caller(
+                f"Rounding leaves margins along a path up to {worst:.2g} away from the optimum's; "
+                "lower C_max, or make the kernel narrower or the weights more alike."
+            )
 
     def _keep(self, problem: Problem, paths: list[RegularizationPath]) -> None:
         """Set what all these estimators have."""

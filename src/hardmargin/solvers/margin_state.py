@@ -94,7 +94,7 @@ class MarginState:
         self.level, self.growth = 1.0, 0.0  # bounds are level * w, and grow by growth * w
         self.tolerance = START_TOLERANCE
         self.margin = 0.0
-        self.total_rate = 0.0  # how fast the sum of c is to change
+        self.total, self.total_rate = 0.0, 0.0  # what c is to add up to, and how fast that changes
         self.pull, self.pull_total = np.zeros(len(labels)), 0.0
 
     @property
@@ -118,6 +118,12 @@ class MarginState:
         rows = self.elbow.rows
         on_margin = np.abs(self.y[rows] * self.f[rows] - self.margin).max(initial=0.0)
         return float(max(on_margin, -self.slack().min(initial=0.0)))
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether c adds up to what it should."""
+        c = self.coefficients()
+        return bool(abs(c.sum() - self.total) <= 1e-9 * np.abs(c).sum())
 
     def refresh(self) -> None:
         """Evaluate f and the pull anew: many updates leave rounding behind."""
@@ -181,6 +187,7 @@ class MarginState:
         self.f += step * d.f
         self.b += step * d.intercept
         self.level += step * self.growth
+        self.total += step * self.total_rate
 
     def change_place(self, row: int) -> None:
         """Have a row leave the elbow to the nearer bound, or enter it."""
@@ -240,6 +247,7 @@ class MarginState:
         self.leave(first)
         z, distance = self.elbow.reach(row)
         if not distance > 0:
+            self._put(row, 1.0 if self.alpha[row] < self.level * self.w[row] / 2 else -1.0)
             raise Stuck
         self.elbow.add(row, z, distance)
 
@@ -249,11 +257,13 @@ class MarginState:
             return
         rows = self.elbow.rows
         upper = self.level * self.w[rows]
+        before = self.alpha[rows], self.f.copy(), self.b
         for _ in range(2):
             self._step_to_margin(*self._to_margin(), 1.0)
         beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
         # A row that has just come in may be beyond its bound by rounding, no other.
         if (beyond > 1e-9 * upper).any():
+            self.alpha[rows], self.f, self.b = before
             raise Inexact
 
     def optimise(self, max_steps: int) -> None:
@@ -306,7 +316,7 @@ class MarginState:
     def _to_margin(self) -> tuple[float, FloatArray]:
         """How b and c have to change to put the elbow on the margin."""
         rows = self.elbow.rows
-        total = -float(self.coefficients().sum()) if self.growth else 0.0
+        total = self.total - float(self.coefficients().sum())
         return self.elbow.solve(total, self.margin * self.y[rows] - self.f[rows])
 
     def _step_to_margin(self, db: float, dc: FloatArray, step: float) -> None:

@@ -223,16 +223,18 @@ class _Tracer:
                 if idle > 50 + 2 * int((np.abs(state.slack()) < 1e-9).sum()):
                     raise Stuck
             except Stuck as problem:
-                ended = False
+                idle = 0
                 if not (self._restart() or self._tolerate(problem)):
                     reason = "stalled"
-                idle = 0
+                    break
+                ended = state.level >= self.C_max
             if ended:
                 reason = "C_max"
         if reason != "stalled":
             state.refresh()
             self.violation = max(self.violation, state.violation())
-        self.record.breakpoint(state)
+        if state.is_feasible:
+            self.record.breakpoint(state)
         return self.record.path(
             violation=self.violation,
             n_stages=self.n_stages,
@@ -317,7 +319,8 @@ class _Tracer:
     def _restart(self) -> bool:
         """Solve the problem anew at a slightly larger C; False where that fails too."""
         state = self.state
-        self.record.breakpoint(state)
+        if state.is_feasible:
+            self.record.breakpoint(state)
         self.n_restarts += 1
         before = MarginState(self.K, self.y, self.w)
         before.copy_of(state)
@@ -393,7 +396,7 @@ def _share_excess(K: FloatArray, y: FloatArray, w: FloatArray) -> MarginState | 
     offset = product(K, np.where(larger, 0.0, w * y))
     state = MarginState(K, np.where(larger, sign, 0.0), w, offset)
     state.side = np.where(larger, -1.0, 0.0)
-    state.total_rate = -sign
+    state.total, state.total_rate = sign * float(w[larger].sum()), -sign
     state.refresh()
     left = abs(excess)
     try:
@@ -421,7 +424,7 @@ def _share_excess(K: FloatArray, y: FloatArray, w: FloatArray) -> MarginState | 
         else:
             raise Stuck
         state.refresh()
-        if state.violation() <= MAX_VIOLATION / 1e4:
+        if state.violation() <= MAX_VIOLATION / 1e4 and state.is_feasible:
             return state
     except Stuck:
         pass
@@ -438,6 +441,7 @@ def _share_by_active_set(state: MarginState, offset: FloatArray, excess: float) 
     over = float(state.w[rows][: kept.argmax() + 1].sum()) - excess
     state.enter(first)
     state.alpha[first] = min(over, float(state.w[first]))
+    state.total = float(state.coefficients().sum())
     state.refresh()
     with suppress(Stuck):
         state.optimise(20 * len(state.y))
