@@ -20,7 +20,7 @@ from hardmargin.solvers.margin_state import MarginState, Stuck
 @pytest.fixture(scope="module")
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X)[:240], y[:240]
+    return StandardScaler().fit_transform(X)[:140], y[:140]
 
 
 @pytest.fixture(scope="module")

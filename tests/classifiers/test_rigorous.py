@@ -13,7 +13,7 @@ from hardmargin import GreedySVC, HardMarginSVC, RigorousSVC
 @pytest.fixture(scope="module")
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X)[:200], y[:200]
+    return StandardScaler().fit_transform(X)[:140], y[:140]
 
 
 @pytest.mark.parametrize("norm_bound", [0.5, 2.0, 8.0])

@@ -163,7 +163,7 @@ def hard_cases(draw):
     return X, y, w, draw(st.sampled_from(["linear", "rbf"]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(hard_cases())
 def test_ties_and_singular_elbows(case):
     X, y, w, kernel = case

@@ -296,11 +296,12 @@ class Recorder:
         self.breakpoint(state)
         state.side[row] = 0.0
 
-    def path(self, **results: Any) -> RegularizationPath:
-        """Put everything together."""
+    def path(self, C_end: float, **results: Any) -> RegularizationPath:
+        """Put everything together; a C that rounding alone keeps from C_end is C_end."""
         C, intercept, size, support, error, loo, norm, slack = map(
             np.array, zip(*self.scalars, strict=True)
         )
+        C[np.abs(C - C_end) <= 1e-14 * C_end] = C_end
         elbow_rows = [rows for rows, _ in self.elbows]
         crossing_C = np.concatenate([np.empty(0), *(C for C, _ in self.crossings)])
         crossing_row = np.concatenate(

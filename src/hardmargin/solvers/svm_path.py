@@ -181,7 +181,7 @@ class _Tracer:
         self.K, self.y = kernel.values, labels
         self.w = np.where(training, weights / mean_weight, 0.0)
         self.unit = 1.0 / (kernel.scale * mean_weight)
-        self.C_max = options.C_max / self.unit
+        self.C_max, self.C_end = options.C_max / self.unit, options.C_max
         n = int(training.sum())
         self.max_stages = options.max_stages or max(MIN_MAX_STAGES, STAGES_A_ROW * n)
         self.max_squared_norm = options.max_squared_norm
@@ -227,7 +227,7 @@ class _Tracer:
                 if not (self._restart() or self._tolerate(problem)):
                     reason = "stalled"
                     break
-                ended = state.level >= self.C_max
+                ended = state.level >= self.C_max * (1 - 4 * _EPS)
             if ended:
                 reason = "C_max"
         if reason != "stalled":
@@ -236,6 +236,7 @@ class _Tracer:
         if state.is_feasible:
             self.record.breakpoint(state)
         return self.record.path(
+            C_end=self.C_end,
             violation=self.violation,
             n_stages=self.n_stages,
             n_restarts=self.n_restarts,
@@ -337,7 +338,7 @@ class _Tracer:
                     state.refresh()
                     if state.violation() <= self.allowed:
                         return True
-                if state.level >= self.C_max:
+                if state.level >= self.C_max * (1 - 4 * _EPS):
                     break
         finally:
             state.on_exchange = on_exchange
