@@ -15,7 +15,7 @@ multiplier of a row on the margin reaches 0 or its bound :math:`C w_i`.
 3. Let the row of that event change its place. If no row is left on the margin, b is free again;
    if none is left inside, stop (``"hard_margin"``): larger C change nothing.
 
-``margin_state.py`` has steps 2 and 3, and what is done about ties and singular elbows. Where
+``path_start.py`` has step 1, ``margin_state.py`` steps 2 and 3, and what is done about ties and singular elbows. Where
 rounding blocks the way in spite of that (a row changes its place over and over), the problem is
 solved anew by an active set at a slightly larger C (``n_restarts`` counts these).
 
@@ -45,6 +45,7 @@ from hardmargin.solvers.margin_state import (
     product,
 )
 from hardmargin.solvers.path_record import OwnShare, PathStop, Recorder, RegularizationPath
+from hardmargin.solvers.path_start import share_excess
 
 KeepGoing: TypeAlias = Callable[[int, float], bool]
 
@@ -351,7 +352,7 @@ class _Tracer:
         state.margin = state.growth = 1.0
         state.tolerance = TOLERANCE
         state.level = 0.0
-        shared = _share_excess(self.K, self.y, self.w)
+        shared = share_excess(self.K, self.y, self.w)
         if shared is None:
             state.side = -np.abs(self.y)
         else:
@@ -382,69 +383,3 @@ class _Tracer:
         except Stuck:
             return None if self._restart() else "stalled"
         return None
-
-
-def _share_excess(K: FloatArray, y: FloatArray, w: FloatArray) -> MarginState | None:
-    """Share the weight of the smaller class among the rows of the larger, w'w being least.
-
-    A path too: the sum of the larger class falls from all of its weight to that of the smaller.
-    """
-    excess = float((w * y).sum())
-    if abs(excess) <= 1e-12 * float(w.sum()):
-        return None
-    sign = float(np.sign(excess))
-    larger = y == sign
-    offset = product(K, np.where(larger, 0.0, w * y))
-    state = MarginState(K, np.where(larger, sign, 0.0), w, offset)
-    state.side = np.where(larger, -1.0, 0.0)
-    state.total, state.total_rate = sign * float(w[larger].sum()), -sign
-    state.refresh()
-    left = abs(excess)
-    try:
-        for stage in range(STAGES_A_ROW * int(larger.sum())):
-            if state.elbow.size == 0:
-                below = np.flatnonzero(state.is_below)
-                if len(below) == 0:
-                    break
-                row = int(below[(sign * state.f[below]).argmax()])
-                state.shift(-float(state.f[row]))
-                state.enter(row)
-            d = state.direction()
-            step, row = state.next_event(d, left)
-            state.move(d, step)
-            left -= step
-            if row < 0:
-                break
-            state.change_place(row)
-            if left <= 1e-13 * abs(excess):
-                break
-            if stage % _REFRESH_EVERY == _REFRESH_EVERY - 1:
-                state.refresh()
-                state.elbow.refresh()
-                state.correct()
-        else:
-            raise Stuck
-        state.refresh()
-        if state.violation() <= MAX_VIOLATION / 1e4 and state.is_feasible:
-            return state
-    except Stuck:
-        pass
-    return _share_by_active_set(state, offset, abs(excess))
-
-
-def _share_by_active_set(state: MarginState, offset: FloatArray, excess: float) -> MarginState:
-    """Solve the same from a first guess, as far as rounding lets it."""
-    state = MarginState(state.K, state.y, state.w, offset)
-    rows = np.flatnonzero(state.y)
-    kept = np.cumsum(state.w[rows]) > excess
-    state.side[rows] = np.where(kept, -1.0, 1.0)
-    first = int(rows[kept.argmax()])
-    over = float(state.w[rows][: kept.argmax() + 1].sum()) - excess
-    state.enter(first)
-    state.alpha[first] = min(over, float(state.w[first]))
-    state.total = float(state.coefficients().sum())
-    state.refresh()
-    with suppress(Stuck):
-        state.optimise(20 * len(state.y))
-    state.refresh()
-    return state
