@@ -293,6 +293,16 @@ def test_limits_leave_a_path_that_is_valid_as_far_as_it_goes(options, reason):
     assert_optimal(path, K, y, np.ones(len(y)))
 
 
+def test_no_time_for_a_start_leaves_the_larger_class():
+    X, y = noisy()
+    K = kernel_of(X, "rbf")
+    path = trace_path(centred_kernel(K), y, np.ones(60), keep_going=lambda stage, C: False)
+    assert path.stop_reason == "max_time"
+    alpha, intercept = path.at(1.0)
+    assert not alpha.any()
+    assert intercept == np.sign(y.sum())
+
+
 def test_the_path_can_end_at_a_norm():
     X, y = noisy()
     K = kernel_of(X, "rbf")

@@ -37,7 +37,7 @@ class Curve:
         is_best = self.error <= self.error.min() + 1e-12
         edges = np.flatnonzero(np.diff(np.concatenate([[False], is_best, [False]]).astype(int)))
         starts, ends = edges[::2], np.minimum(edges[1::2], len(self.C) - 1)
-        places = np.log(self.C)
+        places = np.log(np.maximum(self.C, np.finfo(np.float64).tiny))  # a path may end at 0
         longest = int((places[ends] - places[starts]).argmax())
         first, last = starts[longest], ends[longest]
         middle = float(np.exp((places[first] + places[last]) / 2))

@@ -5,13 +5,14 @@ For small C all rows of the smaller class have a slack, and multipliers are C ti
 .. math:: \min_\theta \tfrac12 \Big\| \sum_i \theta_i y_i \varphi(x_i) \Big\|^2
           \quad : \quad 0 \le \theta_i \le w_i, \ \sum_i \theta_i y_i = 0,
 
-where :math:`\theta_i = w_i` in the smaller class. Instead of a general solver it takes another path:
+where :math:`\theta_i = w_i` in the smaller class. This takes no general solver, but another path:
 with all of the larger class at its bounds too, only the sum is wrong, and while that falls to what
 it should be, rows leave their bounds one after another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -26,10 +27,31 @@ _REFRESH_EVERY, _STAGES_A_ROW = 100, 100
 _MAX_VIOLATION = 1e-12
 
 
-def share_excess(K: FloatArray, y: FloatArray, w: FloatArray) -> MarginState | None:
-    """Share the weight of the smaller class among the rows of the larger, w'w being least.
+class OutOfTime(Exception):
+    """There was no time to find the start."""
 
-    A path too: the sum of the larger class falls from all of its weight to that of the smaller.
+
+def share_excess(
+    K: FloatArray, y: FloatArray, w: FloatArray, keep_going: Callable[[int, float], bool]
+) -> MarginState | None:
+    """Share the weight of the smaller class among the rows of the larger.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        Kernel matrix.
+    y : (n,) array
+        +1, -1, and 0 for rows that take no part.
+    w : (n,) array
+        Weights.
+    keep_going : callable
+        Called with (0, 0.0) at every event; OutOfTime is raised when it says no.
+
+    Returns
+    -------
+    MarginState or None
+        Its multipliers are theta of the larger class, its labels zero elsewhere; None where both
+        classes weigh the same.
     """
     excess = float((w * y).sum())
     if abs(excess) <= 1e-12 * float(w.sum()):
@@ -44,6 +66,8 @@ def share_excess(K: FloatArray, y: FloatArray, w: FloatArray) -> MarginState | N
     left = abs(excess)
     try:
         for stage in range(_STAGES_A_ROW * int(larger.sum())):
+            if not keep_going(0, 0.0):
+                raise OutOfTime
             if state.elbow.size == 0:
                 below = np.flatnonzero(state.is_below)
                 if len(below) == 0:

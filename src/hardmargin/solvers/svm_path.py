@@ -15,9 +15,10 @@ multiplier of a row on the margin reaches 0 or its bound :math:`C w_i`.
 3. Let the row of that event change its place. If no row is left on the margin, b is free again;
    if none is left inside, stop (``"hard_margin"``): larger C change nothing.
 
-``path_start.py`` has step 1, ``margin_state.py`` steps 2 and 3, and what is done about ties and singular elbows. Where
-rounding blocks the way in spite of that (a row changes its place over and over), the problem is
-solved anew by an active set at a slightly larger C (``n_restarts`` counts these).
+``path_start.py`` has step 1, ``margin_state.py`` steps 2 and 3, and what is done about ties and
+singular elbows. Where rounding blocks the way in spite of that (a row changes its place over and
+over), the problem is solved anew by an active set at a slightly larger C (``n_restarts`` counts
+these).
 
 Certificate: the largest violation of the conditions of optimality, evaluated from scratch every
 100 events and at the end. It is kept below 1e-8, unless rounding alone makes for more: where C
@@ -45,7 +46,7 @@ from hardmargin.solvers.margin_state import (
     product,
 )
 from hardmargin.solvers.path_record import OwnShare, PathStop, Recorder, RegularizationPath
-from hardmargin.solvers.path_start import share_excess
+from hardmargin.solvers.path_start import OutOfTime, share_excess
 
 KeepGoing: TypeAlias = Callable[[int, float], bool]
 
@@ -201,7 +202,7 @@ class _Tracer:
         self.allowed = MAX_VIOLATION
 
     def run(self, keep_going: KeepGoing) -> RegularizationPath:
-        reason = self._start()
+        reason = self._start(keep_going)
         state = self.state
         idle = 0
         while reason is None:
@@ -346,13 +347,17 @@ class _Tracer:
         state.copy_of(before)
         return False
 
-    def _start(self) -> PathStop | None:
+    def _start(self, keep_going: KeepGoing) -> PathStop | None:
         """Step 1: from C = 0 to the first event; returns why to stop if there is none."""
         state = self.state
         state.margin = state.growth = 1.0
         state.tolerance = TOLERANCE
         state.level = 0.0
-        shared = share_excess(self.K, self.y, self.w)
+        try:
+            shared = share_excess(self.K, self.y, self.w, keep_going)
+        except OutOfTime:
+            state.shift(float(np.sign((self.w * self.y).sum())))
+            return "max_time"
         if shared is None:
             state.side = -np.abs(self.y)
         else:
