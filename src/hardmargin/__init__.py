@@ -7,7 +7,9 @@ from hardmargin.classifiers import (
     HardMarginSVC,
     MultiplicativeSVC,
     ParzenClassifier,
+    PathSVC,
     RhoSVC,
+    RigorousSVC,
 )
 from hardmargin.discriminant import DiversifiedSVC, MarginDiscriminantAnalysis
 from hardmargin.enclosing_ball import MinimumEnclosingBall
@@ -23,7 +25,9 @@ __all__ = [
     "MinimumEnclosingBall",
     "MultiplicativeSVC",
     "ParzenClassifier",
+    "PathSVC",
     "RhoSVC",
+    "RigorousSVC",
     "compress",
 ]
 __version__ = "0.1.0"

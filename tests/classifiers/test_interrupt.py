@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from hardmargin import (
     CoreVectorSVC, DiversifiedSVC, EnsembleSVC, GreedySVC, HardMarginSVC,
-    MarginDiscriminantAnalysis, MinimumEnclosingBall, MultiplicativeSVC,
+    MarginDiscriminantAnalysis, MinimumEnclosingBall, MultiplicativeSVC, PathSVC, RigorousSVC,
 )
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -71,6 +71,9 @@ CASES = {
     "tuned ensemble, low rank": lambda: (EnsembleSVC(), *noise(400_000)),
     "tuned ensemble, many classes": lambda: (EnsembleSVC(n_jobs=2), *noise(8_000, 4)),
     "multiplicative": lambda: (MultiplicativeSVC(max_stages=10**6), *noise(5_000)),
+    "path": lambda: (PathSVC(1.0, memory_limit="2GB"), *noise(1_500)),
+    "path, two threads": lambda: (PathSVC(n_jobs=2, memory_limit="2GB"), *noise(1_500)),
+    "path, many classes": lambda: (RigorousSVC(1e3, n_jobs=2), *noise(2_000, 3)),
     "callable": lambda: (greedy(kernel=slow), *noise(2_000)),
     "callable, two threads": lambda: (greedy(kernel=slow, n_jobs=2), *noise(2_000, 3)),
     "choosing": lambda: (GreedySVC(), *noise(20_000)),
@@ -172,6 +175,9 @@ CASES = [
     "tuned ensemble, low rank",
     "tuned ensemble, many classes",
     "multiplicative",
+    "path",
+    "path, two threads",
+    "path, many classes",
     "callable",
     "callable, two threads",
     "choosing",

@@ -6,7 +6,9 @@ from hardmargin.classifiers.greedy import GreedySVC
 from hardmargin.classifiers.hard_margin import HardMarginSVC
 from hardmargin.classifiers.multiplicative import MultiplicativeSVC
 from hardmargin.classifiers.parzen import ParzenClassifier
+from hardmargin.classifiers.path import PathSVC
 from hardmargin.classifiers.rho import RhoSVC
+from hardmargin.classifiers.rigorous import RigorousSVC
 
 __all__ = [
     "CoreVectorSVC",
@@ -15,5 +17,7 @@ __all__ = [
     "HardMarginSVC",
     "MultiplicativeSVC",
     "ParzenClassifier",
+    "PathSVC",
     "RhoSVC",
+    "RigorousSVC",
 ]

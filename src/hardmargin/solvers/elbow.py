@@ -1,0 +1,130 @@
+r"""The elbow of an SVM: the rows on the margin, and the inverse of their bordered kernel matrix.
+
+For the rows E on the margin, every step along the regularisation path solves
+
+.. math:: \begin{pmatrix} 0 & 1' \\ 1 & K_{EE} \end{pmatrix}
+          \begin{pmatrix} b \\ c \end{pmatrix} = \begin{pmatrix} s \\ r \end{pmatrix}.
+
+The matrix is invertible as long as no row of E is an affine combination of the others in feature
+space. :meth:`Elbow.reach` says how far a row is from their affine hull; rows that are in it must
+not be added. Rows come and go one at a time, and the inverse follows in :math:`O(|E|^2)`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray
+
+_FIRST_CAPACITY = 64
+
+
+class Elbow:
+    """Rows on the margin.
+
+    Parameters
+    ----------
+    K : (n, n) array
+        The kernel matrix.
+    """
+
+    def __init__(self, K: FloatArray) -> None:
+        self.K = K
+        self.size = 0
+        self._rows = np.zeros(_FIRST_CAPACITY, dtype=np.intp)
+        self._columns = np.zeros((_FIRST_CAPACITY, len(K)))
+        self._inverse = np.zeros((_FIRST_CAPACITY + 1, _FIRST_CAPACITY + 1))
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The rows, in no particular order."""
+        return self._rows[: self.size]
+
+    def copy(self) -> Elbow:
+        """Return an elbow of the same rows."""
+        other = Elbow(self.K)
+        other.size = self.size
+        other._rows, other._columns = self._rows.copy(), self._columns.copy()
+        other._inverse = self._inverse.copy()
+        return other
+
+    def solve(self, total: float, values: FloatArray) -> tuple[float, FloatArray]:
+        """Return b and c for a sum and for values on the rows."""
+        m = self.size + 1
+        x = self._inverse[:m, :m] @ np.append(total, values)
+        return float(x[0]), x[1:]
+
+    def expand(self, c: FloatArray) -> FloatArray:
+        """Return the kernel expansion of coefficients of the rows, on all rows of the matrix."""
+        return c @ self._columns[: self.size]
+
+    def reach(self, row: int) -> tuple[FloatArray, float]:
+        """How a row depends on the elbow: (b, c) of its affine combination, and what is left.
+
+        The second is the squared distance from the affine hull of the elbow in feature space.
+        """
+        if self.size == 0:
+            return np.zeros(1), float("inf")
+        m = self.size + 1
+        border = np.append(1.0, self._columns[: self.size, row])
+        z = self._inverse[:m, :m] @ border
+        return z, float(self.K[row, row] - border @ z)
+
+    def add(self, row: int, z: FloatArray, distance: float) -> None:
+        """Add a row that has this `reach`."""
+        self._grow()
+        m = self.size + 1
+        inverse = self._inverse
+        if self.size == 0:
+            inverse[:2, :2] = [[-float(self.K[row, row]), 1.0], [1.0, 0.0]]
+        else:
+            scaled = z / distance
+            inverse[:m, :m] += np.outer(z, scaled)
+            inverse[m, :m] = inverse[:m, m] = -scaled
+            inverse[m, m] = 1.0 / distance
+        self._rows[self.size] = row
+        self._columns[self.size] = self.K[row]
+        self.size += 1
+
+    def remove(self, place: int) -> None:
+        """Remove the row at a place; the last row moves there."""
+        last = self.size
+        inverse = self._inverse
+        if last > 1:
+            gone = inverse[: last + 1, place + 1].copy()
+            inverse[: last + 1, : last + 1] -= np.outer(gone, gone / gone[place + 1])
+        if place + 1 != last:
+            inverse[place + 1, : last + 1] = inverse[last, : last + 1]
+            inverse[: last + 1, place + 1] = inverse[: last + 1, last]
+            inverse[place + 1, place + 1] = inverse[last, last]
+            self._rows[place] = self._rows[last - 1]
+            self._columns[place] = self._columns[last - 1]
+        self.size -= 1
+
+    def refresh(self) -> bool:
+        """Invert afresh, which ends the rounding of many updates; False where that fails."""
+        m = self.size + 1
+        matrix = np.ones((m, m))
+        matrix[0, 0] = 0.0
+        matrix[1:, 1:] = self._columns[: self.size][:, self.rows]
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            return False
+        if not np.isfinite(inverse).all():
+            return False
+        self._inverse[:m, :m] = (inverse + inverse.T) / 2
+        return True
+
+    def _grow(self) -> None:
+        capacity = len(self._rows)
+        if self.size < capacity:
+            return
+        larger = min(2 * capacity, max(len(self.K), capacity + 1))
+        rows, columns, inverse = self._rows, self._columns, self._inverse
+        self._rows = np.zeros(larger, dtype=np.intp)
+        self._columns = np.zeros((larger, len(self.K)))
+        self._inverse = np.zeros((larger + 1, larger + 1))
+        self._rows[:capacity], self._columns[:capacity] = rows, columns
+        self._inverse[: capacity + 1, : capacity + 1] = inverse
