@@ -282,7 +282,7 @@ class PathClassifier(KernelClassifier):
         expansions = []
         for machine, (path, C) in enumerate(pairs):
             alpha, intercept = path.at(C)
-            support = np.flatnonzero(alpha > 0)
+            support = np.flatnonzero(alpha)
             rows = problem.rows_of(machine)[support].astype(np.int32)
             coefficients = alpha[support] * path.labels[support]
             expansions.append(Expansion(rows, coefficients, intercept))

@@ -94,7 +94,11 @@ class RegularizationPath:
         return len(self.C)
 
     def multipliers(self, breakpoint: int) -> FloatArray:
-        """Return alpha of all rows at a breakpoint."""
+        """Return alpha of all rows at a breakpoint.
+
+        Rounding may put some beyond their bounds, by 1e-9 of these at most: cut off there, they
+        would no longer add up.
+        """
         if len(self.elbow_starts) == 0:
             raise ValueError("This path was traced without keeping its multipliers.")
         k = range(len(self))[breakpoint]
@@ -251,8 +255,7 @@ class Recorder:
             if len(self.scalars) > 1:
                 self._change_left_out(left_out, np.full(len(y), C))
             self.was_left_out = left_out
-            upper = C * self.weights[elbow]
-            self.elbows.append((elbow.astype(np.int32), np.clip(alpha[elbow], 0.0, upper)))
+            self.elbows.append((elbow.astype(np.int32), alpha[elbow]))
             self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
             self.was_below = below
 
