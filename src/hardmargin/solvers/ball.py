@@ -502,6 +502,8 @@ class CoreSetMachine:
         """Rows to price at once."""
         # Where few are found to be wanted, the next sample is larger.
         enough = 2 * self.n_joining / max(self.share_wanted, 1e-9)
+        if self.options.stopping == "radius":  # which has no use for rare rows
+            enough = min(enough, 4 * self.n_joining)
         return max(SAMPLE_ROWS, int(min(enough, len(self.rows))))
 
     def least_gradient(self) -> float:
