@@ -58,8 +58,10 @@ SVM (BEST) and SVM (LOO) are PathSVC with the same kernel, and with a bias, on e
 the path goes from C = 0 to the hard margin, or to C = 10,000 where there is none before. BEST is
 the least test error over all its breakpoints, C = 0 left out: it is chosen on the test rows, so it
 is no error to expect. LOO is the error at the C of the least leave-one-out bound; where several C
-have it, the middle of the longest range of them. If one path takes longer than --cut, its set is
-given up. adult has none, as in the paper.
+have it, the middle of the longest range of them. The paper's words allow the breakpoints only: the
+first of least bound has 25.6 % on german, 1.9 points less, and is within one point on the four
+other small sets. If one path takes longer than --cut, its set is given up. adult has none, as in
+the paper.
 
 The first five data sets are those of the IDA collection: the paper's numbers are means over 100
 realizations, ours over as many as the data folder has (10; 1 of diabetis), and the spread is the
