@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 from projection_problems import published
 
-from hardmargin import ParzenClassifier, RhoSVC
+from hardmargin import ParzenClassifier, PathSVC, RhoSVC
+from hardmargin.experiments import ijcai07_rivals
 from hardmargin.experiments.ijcai07 import PARTS
+from hardmargin.experiments.ijcai07_rivals import measure_path, nu_errors
 from hardmargin.experiments.ijcai07_tasks import DATA_SETS, measure, objective_curves
-from hardmargin.experiments.parts import Cell, Curve, Found, Settings
+from hardmargin.experiments.parts import Cell, Curve, CutError, Found, Settings
 from hardmargin.experiments.runner import run, tasks_of
 from hardmargin.experiments.verdicts import gather
 
 SUBSETS = ("a1a", "a2a", "a3a", "w1a")
 IDA = ("breast_cancer", "diabetis", "german", "titanic", "waveform")
 N_ROWS = 120
-TABLE_1, TABLE_2, TABLE_3, FIGURE_1 = PARTS
+TABLE_1, TABLE_2, TABLE_3, FIGURE_1, FIGURE_2 = PARTS
 
 
 def write_libsvm(path: Path, width: int, rng: np.random.Generator) -> None:
@@ -59,7 +61,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def gathered(folder):
     settings = Settings(data_dir=str(folder))
-    outcomes = run(PARTS, settings, quiet=True)
+    with pytest.MonkeyPatch.context() as patch:
+        # A process takes longer to start than all of this.
+        patch.setattr(ijcai07_rivals, "within", lambda cut, function, *a: function(*a))
+        outcomes = run(PARTS, settings, quiet=True)
     return {part.name: gather(part, tasks_of(part, settings), outcomes) for part in PARTS}
 
 
@@ -98,6 +103,55 @@ def test_one_split_against_the_estimators():
     assert result.n_iter == (model.n_iter_,)
 
 
+def test_paths_against_the_estimator():
+    rng = np.random.default_rng(4)
+    (X, y), (X_test, y_test) = two_classes(rng), two_classes(rng)
+    result = measure_path([(X, y, X_test, y_test)] * 2)
+    model = PathSVC("loo", gamma="spread").fit(X, y)
+    errors = [np.mean(model.at(C).predict(X_test) != y_test) for C in model.path_.C[1:]]
+    assert result.best == (pytest.approx(100 * min(errors)),) * 2
+    assert result.loo == (pytest.approx(100 - 100 * model.score(X_test, y_test)),) * 2
+    assert result.best[0] < result.loo[0]  # or the two could be mistaken for one another
+    assert min(result.seconds) > 0
+
+
+def test_best_is_not_at_no_svm_at_all():
+    # At C = 0 the larger class has it all, and all test rows are of that class.
+    X, y = np.array([[0.0], [1.0], [2.0], [10.0]]), np.array([1, 1, 1, -1])
+    result = measure_path([(X, y, np.array([[10.0]]), np.array([1]))])
+    assert result.best[0] == 100.0
+
+
+def test_paths_that_are_given_up(gathered, folder, monkeypatch):
+    name = "ijcai07-table2"
+    assert gathered[name].cell("adult", "SVM (BEST)") is None  # the paper has none either
+    settings = Settings(data_dir=str(folder), only=("german",), cut=1e-9)
+    tasks = tasks_of(TABLE_2, settings)
+    its = gather(TABLE_2, tasks, run([TABLE_2], settings, quiet=True))
+    for column in ("SVM (BEST)", "SVM (LOO)"):
+        assert its.cell("german", column).status == "cut"
+        assert its.cell("german", column).reason == "longer than 1e-09 s"
+    assert its.cell("german", "ensemble").status == "ok"
+    X, y = two_classes(np.random.default_rng(0))
+    monkeypatch.setattr("hardmargin.classifiers.path_base.memory_bytes", lambda limit: 1)
+    with pytest.raises(CutError, match="more memory than there is"):
+        measure_path([(X, y, X, y)])
+
+
+def test_nu_that_are_given_up(monkeypatch):
+    def within(cut, function, split, nu):
+        if nu > cut:
+            raise CutError("longer")
+        return function(split, nu)
+
+    X, y = two_classes(np.random.default_rng(0))
+    monkeypatch.setattr(ijcai07_rivals, "within", within)
+    points = nu_errors((X, y, X, y), [0.1, 0.3, 0.5], cut=0.4)
+    assert [nu for nu, _, _ in points] == [0.1, 0.3]
+    with pytest.raises(CutError, match="longer"):
+        nu_errors((X, y, X, y), [0.1, 0.3], cut=0.0)
+
+
 @pytest.mark.parametrize(
     ("row", "column", "ours", "holds"),
     [
@@ -108,6 +162,9 @@ def test_one_split_against_the_estimators():
         ("adult2", "ensemble", 16.9, False),
         ("astro", "rho-SVM", 17.5, False),
         ("adult", "ensemble", 17.5, None),
+        ("german", "SVM (BEST)", 23.6, True),
+        ("german", "SVM (BEST)", 21.5, False),
+        ("waveform", "SVM (LOO)", 12.0, False),
     ],
 )
 def test_what_holds_of_table_2(row, column, ours, holds):
@@ -121,6 +178,7 @@ def test_what_holds_of_table_3():
         ("iterations", 360.0, True),
         ("iterations", 380.0, False),
         ("seconds", 99.0, None),
+        ("seconds of the path", 99.0, None),
         ("error at the paper's iterations", 4.0, True),
     ):
         cell = Cell(TABLE_3.name, "astro", column, ours, paper=numbers["astro", column])
@@ -160,3 +218,52 @@ def test_claims_of_figure_1():
     assert claims({0.005: "", 0.02: "overshoots"}, 0.4) == [True, True, True]
     assert claims({0.01: "overshoots", 0.04: ""}, 0.6) == [False, False, False]
     assert [claim.check(Found()) for claim in FIGURE_1.claims] == [None, None, None]
+
+
+def test_figure_2(gathered):
+    its = gathered["ijcai07-figure2"]
+    assert its.panels == ["adult, error", "adult, seconds"]
+    nus = (0.05, 0.15, 0.25, 0.35, 0.45)
+    assert [(curve.name, curve.x) for curve in its.curves] == [
+        *[("ensemble", nus)] * 2,
+        *[("nu-SVM", nus)] * 2,
+    ]
+    error = gathered["ijcai07-table2"].cell("adult", "ensemble").ours
+    assert set(its.curves[0].y) == {error}
+    assert None not in [holds for _, holds in its.claims]
+    full = tasks_of(FIGURE_2, Settings(full=True))
+    assert [task.key for task in full] == ["ijcai07/errors/adult", "ijcai07/nu-svm/adult"]
+
+
+def test_claims_of_figure_2():
+    def claims(error, seconds, rival_seconds):
+        curves = []
+        for panel, ours, rival in (
+            ("adult, error", error, (16.0, 15.0)),
+            ("adult, seconds", seconds, rival_seconds),
+        ):
+            curves.append(Curve("f", panel, "ensemble", (0.1, 0.2), (ours, ours)))
+            curves.append(Curve("f", panel, "nu-SVM", (0.1, 0.2), rival))
+        return [claim.check(Found(curves=curves)) for claim in FIGURE_2.claims]
+
+    assert claims(15.9, 29.0, (10.0, 20.0)) == [True, True, True]
+    assert claims(16.1, 31.0, (11.0, 20.0)) == [False, False, False]
+    assert [claim.check(Found()) for claim in FIGURE_2.claims] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("part", "column", "other", "gaps", "holds"),
+    [
+        (TABLE_2, "ensemble", "SVM (BEST)", (0.9, 0.9, 1.1), True),
+        (TABLE_2, "ensemble", "SVM (BEST)", (0.9, 1.1), False),
+        (TABLE_2, "ensemble", "SVM (BEST)", (), None),
+        (TABLE_3, "seconds", "seconds of the path", (-1.0, -0.1, 0.1), True),
+        (TABLE_3, "seconds", "seconds of the path", (-1.0, 0.1), False),
+        (TABLE_3, "seconds", "seconds of the path", (), None),
+    ],
+)
+def test_claims_about_the_path(part, column, other, gaps, holds):
+    cells = [Cell(part.name, "web1", other, 1.0)]
+    for row, gap in zip(("german", "astro", "adult1"), gaps, strict=False):
+        cells += [Cell(part.name, row, other, 9.0), Cell(part.name, row, column, 9.0 + gap)]
+    assert part.claims[-1].check(Found(cells)) is holds

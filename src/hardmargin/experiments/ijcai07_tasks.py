@@ -1,4 +1,4 @@
-"""The work of IJCAI-07: its data sets, what is trained on them, and the tasks of its parts."""
+"""The work of IJCAI-07: its data sets, its classifiers, and the tasks that train them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,19 @@ __all__ = [
     "DataSet",
     "Result",
     "curve_tasks",
+    "error_task",
     "error_tasks",
+    "mean_cell",
     "measure",
+    "nus_of",
     "objective_curves",
+    "panels_of",
     "size_tasks",
+    "splits_of",
 ]
 
 TABLE_1, TABLE_2, TABLE_3 = "ijcai07-table1", "ijcai07-table2", "ijcai07-table3"
-FIGURE_1 = "ijcai07-figure1"
+FIGURE_1, FIGURE_2 = "ijcai07-figure1", "ijcai07-figure2"
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,7 @@ QUICK_FIGURE_SETS = ("titanic",)
 FIGURE_RATES = (0.005, 0.01, 0.02, 0.04)
 FIGURE_STAGES = 1_000  # where the figure's axis ends
 SHOWN_STAGES = (1, 3, 10, 30, 100, 300, 1_000)
+FIGURE_2_SET, QUICK_FIGURE_2_SET = "adult", "diabetis"
 
 NUMBERS_2 = read_numbers(
     "ijcai07_table2",
@@ -215,7 +221,21 @@ def objective_curves(X: Any, y: Any) -> Iterator[tuple[str, tuple[float, ...], b
         yield method, tuple(solution.rhos.tolist()), solution.stop_reason == "overshoot"
 
 
-def _splits(name: str, settings: Settings) -> list[Split]:
+def splits_of(name: str, settings: Settings) -> list[Split]:
+    """Give the realizations of a data set.
+
+    Parameters
+    ----------
+    name : str
+        As in the paper.
+    settings : Settings
+        Says where the data are, and whether the run is a quick one.
+
+    Returns
+    -------
+    list of tuples
+        ``X_train, y_train, X_test, y_test`` each.
+    """
     data_set = DATA_SETS[name]
     if settings.quick and data_set.quick is not None:
         file, n_train, n_test = data_set.quick
@@ -233,32 +253,99 @@ def _scaled(data_set: DataSet, X: Any) -> Any:
 def _size_cells(name: str, settings: Settings) -> Iterator[Cell]:
     if settings.quick:
         raise NoDataError("a quick run draws its own splits")
-    splits = _splits(name, settings)
+    splits = splits_of(name, settings)
     X_train, _, X_test, _ = splits[0]
     sizes = (X_train.shape[1], X_train.shape[0], X_test.shape[0], len(splits))
     for column, size in zip(COLUMNS_1, sizes, strict=True):
         yield Cell(TABLE_1, name, column, float(size))
 
 
-def _error_cells(name: str, settings: Settings) -> Iterator[Cell]:
-    splits = _splits(name, settings)
+def _error_cells(name: str, settings: Settings) -> Iterator[Cell | Curve]:
+    splits = splits_of(name, settings)
     result = measure(splits, DATA_SETS[name].rank, NUMBERS_3.get((name, "iterations")))
     errors = (result.parzen, result.rho_svm, result.ensemble)
     for column, values in zip(COLUMNS_2, errors, strict=True):
-        yield _mean_cell(TABLE_2, name, column, values)
+        yield mean_cell(TABLE_2, name, column, values)
     training = (result.n_iter, result.seconds, result.ensemble_at)
     for column, values in zip(COLUMNS_3, training, strict=True):
         if values:
-            yield _mean_cell(TABLE_3, name, column, values)
+            yield mean_cell(TABLE_3, name, column, values)
+    nus = nus_of(settings)
+    shown = (result.ensemble, result.seconds)
+    for panel, values in zip(panels_of(name, settings), shown, strict=False):
+        yield Curve(FIGURE_2, panel, "ensemble", nus, (values[0],) * len(nus))
 
 
-def _mean_cell(part: str, row: str, column: str, values: Sequence[float]) -> Cell:
+def nus_of(settings: Settings) -> tuple[float, ...]:
+    """Give the nu at which Figure 2 has points: twice as many of them with ``--full``.
+
+    Parameters
+    ----------
+    settings : Settings
+        What was asked for.
+
+    Returns
+    -------
+    tuple of float
+
+    Examples
+    --------
+    >>> nus_of(Settings())
+    (0.05, 0.15, 0.25, 0.35, 0.45)
+    """
+    return tuple(percent / 100 for percent in range(5, 46, 5 if settings.full else 10))
+
+
+def panels_of(name: str, settings: Settings) -> tuple[str, ...]:
+    """Name the plots of Figure 2 that a data set has: error and seconds, or none.
+
+    Parameters
+    ----------
+    name : str
+        The data set.
+    settings : Settings
+        What was asked for.
+
+    Returns
+    -------
+    tuple of str
+
+    Examples
+    --------
+    >>> panels_of("adult", Settings())
+    ('adult, error', 'adult, seconds')
+    """
+    is_drawn = name == FIGURE_2_SET or (settings.quick and name == QUICK_FIGURE_2_SET)
+    return (f"{name}, error", f"{name}, seconds") if is_drawn else ()
+
+
+def mean_cell(part: str, row: str, column: str, values: Sequence[float]) -> Cell:
+    """Make a cell of the numbers of all realizations.
+
+    Parameters
+    ----------
+    part, row, column : str
+        Where it stands.
+    values : sequence of float
+        One a realization.
+
+    Returns
+    -------
+    Cell
+        Their mean and, of several, their standard deviation.
+
+    Examples
+    --------
+    >>> cell = mean_cell("t", "german", "error", [22.0, 24.0])
+    >>> cell.ours, cell.spread, cell.n_runs
+    (23.0, 1.0, 2)
+    """
     spread = float(np.std(values)) if len(values) > 1 else None
     return Cell(part, row, column, float(np.mean(values)), spread, len(values))
 
 
 def _curves(name: str, settings: Settings) -> Iterator[Curve]:
-    X, y, _, _ = _splits(name, settings)[0]
+    X, y, _, _ = splits_of(name, settings)[0]
     for method, objectives, overshoots in objective_curves(X, y):
         note = f"overshoots after {len(objectives)}" if overshoots else ""
         stages = tuple(float(stage) for stage in range(1, len(objectives) + 1))
@@ -283,7 +370,7 @@ def size_tasks(settings: Settings) -> Iterator[Task]:
 
 
 def error_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks of Tables 2 and 3.
+    """Give the tasks of Tables 2 and 3 that train the ensemble and its first and last machine.
 
     Parameters
     ----------
@@ -295,11 +382,29 @@ def error_tasks(settings: Settings) -> Iterator[Task]:
     iterator of Task
     """
     for name in DATA_SETS:
-        fills = (
-            *((TABLE_2, name, column) for column in COLUMNS_2),
-            *((TABLE_3, name, column) for column in COLUMNS_3),
-        )
-        yield Task(f"ijcai07/errors/{name}", name, _error_cells, (name,), fills)
+        yield error_task(name, settings)
+
+
+def error_task(name: str, settings: Settings) -> Task:
+    """Give the task that trains the ensemble on one data set.
+
+    Parameters
+    ----------
+    name : str
+        The data set.
+    settings : Settings
+        What was asked for.
+
+    Returns
+    -------
+    Task
+    """
+    fills = (
+        *((TABLE_2, name, column) for column in COLUMNS_2),
+        *((TABLE_3, name, column) for column in COLUMNS_3),
+    )
+    draws = tuple((FIGURE_2, panel) for panel in panels_of(name, settings))
+    return Task(f"ijcai07/errors/{name}", name, _error_cells, (name,), fills, draws)
 
 
 def curve_tasks(settings: Settings) -> Iterator[Task]:
