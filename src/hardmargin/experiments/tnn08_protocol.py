@@ -109,8 +109,10 @@ def deal_folds(y: Any, n_folds: int, seed: int = 0) -> list[Fold]:
 
     Examples
     --------
-    >>> [test.tolist() for _, test in deal_folds([0, 1, 0, 1, 0, 1], 3)]
-    [[1, 2], [0, 5], [3, 4]]
+    >>> import numpy as np
+    >>> y = np.array([0, 1, 0, 1, 0, 1])
+    >>> [sorted(y[test].tolist()) for _, test in deal_folds(y, 3)]
+    [[0, 1], [0, 1], [0, 1]]
     """
     y = np.asarray(y)
     order = np.random.default_rng(seed).permutation(len(y))
