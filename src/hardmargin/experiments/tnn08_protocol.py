@@ -34,8 +34,8 @@ __all__ = [
 Maker: TypeAlias = Callable[[float], Any]
 Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-#: Pairwise steps of a hard margin, while gamma is chosen and in the end: with a wide kernel it would
-#: take forever on noisy rows.
+#: Pairwise steps of a hard margin, while gamma is chosen and in the end: on noisy rows with a wide
+#: kernel it would take forever.
 MAX_STEPS, MAX_LAST_STEPS = 20_000, 2_000_000
 #: Up to this many rows the kernel matrix is computed once for every gamma.
 MAX_MATRIX_ROWS = 5_000
