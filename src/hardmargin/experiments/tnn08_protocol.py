@@ -34,8 +34,9 @@ __all__ = [
 Maker: TypeAlias = Callable[[float], Any]
 Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-#: Pairwise steps of a hard margin: with a wide kernel on noisy rows it would take forever.
-MAX_STEPS = 20_000
+#: Pairwise steps of a hard margin, while gamma is chosen and in the end: on noisy rows with a wide
+#: kernel it would take forever.
+MAX_STEPS, MAX_LAST_STEPS = 20_000, 2_000_000
 #: Up to this many rows the kernel matrix is computed once for every gamma.
 MAX_MATRIX_ROWS = 5_000
 
@@ -161,7 +162,7 @@ def greedy_errors(splits: Sequence[Split], grid: Grid) -> Errors:
     -------
     Errors
     """
-    return _errors(splits, _greedy, grid)
+    return _errors(splits, _greedy, _greedy, grid)
 
 
 def hard_margin_errors(splits: Sequence[Split], grid: Grid) -> Errors:
@@ -178,7 +179,7 @@ def hard_margin_errors(splits: Sequence[Split], grid: Grid) -> Errors:
     -------
     Errors
     """
-    return _errors(splits, _hard_margin, grid)
+    return _errors(splits, _hard_margin, _last_hard_margin, grid)
 
 
 def rigorous_errors(splits: Sequence[Split], gammas: Sequence[float]) -> Errors:
@@ -258,7 +259,11 @@ def _hard_margin(gamma: float) -> HardMarginSVC:
     return HardMarginSVC(gamma, fit_intercept=False, max_stages=MAX_STEPS)
 
 
-def _errors(splits: Sequence[Split], make: Maker, grid: Grid) -> Errors:
+def _last_hard_margin(gamma: float) -> HardMarginSVC:
+    return HardMarginSVC(gamma, fit_intercept=False, max_stages=MAX_LAST_STEPS)
+
+
+def _errors(splits: Sequence[Split], make: Maker, make_last: Maker, grid: Grid) -> Errors:
     pairs, gammas = [], []
     for split in splits:
         X, y = split[0], split[1]
@@ -272,7 +277,7 @@ def _errors(splits: Sequence[Split], make: Maker, grid: Grid) -> Errors:
             for gamma in candidates
         ]
         gammas.append(candidates[int(np.argmin(wrong))])
-        pairs.append(_both_errors(_fitted(make(gammas[-1]), X, y), split))
+        pairs.append(_both_errors(_fitted(make_last(gammas[-1]), X, y), split))
     training, test = zip(*pairs, strict=True)
     return Errors(training, test, tuple(gammas))
 
