@@ -65,9 +65,9 @@ default="rbf"
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     C : float or None, default=None
         Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``, so
-        that C should be smaller for more rows (10 / n_samples leaves a few per cent outside of an
-        rbf ball). None encloses every row, outliers too: to find those in the training rows, give
-        a C, and a `contamination`.
+        that C should be smaller for more rows: of normal rows, 10 / n_samples leaves about half
+        outside of an rbf ball, 100 / n_samples about one in eight. None encloses every row,
+        outliers too: to find those in the training rows, give a C, and a `contamination`.
     tol : float, default=0.01
         Training ends when the radius is known to this share of it; with a C,
         the objective to about twice this share.

