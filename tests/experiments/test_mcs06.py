@@ -216,13 +216,16 @@ def test_sizes_of_a_folder(folder):
     assert its.cell("optdigits", "training rows").holds is False
 
 
-def test_mnist_is_on_request_only():
-    def sets(**settings):
-        return {task.data_set for task in TABLE_2.tasks(Settings(**settings))}
+def test_large_sets_have_the_bases_of_the_paper_first_of_all():
+    def tasks(**settings):
+        return [t for t in TABLE_2.tasks(Settings(**settings)) if t.data_set == "mnist"]
 
-    assert "mnist" not in sets()
-    assert "mnist" in sets(full=True)
-    assert "mnist" in sets(only=("mnist",))
+    assert [task.key for task in tasks()] == ["mcs06/plain/mnist", "mcs06/machines/mnist/core"]
+    assert len(tasks(full=True)) == 4
+    assert all(task.is_long for task in tasks())
+
+
+def test_figures_1_and_2_have_the_small_sets():
     assert {task.data_set for task in FIGURE_1.tasks(Settings())} == {
         *("optdigits", "satimage", "pendigits"),
     }

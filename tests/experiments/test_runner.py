@@ -1,6 +1,7 @@
 """Tasks run once, are kept when finished, and one that fails does not stop the others."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from reproduction_tasks import (
@@ -112,6 +113,14 @@ def test_parts_share_tasks(tmp_path):
     toys = [part(tmp_path, [number, number]), part(tmp_path, [number], name="toy-table2")]
     run(toys, Settings(), quiet=True)
     assert logged(tmp_path) == ["a", "b"]
+
+
+def test_long_tasks_start_first(tmp_path):
+    toy = part(tmp_path, [number, number])
+    first, second = toy.tasks(Settings())
+    toy = replace(toy, tasks=lambda settings: [first, replace(second, is_long=True)])
+    run_part(toy, tmp_path)
+    assert logged(tmp_path) == ["b", "a"]
 
 
 def test_only_some_data_sets(tmp_path):

@@ -189,6 +189,9 @@ class Task:
         The cells that it gives.
     draws : tuple of (part, panel)
         The plots that it gives curves for.
+    is_long : bool
+        Whether it takes so long that it should start before the others: several processes then end
+        at about the same time.
     """
 
     key: str
@@ -197,6 +200,7 @@ class Task:
     arguments: tuple[Any, ...] = ()
     fills: tuple[Place, ...] = ()
     draws: tuple[tuple[str, str], ...] = ()
+    is_long: bool = False
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def run(
                 outcomes[key] = kept
                 progress.done(key, "kept from before")
         waiting = [task for key, task in tasks.items() if key not in outcomes]
+        waiting.sort(key=lambda task: not task.is_long)
         for key, outcome in _run(waiting, settings, files, n_jobs):
             outcomes[key] = outcome
             remark = f"{outcome.seconds:.1f} s"

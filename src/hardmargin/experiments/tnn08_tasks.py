@@ -356,7 +356,7 @@ def table_4_tasks(settings: Settings) -> Iterator[Task]:
         arguments = (TABLE_IV, row, int(row))
         yield Task(f"tnn08/table4/{row}", "covtype", _forest_cells, arguments, fills)
     fills = tuple((TABLE_IV, row, column) for row in FOREST_SIZES for column in SVC_COLUMNS)
-    yield Task("tnn08/table4/svc", "covtype", _forest_svc_cells, (), fills)
+    yield Task("tnn08/table4/svc", "covtype", _forest_svc_cells, (), fills, is_long=True)
 
 
 def table_5_tasks(settings: Settings) -> Iterator[Task]:
