@@ -5,7 +5,6 @@ import importlib.metadata
 import json
 import subprocess
 import sys
-from types import ModuleType
 
 import pytest
 
@@ -21,9 +20,9 @@ json.dump(sorted(set(sys.modules) - before), sys.stdout)
 
 
 @functools.cache
-def child():
+def child(code=CHILD):
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", CHILD],
+        [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
         text=True,
         check=False,
@@ -31,21 +30,26 @@ def child():
     )
 
 
-def test_the_public_names_are_those_of_all():
-    public = {
-        name
-        for name, value in vars(hardmargin).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType)
-    }
-    assert public == set(hardmargin.__all__)
+def test_names_to_complete_are_the_public_ones():
+    assert dir(hardmargin) == sorted([*hardmargin.__all__, "__version__"])
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(AttributeError, match="'hardmargin' has no attribute 'SVC'"):
+        _ = hardmargin.SVC
+
+
+def test_import_waits_with_all_that_is_not_asked_for():
+    assert json.loads(child().stdout) == ["hardmargin"]
 
 
 def test_every_public_name_is_documented():
     assert all(getattr(hardmargin, name).__doc__ for name in hardmargin.__all__)
 
 
-def test_import_leaves_heavy_libraries_alone():
-    assert not {"matplotlib", "pandas", "dask"} & set(json.loads(child().stdout))
+def test_the_estimators_leave_heavy_libraries_alone():
+    code = CHILD.replace("import hardmargin", "from hardmargin import *")
+    assert not {"matplotlib", "pandas", "dask"} & set(json.loads(child(code).stdout))
 
 
 def test_import_warns_of_nothing():

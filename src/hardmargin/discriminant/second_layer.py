@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardmargin.classifiers import CoreVectorSVC
+from hardmargin.classifiers.core_vector import CoreVectorSVC
 from hardmargin.kernels import FloatArray, resolve_gamma
 
 #: What the named second layers can be asked for beside ``predict``.
