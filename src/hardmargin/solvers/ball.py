@@ -35,7 +35,7 @@ must be a constant. (Until then more rows are priced, and more than one joins, a
 is relative to R and not to p, and a single sample misses rare rows: for large C it may stop far
 from the optimum, and the bounds then say so.
 
-The steps within S are in the compiled core (``core/src/ball.cpp``).
+S and the problem on it are in :mod:`hardmargin.solvers.core_set`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hardmargin import _core
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import FloatArray
+from hardmargin.solvers.core_set import CoreSet, IndexArray
 from hardmargin.solvers.directions import (
     Constraint,
     Directions,
@@ -59,11 +58,9 @@ from hardmargin.solvers.directions import (
     solve_in_turn,
 )
 from hardmargin.solvers.machine_result import bounds_of, least_gain, machine_result, slack_of
-from hardmargin.solvers.pivoting import solve_by_pivoting
 from hardmargin.solvers.solution import BallSolution, BallStop
 
 Stopping = Literal["margin", "radius"]
-IndexArray = NDArray[np.int64]
 
 #: Rows priced at a time, and those of them that may join the core set: so many at first, and
 #: more, in proportion to the core set, as it grows.
@@ -78,13 +75,6 @@ RADIUS_SAMPLE_ROWS = 59
 
 #: Share of the tolerance that the core set's own solution may leave open.
 INNER_SHARE = 0.15
-
-#: Steps within a core set that should do in any case: so many, and so many a row.
-MIN_MAX_STEPS, STEPS_A_ROW = 1_000_000, 1_000
-
-#: Steps after which a core set of at most so many rows is solved by pivoting instead.
-MIN_FEW_STEPS, FEW_STEPS_A_ROW = 20_000, 50
-MAX_PIVOTING_ROWS = 6_000
 
 #: Rows that a core set may have in any case.
 _LEAST_ROOM = 64
@@ -243,92 +233,6 @@ def _always(stage: int, violation: float) -> bool:
     return True
 
 
-class _CoreSet:
-    """Rows that take part so far, with Q between them, their multipliers and g = Q alpha."""
-
-    def __init__(self, values: NDArray[Any], capacity: int) -> None:
-        self.capacity = capacity
-        self.rows = np.empty(0, dtype=np.int64)
-        self.alpha = np.empty(0)
-        self.gradient = np.empty(0)
-        self.values = values
-
-    @property
-    def Q(self) -> NDArray[Any]:
-        """Q between the rows."""
-        n = len(self.rows)
-        return self.values[:n, :n]
-
-    def extend(
-        self,
-        rows: IndexArray,
-        gradient: FloatArray,
-        kernel_values: tuple[NDArray[Any], IndexArray, IndexArray],
-        labels: FloatArray,
-        projections: FloatArray,
-        bias: float,
-        diagonal: FloatArray,
-    ) -> None:
-        """Let rows join: `labels` and `projections` are of all rows, `diagonal` is theirs."""
-        is_single = self.values.dtype == np.float32
-        join = _core.join_core_set_float32 if is_single else _core.join_core_set_float64
-        join(
-            *kernel_values,
-            labels=labels,
-            projections=projections,
-            bias=bias,
-            diagonal=diagonal,
-            Q=self.values,
-        )
-        self.rows = np.concatenate([self.rows, rows])
-        self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
-        self.gradient = np.concatenate([self.gradient, gradient])
-
-    def improve(
-        self,
-        tol: float,
-        largest_mass: float,
-        max_seconds: float,
-        report: Callable[[int, int, float], None],
-    ) -> tuple[int, float, str]:
-        """Solve the problem on these rows from where it is: steps, violation, how it ended."""
-        is_single = self.values.dtype == np.float32
-        step = _core.core_set_steps_float32 if is_single else _core.core_set_steps_float64
-        deadline = time.monotonic() + max_seconds
-
-        def take(max_steps: int) -> tuple[int, float, str]:
-            return step(
-                self.Q,
-                self.alpha,
-                self.gradient,
-                tol=tol,
-                largest_mass=largest_mass,
-                max_steps=max_steps,
-                max_seconds=deadline - time.monotonic(),
-                report=report,
-            )
-
-        n = len(self.rows)
-        most = max(MIN_MAX_STEPS, STEPS_A_ROW * n)
-        few = max(MIN_FEW_STEPS, FEW_STEPS_A_ROW * n)
-        steps, violation, reason = take(few if n <= MAX_PIVOTING_ROWS else most)
-        if reason == "max_steps" and n <= MAX_PIVOTING_ROWS:
-            if self.pivot(tol, lambda: report(0, steps, violation)):
-                return steps, tol, "converged"
-            more, violation, reason = take(most)
-            steps += more
-        return steps, violation, reason
-
-    def pivot(self, tol: float, poll: Callable[[], None]) -> bool:
-        """Solve the problem where steps do not get anywhere, as Q is close to singular."""
-        Q = self.Q.astype(np.float64)
-        alpha = solve_by_pivoting(Q, self.alpha > 0, tol, poll)
-        if alpha is None:
-            return False
-        self.alpha, self.gradient = alpha, Q @ alpha
-        return bool(np.abs(1.0 - self.gradient[alpha > 0]).max(initial=0.0) <= tol)
-
-
 class _Stopped(Exception):
     """Whoever asked for the machine no longer wants to wait."""
 
@@ -377,7 +281,7 @@ class CoreSetMachine:
         itemsize = np.dtype(columns.dtype).itemsize
         room = max(int(np.sqrt(options.memory_bytes / itemsize)), _LEAST_ROOM)
         room = min(room, len(self.rows))
-        self.core = _CoreSet(columns.borrow(room), room)
+        self.core = CoreSet(columns.borrow(room), room)
         self.in_core = np.zeros(columns.n_rows, dtype=bool)
         self.candidates: IndexArray | None = None  # what the last full pass found
 

@@ -48,7 +48,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.ball import INNER_SHARE, BallOptions, CoreSetMachine, IndexArray
+from hardmargin.solvers.ball import INNER_SHARE, BallOptions, CoreSetMachine
+from hardmargin.solvers.core_set import IndexArray
 from hardmargin.solvers.directions import Directions
 from hardmargin.solvers.solution import BallStop, EnclosingSolution
 
