@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
+MOST_JOBS = 4  # unless asked for: with more, the longest task of all would decide anyway
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,7 +87,12 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--full", action="store_true", help="the published protocol where the default is coarser"
     )
     parser.add_argument("--only", type=_names, metavar="SETS", help="data sets, comma-separated")
-    parser.add_argument("--n-jobs", type=_positive, default=1, help="processes (default: 1)")
+    parser.add_argument(
+        "--n-jobs",
+        type=_positive,
+        default=min(os.cpu_count() or 1, MOST_JOBS),
+        help=f"processes (default: one a core, at most {MOST_JOBS}; each may need 5 GB)",
+    )
     parser.add_argument(
         "--cut",
         type=_seconds,

@@ -87,9 +87,19 @@ def test_the_page_escapes(gathered):
 def test_differences_have_signs_and_marks(gathered):
     page = html_page(gathered, CONDITIONS, {})
     assert '<b>1.00</b><small>paper 1.2 <i class="good">✓ -0.20</i></small>' in page
-    assert '<b>2.00</b><small>paper 9 <i class="bad">✗ -7.00</i></small>' in page
+    assert '<b>2.00</b><small>paper 0.1 <i class="bad">✗ +1.90</i></small>' in page
+    # An error below the paper's differs from it, but is no loss.
+    assert '<b>5.00</b><small>paper 9 <i class="some">✗ -4.00</i></small>' in page
     assert "<b>&gt;</b>" in page
     assert "data not available" in page
+
+
+def test_results_of_earlier_runs_are_told():
+    def told(seconds, work):
+        return dict(Conditions(Settings(), 2, seconds, work).lines())["Duration"]
+
+    assert told(60.0, 110.0) == "1 min; all tasks together 2 min"
+    assert told(60.0, 1100.0) == "1 min (with results of earlier runs); all tasks together 18 min"
 
 
 def test_all_files_of_a_report(gathered, tmp_path):
@@ -139,6 +149,8 @@ def test_markdown_for_the_documentation(gathered, tmp_path):
     assert "| d | data not available |  |" in text
     widths = {line.count("|") for line in text.splitlines() if re.match(r"\| [a-e] \|", line)}
     assert widths == {4}
+    assert text.count("First \\<i\\>paragraph") == 1
+    assert "Otherwise as for [Table 1](#toy-table1)." in text
 
 
 def test_text_for_the_terminal(gathered):
@@ -146,9 +158,9 @@ def test_text_for_the_terminal(gathered):
     assert lines[0] == "TOY-26, Table 1: <toys> & more   [toy-table1]"
     rows = {line.split()[0]: line.split() for line in lines[3:8]}
     assert rows["a"][1:] == ["1.00", "1.2", "-0.20", "✓", "-"]
-    assert rows["b"][1:] == ["2.00", "9", "-7.00", "✗", "-"]
+    assert rows["b"][1:] == ["2.00", "0.1", "+1.90", "✗", "-"]
     assert rows["c"][1:] == [">", ">"]
     assert rows["d"][1:] == ["data", "not", "available"]
-    assert rows["e"][1:] == ["5.00", "failed"]
+    assert rows["e"][1:] == ["5.00", "9", "-4.00", "✗", "failed"]
     assert lines[-1] == f"{gathered[0].verdict.label.upper()}: {gathered[0].verdict.why}"
     assert any("failed: ZeroDivisionError" in line for line in lines)

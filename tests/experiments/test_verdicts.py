@@ -16,6 +16,7 @@ def verdict(cells, claims=(), draws=(), curves=()):
 
 
 GOOD, BAD = ("a", "error", {"ours": 1.0}), ("b", "error", {"ours": 1.0})
+BETTER = ("e", "error", {"ours": 8.0})
 UNJUDGED = ("c", "error", {"ours": 1.0})
 NO_DATA = ("b", "error", {"status": "no data"})
 FAILED = ("b", "error", {"status": "failed", "reason": "x"})
@@ -28,6 +29,12 @@ FAILED = ("b", "error", {"status": "failed", "reason": "x"})
         ([GOOD, UNJUDGED], [HOLDS], "reproduced", "1 of 1 numbers hold; 1 of 1 claims hold"),
         ([GOOD, NO_DATA], [], "reproduced", "1 of 1 numbers hold; no data: b"),
         ([GOOD, BAD], [], "partly reproduced", "1 of 2 numbers hold; not: b (error)"),
+        (
+            [GOOD, BETTER],
+            [],
+            "partly reproduced",
+            "1 of 2 numbers hold; not: e (error); 1 of these better than the paper's",
+        ),
         ([GOOD, FAILED], [], "partly reproduced", "1 of 1 numbers hold; failed: b (error)"),
         ([BAD], [UNTOLD], "not reproduced", "0 of 1 numbers hold; not: b (error)"),
         ([BAD], [FAILS, HOLDS], "not reproduced", None),

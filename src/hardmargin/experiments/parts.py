@@ -224,6 +224,25 @@ class Column:
     form: str = ".2f"
     compare: Literal["difference", "ratio", "none"] = "difference"
 
+    def is_better(self, cell: Cell) -> bool:
+        """Whether ours is an error, which percents are in all tables, and less than the paper's.
+
+        Parameters
+        ----------
+        cell : Cell
+            A number of this column.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> Column("error", "%").is_better(Cell("t", "a", "error", 2.0, paper=5.0))
+        True
+        """
+        return self.unit == "%" and cell.difference is not None and cell.difference < 0
+
 
 @dataclass(frozen=True)
 class Axes:

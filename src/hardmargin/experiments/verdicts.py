@@ -147,7 +147,12 @@ def gather(part: Part, tasks: Iterable[Task], outcomes: Mapping[str, Outcome]) -
             problems.append((task.key, f"{outcome.status}: {outcome.failure}"))
     found = Found(cells, curves)
     claims = tuple((claim, claim.check(found)) for claim in part.claims)
-    verdict = _verdict(cells, claims, list(dict.fromkeys(undrawn)))
+    n_better = sum(
+        cell.holds is False and column.name == cell.column and column.is_better(cell)
+        for column in part.columns
+        for cell in cells
+    )
+    verdict = _verdict(cells, n_better, claims, list(dict.fromkeys(undrawn)))
     return Gathered(part, tuple(cells), tuple(curves), claims, tuple(problems), verdict)
 
 
@@ -159,7 +164,10 @@ def _judged(part: Part, cell: Cell) -> Cell:
 
 
 def _verdict(
-    cells: Sequence[Cell], claims: Sequence[tuple[Claim, bool | None]], undrawn: Sequence[str]
+    cells: Sequence[Cell],
+    n_better: int,
+    claims: Sequence[tuple[Claim, bool | None]],
+    undrawn: Sequence[str],
 ) -> Verdict:
     judged = [cell for cell in cells if cell.holds is not None]
     verdicts = [cell.holds for cell in judged] + [v for _, v in claims if v is not None]
@@ -169,6 +177,7 @@ def _verdict(
         _count([bool(cell.holds) for cell in judged], "number"),
         _count([bool(v) for _, v in claims if v is not None], "claim"),
         _named("not", [cell for cell in judged if not cell.holds]),
+        f"{n_better} of these better than the paper's" if n_better else "",
         _named("no data", missing),
         _named("failed", failed),
         f"not drawn: {', '.join(undrawn)}" if undrawn else "",

@@ -51,12 +51,15 @@ class Conditions:
         settings = self.settings
         mode = "quick" if settings.quick else "full" if settings.full else "default"
         only = "" if settings.only is None else f", only {', '.join(settings.only)}"
+        # The processes can not have done all of it in that time.
+        kept = " (with results of earlier runs)" if self.work > self.n_jobs * self.seconds else ""
+        together = duration(self.work)
         return (
             ("Machine", f"{cpu()}, {os.cpu_count()} cores, {platform.platform(terse=True)}"),
             ("Versions", ", ".join(f"{name} {version}" for name, version in versions())),
             ("Run", f"{mode}{only}; {self.n_jobs} process(es), one BLAS thread each"),
             ("Made", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")),
-            ("Duration", f"{duration(self.seconds)}; all tasks together {duration(self.work)}"),
+            ("Duration", f"{duration(self.seconds)}{kept}; all tasks together {together}"),
         )
 
 

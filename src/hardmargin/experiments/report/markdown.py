@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ..parts import Part
 from ..verdicts import Gathered
 from .machine import Conditions
 from .wording import (
@@ -52,8 +53,9 @@ def markdown_page(
             f"| [{_plain(title)}](#{its.part.name}) | {its.verdict.label} | "
             f"{_plain(its.verdict.why)} |"
         )
+    told: dict[str, Part] = {}
     for its in gathered:
-        lines += ["", *_section(its, images)]
+        lines += ["", *_section(its, images, told)]
     lines += ["", "## Machine and versions", ""]
     lines += [f"- {topic}: {text}" for topic, text in conditions.lines()]
     return "\n".join(lines) + "\n"
@@ -94,7 +96,7 @@ def write_docs(
     return page
 
 
-def _section(gathered: Gathered, images: Mapping[str, str]) -> Iterator[str]:
+def _section(gathered: Gathered, images: Mapping[str, str], told: dict[str, Part]) -> Iterator[str]:
     part = gathered.part
     yield f'<a id="{part.name}"></a>'
     yield ""
@@ -115,7 +117,25 @@ def _section(gathered: Gathered, images: Mapping[str, str]) -> Iterator[str]:
         yield f"- {mark(holds) or '?'} {_plain(claim.text)}"
     if gathered.claims:
         yield ""
-    yield from (_plain(line) for line in part.reading.splitlines())
+    yield from _reading(part, told)
+
+
+def _reading(part: Part, told: dict[str, Part]) -> Iterator[str]:
+    """Say how a part was measured; of what an earlier part said the same way, only where."""
+    earlier: dict[str, Part] = {}
+    for paragraph in part.reading.strip().split("\n\n"):
+        text = paragraph.strip()
+        if text in told:
+            earlier[told[text].name] = told[text]
+            continue
+        told[text] = part
+        yield from (_plain(line) for line in text.splitlines())
+        yield ""
+    if earlier:
+        links = (
+            f"[{_plain(its.title.partition(':')[0])}](#{name})" for name, its in earlier.items()
+        )
+        yield f"Otherwise as for {', '.join(links)}."
 
 
 def _table(gathered: Gathered) -> Iterator[str]:

@@ -26,8 +26,8 @@ __all__ = ["html_page"]
 TITLE = "The papers' tables and figures, reproduced"
 LEAD = (
     "Every number of ours stands above the paper's; the difference is marked ✓ where it is within "
-    "the rule of the table, ✗ where it is not, and not at all where it is for reading only. Below "
-    "each table is how it was measured."
+    "the rule of the table, ✗ where it is not (yellow: an error below the paper's), and not at all "
+    "where it is for reading only. Below each table is how it was measured."
 )
 KINDS = {
     "reproduced": "good",
@@ -216,6 +216,8 @@ def _cell(cell: Cell | None, column: Column) -> str:
     if not paper:
         return f"<td{title}><b>{ours}</b></td>"
     kind = {True: "good", False: "bad", None: ""}[cell.holds]
+    if cell.holds is False and column.is_better(cell):
+        kind = "some"
     text = f"{mark(cell.holds)} {compared(cell, column)}".strip()
     difference = f' <i class="{kind}">{escape(text)}</i>' if text else ""
     return f"<td{title}><b>{ours}</b><small>paper {paper}{difference}</small></td>"
