@@ -37,7 +37,7 @@ def test_the_list_has_every_part(capsys):
 
 def test_one_part(toys, capsys, tmp_path):
     toys(number, number)
-    assert main(["reproduce", "toy-table1"]) == 0
+    assert main(["reproduce", "toy-table1", "--n-jobs", "1"]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("TOY-26, Table 1")
     assert "PARTLY REPRODUCED: 1 of 2 numbers hold" in printed.out
@@ -56,6 +56,12 @@ def test_a_report_and_a_page_of_the_documentation(toys, capsys, tmp_path):
     assert (docs / "images" / "reproduction" / "toy-table1.png").is_file()
 
 
+def test_the_folder_of_the_environment(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("HARDMARGIN_DATA", str(tmp_path))
+    assert main(["reproduce", "mcs06-table1"]) == 0
+    assert "DATA NOT AVAILABLE: no data: optdigits" in capsys.readouterr().out
+
+
 def test_a_failure_is_told_at_the_end(toys, capsys):
     toys(broken, number)
     assert main(["reproduce", "toy-table1"]) == 1
@@ -67,9 +73,10 @@ def test_a_failure_is_told_at_the_end(toys, capsys):
 def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
     toys(number, interrupted_once)
     out = tmp_path / "report"
-    assert main(["reproduce", "all", "--out", str(out)]) == 130
+    command = ["reproduce", "all", "--n-jobs", "1", "--out", str(out)]
+    assert main(command) == 130
     assert f"kept in {out}: the same command goes on" in capsys.readouterr().err
-    assert main(["reproduce", "all", "--out", str(out)]) == 0
+    assert main(command) == 0
     assert "toy/a: kept from before" in capsys.readouterr().err
 
 
@@ -131,7 +138,8 @@ def test_the_module_is_a_command():
         (["reproduce", "all", "--cut", "soon"], "'soon' is no positive number"),
     ],
 )
-def test_wrong_requests(capsys, arguments, message):
+def test_wrong_requests(capsys, monkeypatch, arguments, message):
+    monkeypatch.delenv("HARDMARGIN_DATA", raising=False)
     with pytest.raises(SystemExit) as exit_:
         main(arguments)
     assert exit_.value.code == 2

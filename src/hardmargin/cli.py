@@ -72,7 +72,8 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument(
         "--data-dir",
         metavar="DIR",
-        help='folder of the data files: help("hardmargin.datasets.folder") describes them',
+        help="folder of the data files (default: that of the environment variable HARDMARGIN_DATA, "
+        'if it is set); help("hardmargin.datasets.folder") describes them',
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write index.html, CSV and PNG files here"
@@ -115,8 +116,11 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     if options.names == ["list"]:
         _list(PARTS.values())
         return 0
+    data_dir = options.data_dir
+    if data_dir is None and not options.quick:
+        data_dir = os.environ.get("HARDMARGIN_DATA")
     settings = Settings(
-        data_dir=options.data_dir,
+        data_dir=data_dir,
         quick=options.quick,
         full=options.full,
         only=options.only,

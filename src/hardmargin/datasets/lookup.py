@@ -86,7 +86,7 @@ def find_set(name: str, subset: int | None = None, split: str | None = None) -> 
         The entry.
     """
     if name not in CATALOGUE:
-        close = difflib.get_close_matches(name, CATALOGUE, n=3)
+        close = difflib.get_close_matches(str(name), CATALOGUE, n=3)
         hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise ValueError(
             f"name={name!r} is not a known data set; {hint}Known are {', '.join(sorted(CATALOGUE))}"
