@@ -121,3 +121,12 @@ def test_make_kernel_resolves_the_rule_on_the_rows():
     X = rows()
     kernel = make_kernel("poly", X, gamma="spread", degree=2, coef0=0.5)
     assert kernel == Kernel("poly", gamma=resolve_gamma("spread", X), degree=2, coef0=0.5)
+
+
+@pytest.mark.parametrize("rule", ["scale", "spread", "pairwise"])
+@pytest.mark.parametrize("factor", [1e160, 1e200, 1e308])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_rule_for_gamma_refuses_features_beyond_its_range(rule, factor, form):
+    X = form(factor * np.array([[0.0, 1.0], [1.0, 0.5], [-1.0, 0.0]]))
+    with pytest.raises(ValueError, match=f"gamma='{rule}' has no value for features so large"):
+        resolve_gamma(rule, X)

@@ -366,20 +366,33 @@ def resolve_gamma(
         raise ValueError(f"gamma must be a positive number or one of {GAMMA_RULES}, got {gamma!r}.")
     X = canonical(X)
     w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    w = w / w.sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        width, rounding = _width(gamma, X, w / w.sum(), kernel)
+    if not np.isfinite(width):
+        raise ValueError(
+            f"gamma={gamma!r} has no value for features so large ({_largest(X):.2g}); scale them, "
+            "or give a number."
+        )
+    # What rounding leaves of the width of equal rows is none.
+    return float(min(1.0 / width, 1e308)) if width > X.shape[1] * rounding else 1.0
+
+
+def _width(gamma: str, X: Rows, w: FloatArray, kernel: str) -> tuple[float, float]:
+    """Return what a rule divides by, and what rounding may leave of it."""
     mean = np.asarray(w @ X, dtype=np.float64).ravel()
     rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
     if gamma == "scale":
-        width = X.shape[1] * _variance_of_entries(X, w, mean)
-        rounding *= rounding
-    elif kernel == "laplacian":
+        return X.shape[1] * _variance_of_entries(X, w, mean), rounding * rounding
+    if kernel == "laplacian":
         measure = _mean_absolute_deviation if gamma == "spread" else _mean_absolute_difference
-        width = sum(measure(*_column(X, k), w) for k in range(X.shape[1]))
-    else:
-        width = _variance_of_columns(X, w, mean).sum() * (1 if gamma == "spread" else 2)
-        rounding *= rounding
-    # What rounding leaves of the width of equal rows is none.
-    return float(min(1.0 / width, 1e308)) if width > X.shape[1] * rounding else 1.0
+        return sum(measure(*_column(X, k), w) for k in range(X.shape[1])), rounding
+    times = 1 if gamma == "spread" else 2
+    return float(_variance_of_columns(X, w, mean).sum()) * times, rounding * rounding
+
+
+def _largest(X: Rows) -> float:
+    values = X.data if is_sparse(X) else X
+    return float(np.abs(values).max(initial=0.0))
 
 
 def _variance_of_columns(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:

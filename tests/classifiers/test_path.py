@@ -1,6 +1,7 @@
 """PathSVC: the SVM of every C, and the choice among them."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from hardmargin import HardMarginSVC, PathSVC
+from hardmargin.classifiers import path_base
 from hardmargin.selection.path import Curve, validation_split
 from hardmargin.solvers.margin_state import MarginState, Stuck
 
@@ -68,9 +70,16 @@ def test_beyond_the_path_is_the_hard_margin(cancer, fitted):
     np.testing.assert_allclose(last.decision_function(X), hard.decision_function(X), atol=1e-6)
 
 
-def test_at_needs_a_positive_C(fitted):
-    with pytest.raises(ValueError, match="positive"):
-        fitted.at(0.0)
+@pytest.mark.parametrize("C", [0.0, np.nan, "x", None, [1.0, 2.0]])
+def test_at_needs_a_positive_C(fitted, C):
+    with pytest.raises(ValueError, match="C must be a positive number, got"):
+        fitted.at(C)
+
+
+def test_beyond_a_path_that_ended_early_is_another_svm(cancer):
+    short = PathSVC(0.01, C_max=0.1).fit(*cancer)
+    with pytest.warns(UserWarning, match=r"ended at C = 0\.1 \(C_max\): .* not of C = 5"):
+        assert pytest.approx(0.1) == short.at(5.0).C_
 
 
 def test_a_C_beyond_C_max_can_be_asked_for(cancer):
@@ -149,6 +158,8 @@ def test_many_classes_have_a_C_each(iris):
     clf = PathSVC(gamma=0.5, C_max=100.0, random_state=0).fit(X, y)
     assert clf.C_.shape == clf.cv_error_.shape == (3,)
     assert len(clf.path_) == len(clf.cv_results_) == len(clf.loo_path_) == 3
+    for rows, pair in zip(clf.path_rows_, ({0, 1}, {0, 2}, {1, 2}), strict=True):
+        assert set(y[rows]) == pair
     svc = SVC(C=2.0, gamma=0.5, tol=1e-8).fit(X, y)
     np.testing.assert_array_equal(clf.at(2.0).predict(X), svc.predict(X))
     with pytest.raises(ValueError, match="two classes"):
@@ -186,6 +197,7 @@ def test_rows_of_weight_zero_are_absent(cancer):
         weighted.decision_function(X), chosen.decision_function(X), atol=1e-8
     )
     assert (w[weighted.support_] > 0).all()
+    np.testing.assert_array_equal(weighted.path_rows_, np.flatnonzero(w))
 
 
 def test_class_weights_multiply_C(cancer):
@@ -218,6 +230,36 @@ def test_limits_give_a_model_and_a_warning_that_names_them(cancer, limit, value)
         clf = PathSVC(**{limit: value}).fit(X, y)
     assert clf.stop_reason_ == limit
     assert np.isfinite(clf.decision_function(X)).all()
+
+
+def test_a_split_that_ends_early_is_told_apart(cancer, monkeypatch):
+    trace = path_base.trace_path
+
+    def early(kernel, labels, *arguments, options, **others):
+        if (labels == 0).any():
+            options = replace(options, max_stages=3)
+        return trace(kernel, labels, *arguments, options=options, **others)
+
+    monkeypatch.setattr(path_base, "trace_path", early)
+    with pytest.warns(ConvergenceWarning, match="The path of a split, which chooses C, stopped at"):
+        clf = PathSVC(random_state=0).fit(*cancer)
+    assert clf.stop_reason_ == "hard_margin"
+
+
+def test_a_matrix_that_is_not_symmetric(cancer):
+    X, y = cancer
+    K = X @ X.T
+    K[0, 1] += 1.0
+    with pytest.raises(ValueError, match="symmetric"):
+        PathSVC(kernel="precomputed").fit(K, y)
+
+
+def test_errors_are_shares():
+    X, y = load_iris(return_X_y=True)
+    clf = PathSVC(random_state=0).fit(X[:100], y[:100])
+    assert clf.cv_error_ == 0.0
+    counts = 100 * clf.cv_results_["error"]
+    np.testing.assert_array_equal(counts, np.rint(counts))
 
 
 def test_memory_limit_is_named_where_it_is_too_small(cancer):

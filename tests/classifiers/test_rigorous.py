@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from hardmargin import GreedySVC, HardMarginSVC, RigorousSVC
+from hardmargin import GreedySVC, HardMarginSVC, PathSVC, RigorousSVC
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,9 @@ def test_no_plane_of_its_norm_has_less_slack(cancer):
     X, y = cancer
     clf = RigorousSVC(3.0, gamma=0.05).fit(X, y)
     signs = np.where(y == 1, 1.0, -1.0)
+    path = PathSVC(1.0, gamma=0.05).fit(X, y)
     for C in (0.3, 0.8, 1.2, 3.0):
-        other = clf.at(C * clf.C_)
+        other = path.at(C * clf.C_)
         f = (other.decision_function(X) - other.intercept_) * 3.0 / other.weight_norm_
         best = min(np.maximum(0, 1 - signs * (f + b)).sum() for b in np.linspace(-3, 3, 200))
         assert best >= clf.slack_sum_ - 1e-9

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.path_base import MachinePaths, PathClassifier
@@ -25,17 +25,19 @@ class PathSVC(PathClassifier):
 
     Minimises ``||w||^2 / 2 + C sum(slack)``, as scikit-learn's ``SVC``. Multipliers and intercept
     are piecewise linear in C, and the path [1]_ goes from one breakpoint to the next, exactly: one
-    fit costs little more than a single SVM, and `at` returns the SVM of any C. Which one predicts
-    is chosen by rows held out, each split following its own path, or by a bound on the
-    leave-one-out error [2]_. It is the SVM(BEST) and SVM(LOO) of IJCAI-07.
+    fit takes as long as many single SVMs do, and then `at` returns the SVM of any C at once. Which
+    one predicts is chosen by rows held out, each split following its own path, or by a bound on
+    the leave-one-out error [2]_. It is the SVM(BEST) and SVM(LOO) of IJCAI-07.
 
     Parameters
     ----------
     selection : {"cv", "loo", "validation"} or float, default="cv"
         How C is chosen: by the error of cross-validation; by the least leave-one-out bound, the
-        weighted share of rows with ``alpha_i k(x_i, x_i) >= y_i f(x_i)``; by the error on a share
-        of the rows; or that C. Errors count sample and class weights. With many classes each
-        machine has a C of its own, unless it is given.
+        weighted share of rows with ``alpha_i k(x_i, x_i) >= y_i f(x_i)``, alpha shared among copies
+        of a row (with a bias it is an estimate, and may be too low where C is small); by the error
+        on a share of the rows; or that C. Where several C are best, the middle of the longest range
+        of them is taken, on a logarithmic scale. Errors count sample and class weights. With many
+        classes each machine has a C of its own, unless it is given.
     cv : int, splitter or iterable of splits, default=5
         For ``selection="cv"``: shuffled stratified folds, or any splitter of scikit-learn.
         Splitters that need groups take those given to ``fit``.
@@ -43,10 +45,10 @@ class PathSVC(PathClassifier):
         For ``selection="validation"``: the share of every class that is held out. The final SVM is
         that of all rows.
     C_min : float or None, default=None
-        The least C that can be chosen; None is a tenth of where the first row reaches the margin.
-        (The path always begins at C = 0.)
+        The least C that can be chosen, unless the path ends before it; None is a tenth of where the
+        first row reaches the margin. (The path always begins at C = 0.)
     C_max : float, default=1e4
-        Where the path ends at the latest.
+        Where the path ends at the latest, or at `selection`, if that is a larger C.
     gamma : float or {"scale", "spread", "pairwise"}, default="scale"
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
@@ -82,12 +84,14 @@ default="rbf"
     Attributes
     ----------
     C_ : float or array
-        The C that was chosen.
+        The C that was chosen, or that of the hard margin, which larger ones do not change.
     path_ : RegularizationPath, or list of them for many classes
         All breakpoints, in ascending order of C from 0: ``C``, ``intercept``, ``elbow_size``,
         ``n_support``, ``error`` (of the training rows), ``loo_bound``, ``squared_norm``,
         ``slack_sum``; ``multipliers(k)`` gives those of a breakpoint and ``at(C)`` those of any C.
         Rows count within the machine.
+    path_rows_ : array, or list of them for many classes
+        The rows of X that a path has: those of its classes, but for weights of zero.
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at the breakpoints.
     cv_results_ : dict, or list of them for many classes
@@ -95,6 +99,8 @@ default="rbf"
         selection by rows held out.
     cv_error_ : float or array
         The error at `C_`: each machine's own, so for many classes one a pair.
+    loo_bound_ : float or array
+        The leave-one-out bound at `C_`; for ``selection="loo"``.
     certificate_ : float or array
         Largest violation of the conditions of optimality that was found on the path.
     weight_norm_ : float or array
@@ -136,7 +142,8 @@ default="rbf"
     Notes
     -----
     A breakpoint costs ``O(n * elbow_size)``, and there are usually about as many as rows. The path
-    needs the kernel matrix; the fitted estimator keeps the training rows, for `at`.
+    needs the kernel matrix; the fitted estimator keeps the training rows, for `at`. Where no row is
+    on the margin the intercept is not unique, and need not be that of ``SVC``.
 
     References
     ----------
@@ -165,12 +172,12 @@ default="rbf"
             StrOptions({"cv", "loo", "validation"}),
             Interval(Real, 0, None, closed="neither"),
         ],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "array-like"],
+        "cv": ["cv_object"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "C_min": [Interval(Real, 0, None, closed="neither"), None],
     }
 
-    _only_of_the_choice = ("cv_error_", "cv_results_", "loo_path_")
+    _only_of_the_choice = ("cv_error_", "cv_results_", "loo_bound_", "loo_path_")
 
     def __init__(
         self,
@@ -247,7 +254,9 @@ default="rbf"
         if not isinstance(self.selection, str):
             return self._expansions(problem, paths, [float(self.selection)] * len(paths))
         if self.selection == "loo":
-            Cs = [loo_curve(path, self.C_min).best()[0] for path in paths]
+            best = [loo_curve(path, self.C_min).best() for path in paths]
+            Cs = [C for C, _ in best]
+            self.loo_bound_ = one_or_all([bound for _, bound in best])
         else:
             Cs = self._by_rows_held_out(problem, traced)
         return self._expansions(problem, paths, Cs)

@@ -64,8 +64,9 @@ class PathClassifier(KernelClassifier):
         """Return the SVM of any C, as a fitted copy of this estimator without the path.
 
         Nothing is trained: between breakpoints multipliers and intercepts are linear in C. Beyond
-        the last breakpoint it is the SVM of the last one, which is the hard margin where
-        ``stop_reason_`` says so. With many classes all machines get the same C.
+        the last breakpoint it is the SVM of the last one: the hard margin where ``stop_reason_``
+        says so, and otherwise another SVM than was asked for, with a warning. ``C_`` of the copy
+        tells. With many classes all machines get the same C.
 
         Parameters
         ----------
@@ -77,15 +78,23 @@ class PathClassifier(KernelClassifier):
         fitted estimator of the same class
         """
         check_is_fitted(self)
-        if not C > 0:
-            raise ValueError(f"C must be positive, got {C!r}.")
+        if not isinstance(C, Real) or not C > 0:
+            raise ValueError(f"C must be a positive number, got {C!r}.")
         model = copy.copy(self)
         for name in self._only_of_the_choice:
             model.__dict__.pop(name, None)
         paths = self._all_paths()
+        short = [p for p in paths if p.stop_reason != "hard_margin" and p.C[-1] < C]
+        if short:
+            first = min(short, key=lambda path: float(path.C[-1]))
+            warn_caller(
+                f"The path ended at C = {first.C[-1]:.3g} ({first.stop_reason}): this is the SVM "
+                f"of that C, not of C = {C:g}.",
+                UserWarning,
+            )
         problem = self._problem_
         model._store(problem, model._expansions(problem, paths, [float(C)] * len(paths)))
-        del model.path_, model._problem_
+        del model.path_, model.path_rows_, model._problem_
         return model
 
     #: Attributes that speak of the C that was chosen, and not of any other.
@@ -151,6 +160,8 @@ class PathClassifier(KernelClassifier):
     ) -> list[MachinePaths]:
         """Follow the paths of all machines, of all rows and of the training rows of every split."""
         finite_diagonal(problem.kernel, problem.X, problem.codes)
+        if self.kernel == "precomputed":
+            _check_symmetry(problem.X)
         n_machines = len(problem.machines)
         self._check_memory(problem)
         splits: list[int | None] = [None, *range(0 if folds is None else folds.n_splits)]
@@ -240,20 +251,26 @@ class PathClassifier(KernelClassifier):
             )
 
     def _warn(self, traced: Sequence[MachinePaths]) -> None:
-        paths = [path for m in traced for path in (m.whole, *(p for p, _ in m.parts))]
+        whole = [machine.whole for machine in traced]
+        of_splits = [path for machine in traced for path, _ in machine.parts]
         for reason, advice in (
             ("max_stages", "raise max_stages, or lower C_max"),
             ("max_time", "raise max_time, or lower C_max"),
             (
                 "stalled",
-                "rounding leaves no way on, or the kernel is not positive semi-definite; lower "
-                "C_max, or use another kernel",
+                "rounding leaves no way on, or the kernel is not positive semi-definite; scale the "
+                "features, lower C_max, or use another kernel",
             ),
         ):
-            ends = [path.C[-1] for path in paths if path.stop_reason == reason]
+            ends = [path.C[-1] for path in whole if path.stop_reason == reason]
+            which = "A path"
+            if not ends:
+                ends = [path.C[-1] for path in of_splits if path.stop_reason == reason]
+                which = "The path of a split, which chooses C,"
             if ends:
                 name = "where it was" if reason == "stalled" else f"at {reason}"
-                warn_caller(f"A path stopped {name}, at C = {min(ends):.3g}; {advice}.")
+                warn_caller(f"{which} stopped {name}, at C = {min(ends):.3g}; {advice}.")
+        paths = whole + of_splits
         worst = max((p.violation for p in paths if p.stop_reason != "stalled"), default=0.0)
         if worst > MAX_CERTIFICATE:
             warn_caller(
@@ -265,6 +282,7 @@ class PathClassifier(KernelClassifier):
         """Set what all these estimators have."""
         self._problem_ = replace(problem, groups=None)
         self.path_: Any = paths[0] if len(paths) == 1 else paths
+        self.path_rows_ = one_or_all([problem.rows_of(m) for m in range(len(paths))])
         self.loo_path_ = one_or_all([path.loo_bound for path in paths])
         self.certificate_ = one_or_all([path.violation for path in paths])
         self.n_iter_ = one_or_all([path.n_stages for path in paths])
@@ -295,3 +313,12 @@ class PathClassifier(KernelClassifier):
 
     def _blas_limit(self) -> AbstractContextManager[object]:
         return limited_blas(self._threads())
+
+
+def _check_symmetry(K: FloatArray) -> None:
+    difference = float(np.abs(K - K.T).max())
+    if difference > 1e-6 * float(np.abs(K).max()):
+        raise ValueError(
+            "With kernel='precomputed' X must be symmetric, but it differs from its transpose by "
+            f"up to {difference:.2g}."
+        )

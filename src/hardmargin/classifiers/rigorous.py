@@ -78,6 +78,8 @@ default="rbf"
         The objective: the weighted sum of the slacks.
     path_ : RegularizationPath, or list of them for many classes
         The path as far as it was followed; see `PathSVC`.
+    path_rows_ : array, or list of them for many classes
+        The rows of X that a path has: those of its classes, but for weights of zero.
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at its breakpoints.
     certificate_ : float or array

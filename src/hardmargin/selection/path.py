@@ -47,7 +47,7 @@ class Curve:
 def loo_curve(path: RegularizationPath, C_min: float | None) -> Curve:
     """Return the leave-one-out bound from C_min on."""
     first = _least_C(path) if C_min is None else C_min
-    return _curve(path.loo_C, path.loo_bound[0], path.loo_change, first, float(path.C[-1]))
+    return _curve(path.loo_C, path.loo_bound[0], path.loo_change, 1.0, first, float(path.C[-1]))
 
 
 def held_out_curve(
@@ -87,7 +87,7 @@ def held_out_curve(
         changes.append(change)
     C, change = np.concatenate(places), np.concatenate(changes)
     order = np.argsort(C, kind="stable")
-    return _curve(C[order], start / mass, change[order] / mass, first, last)
+    return _curve(C[order], start, change[order], mass, first, last)
 
 
 def _least_C(path: RegularizationPath) -> float:
@@ -109,11 +109,12 @@ def _errors(
 
 
 def _curve(
-    places: FloatArray, start: float, changes: FloatArray, first: float, last: float
+    places: FloatArray, start: float, changes: FloatArray, mass: float, first: float, last: float
 ) -> Curve:
-    """Add up changes, and cut the range."""
+    """Add up changes, as shares of the mass, and cut the range."""
     first = min(first, last)
-    values = start + np.concatenate([[0.0], np.cumsum(changes)])
+    wrong = start + np.concatenate([[0.0], np.cumsum(changes)])
+    values = np.maximum(wrong, 0.0) / mass  # rounding can make a sum of weights negative
     inside = (places > first) & (places < last)
     C = np.concatenate([[first], np.unique(places[inside]), [last]])
     return Curve(C, values[np.searchsorted(places, C, side="right")])
