@@ -1,5 +1,7 @@
 """The command ``hardmargin``: what it prints, writes and refuses."""
 
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from reproduction_tasks import broken, interrupted_once, number, part
 
 import hardmargin
 from hardmargin.cli import main
-from hardmargin.experiments import esann99, mcs06_tasks, registry
+from hardmargin.experiments import esann99, mcs06_tasks, registry, report, runner, verdicts
 from hardmargin.experiments.registry import PARTS
 
 COMMAND = [sys.executable, "-W", "error", "-m", "hardmargin"]
@@ -58,8 +60,70 @@ def test_a_report_and_a_page_of_the_documentation(toys, capsys, tmp_path):
 
 def test_the_folder_of_the_environment(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("HARDMARGIN_DATA", str(tmp_path))
-    assert main(["reproduce", "mcs06-table1"]) == 0
-    assert "DATA NOT AVAILABLE: no data: optdigits" in capsys.readouterr().out
+    assert main(["reproduce", "mcs06-table1"]) == 1
+    printed = capsys.readouterr()
+    assert "DATA NOT AVAILABLE: no data: optdigits" in printed.out
+    assert f"Nothing was measured: there are no data in '{tmp_path}'" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["esann99"], {"esann99-results", "esann99-figure1", "esann99-figure2"}),
+        (["mcs06-table1", "all"], set(PARTS)),
+        (["mcs06-table1", "mcs06-table1", "tnn08-table1"], {"mcs06-table1", "tnn08-table1"}),
+    ],
+)
+def test_names_of_parts_and_papers(monkeypatch, names, chosen):
+    asked = []
+    monkeypatch.setattr(runner, "run", lambda parts, *_, **__: asked.extend(parts) or {})
+    monkeypatch.setattr(verdicts, "gather", lambda part, *_, **__: part)
+    monkeypatch.setattr(report, "text_part", lambda part: part.name)
+    main(["reproduce", *names, "--quick"])
+    assert {part.name for part in asked} == chosen
+    assert len(asked) == len(chosen)
+
+
+def test_sets_are_named_in_any_case(toys, tmp_path):
+    toys(number, number)
+    assert main(["reproduce", "all", "--only", "B"]) == 0
+    assert (tmp_path / "log").read_text().split() == ["b"]
+
+
+def test_a_folder_that_can_not_be_written_is_told_first(toys, capsys, tmp_path):
+    toys(number)
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit):
+        main(["reproduce", "all", "--out", str(tmp_path / "file")])
+    assert "--out: can not write to" in capsys.readouterr().err
+    assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes")
+@pytest.mark.parametrize(("end", "code"), [("| head -1", 141), ("> /dev/null", 0)])
+def test_readers_that_leave_early(end, code):
+    line = shlex.join([*COMMAND, "reproduce", "list"])
+    done = subprocess.run(
+        ["bash", "-c", f"{line} {end}; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    assert done.returncode in (0, code)  # a short list may be out before the reader leaves
+
+
+def test_a_terminal_without_ticks():
+    done = subprocess.run(
+        [*COMMAND, "reproduce", "esann99-figure1", "--quick", "--n-jobs", "1"],
+        capture_output=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0
+    assert b"  ? The training error" in done.stdout
 
 
 def test_a_failure_is_told_at_the_end(toys, capsys):

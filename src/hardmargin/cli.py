@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
+INTERRUPTED, BROKEN_PIPE = 130, 141  # what a shell gives commands that these signals ended
 MOST_JOBS = 4  # unless asked for: with more, the longest task of all would decide anyway
 
 
@@ -51,11 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_reproduce(commands)
     options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has a ✓
     try:
         code: int = options.run(options)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough of it, as head has. What is left must go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     return code
 
 
@@ -67,7 +77,10 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         epilog="Finished work is kept in the folder of --out: the same command goes on from there.",
     )
     parser.add_argument(
-        "names", nargs="+", metavar="NAME", help="names of parts, or all; list shows them"
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="names of parts, of papers (as tnn08), or all; list shows them",
     )
     parser.add_argument(
         "--data-dir",
@@ -76,7 +89,10 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         'if it is set); help("hardmargin.datasets.folder") describes them',
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write index.html, CSV and PNG files here"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write index.html, CSV and PNG files of the parts of this run here",
     )
     parser.add_argument(
         "--docs", type=Path, metavar="DIR", help="write reproduction.md and its figures here too"
@@ -90,9 +106,10 @@ def _add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--only", type=_names, metavar="SETS", help="data sets, comma-separated")
     parser.add_argument(
         "--n-jobs",
-        type=_positive,
+        type=_n_jobs,
         default=min(os.cpu_count() or 1, MOST_JOBS),
-        help=f"processes (default: one a core, at most {MOST_JOBS}; each may need 5 GB)",
+        help=f"processes, -1 for one a core (default: so many, but at most {MOST_JOBS}; each may "
+        "need 5 GB)",
     )
     parser.add_argument(
         "--cut",
@@ -113,7 +130,7 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     from hardmargin.experiments.runner import run, tasks_of
     from hardmargin.experiments.verdicts import gather
 
-    if options.names == ["list"]:
+    if "list" in options.names:
         _list(PARTS.values())
         return 0
     data_dir = options.data_dir
@@ -137,21 +154,28 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
             kept = f"what is finished is kept in {options.out}: the same command goes on"
         print(f"interrupted; {kept}", file=sys.stderr)
         return INTERRUPTED
-    gathered = [gather(part, tasks_of(part, settings), outcomes) for part in parts]
-    for its in gathered:
-        print(text_part(its))
+    gathered = [
+        gather(part, tasks_of(part, settings), outcomes, quick=settings.quick) for part in parts
+    ]
     work = sum(outcome.seconds for outcome in outcomes.values())
-    conditions = Conditions(settings, options.n_jobs, time.monotonic() - start, work)
+    elapsed = time.monotonic() - start
+    conditions = Conditions(settings, options.n_jobs, elapsed, work, tuple(options.names))
+    written = []
     if options.out is not None:
-        print(f"The report: {write_report(gathered, conditions, options.out)}")
+        written.append(f"The report: {write_report(gathered, conditions, options.out)}")
         if options.docs is not None:
             page = write_docs(gathered, conditions, options.out, options.docs)
-            print(f"The page of the documentation: {page}")
+            written.append(f"The page of the documentation: {page}")
+    print("\n".join([*map(text_part, gathered), *written]))
     failed = [key for key, outcome in outcomes.items() if outcome.status == "failed"]
     if failed:
         print(
             f"{len(failed)} of {len(outcomes)} tasks failed: {', '.join(failed)}", file=sys.stderr
         )
+    if all(outcome.status == "no data" for outcome in outcomes.values()):
+        where = "a quick run" if settings.quick else repr(settings.data_dir)
+        print(f"Nothing was measured: there are no data in {where}", file=sys.stderr)
+        return 1
     return 1 if failed else 0
 
 
@@ -167,14 +191,17 @@ def _list(parts: Iterable[Part]) -> None:
 def _chosen(
     parser: argparse.ArgumentParser, names: Sequence[str], known: dict[str, Part]
 ) -> list[Part]:
-    if names == ["all"]:
-        return list(known.values())
+    groups = {"all": set(known)}
+    for part in known:
+        groups.setdefault(part.partition("-")[0], set()).add(part)
+    chosen: set[str] = set()
     for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        if name not in known and name not in groups:
+            close = difflib.get_close_matches(name, [*known, *groups], n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(close)}?" if close else "see hardmargin reproduce list"
             parser.error(f"{name!r} is no part; {hint}")
-    return [part for name, part in known.items() if name in names]
+        chosen |= groups.get(name, {name})
+    return [part for name, part in known.items() if name in chosen]
 
 
 def _check(
@@ -204,13 +231,28 @@ def _check(
         sets = {task.data_set: None for part in parts for task in tasks_of(part, everything)}
         if unknown := [name for name in settings.only if name not in sets]:
             parser.error(f"--only: {unknown[0]!r} is none of {', '.join(sets)}")
+    for option, folder in (("--out", options.out), ("--docs", options.docs)):
+        if folder is not None:
+            _make_folder(parser, option, folder)
+
+
+def _make_folder(parser: argparse.ArgumentParser, option: str, folder: Path) -> None:
+    """Find out before hours of work whether a folder can be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        parser.error(f"{option}: can not write to {str(folder)!r}: {error.strerror or error}")
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(","))
+    return tuple(name.strip().lower() for name in text.split(","))
 
 
-def _positive(text: str) -> int:
+def _n_jobs(text: str) -> int:
+    if text == "-1":
+        return os.cpu_count() or 1
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
     return int(text)

@@ -65,13 +65,21 @@ def test_nothing_is_kept_without_a_folder(tmp_path):
     assert not list(tmp_path.rglob("*.json"))
 
 
-@pytest.mark.parametrize(
-    "settings", [Settings(quick=True), Settings(full=True), Settings(cut=1.0), Settings("here")]
-)
+@pytest.mark.parametrize("settings", [Settings(quick=True), Settings(full=True), Settings(cut=1.0)])
 def test_other_settings_are_measured_anew(tmp_path, settings):
     toy = part(tmp_path, [number])
     run_part(toy, tmp_path)
     run_part(toy, tmp_path, settings)
+    assert logged(tmp_path) == ["a", "a"]
+
+
+def test_other_data_are_measured_anew(tmp_path):
+    toy, settings = part(tmp_path, [number]), Settings(str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    for text in ("1", "1", "22"):
+        if not (file := tmp_path / "data" / "a.npz").exists() or file.read_text() != text:
+            file.write_text(text)
+        run_part(toy, tmp_path, settings)
     assert logged(tmp_path) == ["a", "a"]
 
 

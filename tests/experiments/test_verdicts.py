@@ -22,6 +22,9 @@ NO_DATA = ("b", "error", {"status": "no data"})
 FAILED = ("b", "error", {"status": "failed", "reason": "x"})
 
 
+OUTCOMES = {"t": Outcome((Cell(NAME, "a", "error", 1.0),))}
+
+
 @pytest.mark.parametrize(
     ("cells", "claims", "label", "why"),
     [
@@ -39,7 +42,7 @@ FAILED = ("b", "error", {"status": "failed", "reason": "x"})
         ([BAD], [UNTOLD], "not reproduced", "0 of 1 numbers hold; not: b (error)"),
         ([BAD], [FAILS, HOLDS], "not reproduced", None),
         ([NO_DATA, UNJUDGED], [UNTOLD], "data not available", "no data: b"),
-        ([FAILED], [], "not reproduced", "failed: b (error)"),
+        ([FAILED], [], "failed", "failed: b (error)"),
         ([UNJUDGED], [], "not judged", None),
     ],
 )
@@ -51,7 +54,7 @@ def test_labels(cells, claims, label, why):
 
 def test_figures_that_lack_their_data():
     draws = ((NAME, "a"), (NAME, "b"))
-    assert verdict([], draws=draws).why == "not drawn: a, b"
+    assert verdict([], draws=draws).why == "not drawn: a and b"
     assert verdict([], draws=draws).label == "data not available"
     curves = [Curve(NAME, "a", "ours", (1.0,), (1.0,))]
     assert verdict([], (HOLDS,), draws, curves).why == "1 of 1 claims hold; not drawn: b"
@@ -64,7 +67,15 @@ def test_many_rows_are_not_all_named():
 
 def test_many_numbers_that_do_not_hold():
     cells = [(f"{row}, {i}", "error", {"status": "failed"}) for row in "ab" for i in range(2)]
-    assert verdict(cells).why == "failed: 2 of a, 2 of b"
+    assert verdict(cells).why == "failed: a (2 numbers), b (2 numbers)"
+
+
+def test_quick_runs_are_not_judged():
+    found = gather(part(".", [], claims=()), [Task("t", "a", list)], OUTCOMES, quick=True).verdict
+    assert (found.label, found.why) == (
+        "not judged",
+        "a quick run, of few rows; 1 of 1 numbers hold",
+    )
 
 
 def test_cells_have_the_papers_numbers():

@@ -299,7 +299,7 @@ PARTS = (
     Part(
         name=FIGURE_3,
         paper="MCS-06",
-        title="Figure 3: kernel evaluations of each base machine",
+        title="Figure 3: kernel evaluations of each base machine for a test row",
         kind="figure",
         reading=READING_FIGURE_3,
         tasks=base_tasks,

@@ -60,8 +60,8 @@ def run(
     settings : Settings
         What was asked for.
     out : Path or None, default=None
-        A folder: finished tasks are kept in its folder ``cells`` and are not run again. Those that
-        failed, or lacked their data, are.
+        A folder: finished tasks are kept in its folder ``cells`` and are not run again, unless the
+        data files changed. Those that failed, or lacked their data, are.
     n_jobs : int, default=1
         Processes. Each has one thread of BLAS.
     quiet : bool, default=False
@@ -73,7 +73,8 @@ def run(
         What every task gave, by its key.
     """
     tasks = {task.key: task for part in parts for task in tasks_of(part, settings)}
-    files = {key: _file(task, settings, out) for key, task in tasks.items()}
+    data = _data_files(settings.data_dir)
+    files = {key: _file(task, settings, data, out) for key, task in tasks.items()}
     outcomes: dict[str, Outcome] = {}
     with Progress(len(tasks), quiet=quiet) as progress:
         for key, file in files.items():
@@ -133,7 +134,7 @@ def _execute(task: Task, settings: Settings, file: Path | None) -> tuple[str, Ou
     return task.key, outcome
 
 
-def _file(task: Task, settings: Settings, out: Path | None) -> Path | None:
+def _file(task: Task, settings: Settings, data: object, out: Path | None) -> Path | None:
     """Name the file of a task by what its numbers depend on.
 
     That is the module of the task too, so that who works on a part does not see old numbers. A
@@ -142,12 +143,19 @@ def _file(task: Task, settings: Settings, out: Path | None) -> Path | None:
     if out is None:
         return None
     source = inspect.getsource(inspect.getmodule(task.function) or task.function)
-    folder = None if settings.data_dir is None else str(Path(settings.data_dir).resolve())
-    asked = (settings.quick, settings.full, settings.cut, folder)
+    asked = (settings.quick, settings.full, settings.cut, data)
     what = (task.key, task.arguments, task.fills, task.draws, asked, hardmargin.__version__, source)
     digest = hashlib.sha256(repr(what).encode()).hexdigest()[:12]
     name = re.sub(r"[^\w.-]+", "_", task.key)
     return out / "cells" / f"{name}-{digest}.json"
+
+
+def _data_files(folder: str | None) -> tuple[tuple[str, int, int], ...]:
+    """Name the data files, with their sizes and times: other data are measured anew."""
+    if folder is None:
+        return ()
+    found = [(path.name, path.stat()) for path in sorted(Path(folder).iterdir()) if path.is_file()]
+    return tuple((name, about.st_size, about.st_mtime_ns) for name, about in found)
 
 
 def _keep(outcome: Outcome, file: Path) -> None:

@@ -12,7 +12,12 @@ from .parts import Cell, Claim, Curve, Found, Part, Task, data_set_of
 __all__ = ["Gathered", "Outcome", "Verdict", "gather"]
 
 Label: TypeAlias = Literal[
-    "reproduced", "partly reproduced", "not reproduced", "data not available", "not judged"
+    "reproduced",
+    "partly reproduced",
+    "not reproduced",
+    "failed",
+    "data not available",
+    "not judged",
 ]
 
 
@@ -48,8 +53,8 @@ class Verdict:
     Parameters
     ----------
     label : str
-        ``"reproduced"``, ``"partly reproduced"``, ``"not reproduced"``, ``"data not available"`` or
-        ``"not judged"``.
+        ``"reproduced"``, ``"partly reproduced"``, ``"not reproduced"``, ``"failed"`` (nothing was
+        measured), ``"data not available"`` or ``"not judged"``.
     why : str
         The reason, in one line.
     """
@@ -111,7 +116,9 @@ class Gathered:
         return next(found, None)
 
 
-def gather(part: Part, tasks: Iterable[Task], outcomes: Mapping[str, Outcome]) -> Gathered:
+def gather(
+    part: Part, tasks: Iterable[Task], outcomes: Mapping[str, Outcome], *, quick: bool = False
+) -> Gathered:
     """Put together what tasks gave for a part.
 
     Parameters
@@ -122,6 +129,8 @@ def gather(part: Part, tasks: Iterable[Task], outcomes: Mapping[str, Outcome]) -
         Its tasks.
     outcomes : mapping
         What they gave, by the key of the task.
+    quick : bool, default=False
+        Whether the run was a quick one, whose few rows say nothing about the paper.
 
     Returns
     -------
@@ -153,6 +162,8 @@ def gather(part: Part, tasks: Iterable[Task], outcomes: Mapping[str, Outcome]) -
         for cell in cells
     )
     verdict = _verdict(cells, n_better, claims, list(dict.fromkeys(undrawn)))
+    if quick and verdict.label in ("reproduced", "partly reproduced", "not reproduced"):
+        verdict = Verdict("not judged", f"a quick run, of few rows; {verdict.why}")
     return Gathered(part, tuple(cells), tuple(curves), claims, tuple(problems), verdict)
 
 
@@ -180,14 +191,17 @@ def _verdict(
         f"{n_better} of these better than the paper's" if n_better else "",
         _named("no data", missing),
         _named("failed", failed),
-        f"not drawn: {', '.join(undrawn)}" if undrawn else "",
+        f"not drawn: {' and '.join(undrawn)}" if undrawn else "",
     ]
     line = "; ".join(text for text in why if text)
     if not verdicts:
-        if missing or (undrawn and not failed):
+        if failed:
+            return Verdict("failed", line)
+        if missing or undrawn:
             return Verdict("data not available", line)
-        label: Label = "not reproduced" if failed else "not judged"
-        return Verdict(label, line or "nothing here has a number of the paper to compare with")
+        return Verdict(
+            "not judged", line or "nothing here has a number of the paper to compare with"
+        )
     share = sum(map(bool, verdicts)) / len(verdicts)
     if share == 1 and not failed:
         return Verdict("reproduced", line)
@@ -213,6 +227,6 @@ def _named(what: str, cells: Sequence[Cell]) -> str:
         names = [f"{row} ({', '.join(its)})" for row, its in columns.items()]
     elif what != "no data":
         sets = Counter(data_set_of(cell.row) for cell in cells)
-        names = [f"{n} of {name}" for name, n in sets.items()]
+        names = [f"{name} ({n} numbers)" if n > 1 else name for name, n in sets.items()]
     more = f" and {len(names) - 4} more" if len(names) > 4 else ""
     return f"{what}: {', '.join(names[:4])}{more}"

@@ -33,12 +33,39 @@ class Conditions:
         How long the run took by the clock.
     work : float
         Seconds of all tasks, also of those kept from earlier runs.
+    names : tuple of str
+        The parts that were asked for.
     """
 
     settings: Settings
     n_jobs: int = 1
     seconds: float = 0.0
     work: float = 0.0
+    names: tuple[str, ...] = ("all",)
+
+    @property
+    def options(self) -> str:
+        """What to write behind the names of parts, for the same numbers.
+
+        Examples
+        --------
+        >>> Conditions(Settings(quick=True, only=("heart",))).options
+        ' --quick --only heart'
+        """
+        asked = self.settings
+        return "".join(
+            (
+                " --quick" if asked.quick else " --data-dir DIR" if asked.data_dir else "",
+                " --full" if asked.full else "",
+                f" --only {','.join(asked.only)}" if asked.only else "",
+                f" --cut {asked.cut:g}" if asked.cut != Settings.cut else "",
+            )
+        )
+
+    @property
+    def command(self) -> str:
+        """The command that was given."""
+        return f"hardmargin reproduce {' '.join(self.names)}{self.options}"
 
     def lines(self) -> Sequence[tuple[str, str]]:
         """Say what a reader wants to know.

@@ -22,7 +22,7 @@ from .wording import (
 __all__ = ["markdown_page", "write_docs"]
 
 LEAD = """\
-Made by `hardmargin reproduce all`. Each cell has our number, then the paper's in brackets and the
+Made by `{command}`. Each cell has our number, then the paper's in brackets and the
 difference; ✓ and ✗ say whether it is within the rule of the table, and a cell without either is for
 reading only."""
 
@@ -45,7 +45,8 @@ def markdown_page(
     -------
     str
     """
-    lines = ["# The papers' tables and figures, reproduced", "", LEAD, ""]
+    lead = LEAD.format(command=conditions.command)
+    lines = ["# The papers' tables and figures, reproduced", "", lead, ""]
     lines += ["| part | verdict | why |", "|---|---|---|"]
     for its in gathered:
         title = f"{its.part.paper}, {its.part.title}"

@@ -33,6 +33,7 @@ KINDS = {
     "reproduced": "good",
     "partly reproduced": "some",
     "not reproduced": "bad",
+    "failed": "bad",
     "data not available": "none",
     "not judged": "none",
 }
@@ -40,6 +41,7 @@ SHORT = {
     "reproduced": "✓ yes",
     "partly reproduced": "~ partly",
     "not reproduced": "✗ no",
+    "failed": "failed",
     "data not available": "no data",
     "not judged": "not judged",
 }
@@ -71,13 +73,13 @@ def html_page(
         for label in KINDS
         if tally[label]
     )
-    body = "\n".join(_papers(gathered, names))
+    body = "\n".join(_papers(gathered, names, conditions.options))
     facts = "".join(f"<dt>{escape(t)}</dt><dd>{escape(s)}</dd>" for t, s in conditions.lines())
     quick = ""
     if conditions.settings.quick:
         quick = (
-            '<p class="lead"><strong>A quick run:</strong> only data that come with libraries, few '
-            "draws of them; the other cells say so.</p>"
+            '<p class="lead"><strong>A quick run:</strong> only data that come with libraries, and '
+            "few rows of them. It shows that everything runs, and judges nothing.</p>"
         )
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -123,14 +125,16 @@ def _contents(gathered: Sequence[Gathered]) -> Iterator[str]:
         yield "</ul>\n"
 
 
-def _papers(gathered: Sequence[Gathered], names: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _papers(
+    gathered: Sequence[Gathered], names: Mapping[str, Sequence[str]], options: str
+) -> Iterator[str]:
     for paper, parts in _by_paper(gathered).items():
         yield f"<h2>{escape(paper)}</h2>"
         for its in parts:
-            yield from _section(its, names.get(its.part.name, ()))
+            yield from _section(its, names.get(its.part.name, ()), options)
 
 
-def _section(gathered: Gathered, names: Sequence[str]) -> Iterator[str]:
+def _section(gathered: Gathered, names: Sequence[str], options: str) -> Iterator[str]:
     part = gathered.part
     yield f'<section id="{escape(part.name)}">'
     yield f"<h3>{escape(part.title)}</h3>"
@@ -158,7 +162,7 @@ def _section(gathered: Gathered, names: Sequence[str]) -> Iterator[str]:
         for name in names
         if not name.endswith("-dark.png")
     )
-    command = f"<code>hardmargin reproduce {escape(part.name)}</code>"
+    command = f"<code>hardmargin reproduce {escape(part.name + options)}</code>"
     yield f'<p class="files">{command}{" · " + links if links else ""}</p>'
     yield "</section>"
 
