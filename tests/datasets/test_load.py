@@ -94,6 +94,15 @@ def test_every_data_set_of_the_tables_is_there():
         assert {s.name for s in list_sets() if paper in s.papers} == set(sets.split())
 
 
+def test_the_list_has_what_load_gives_by_default():
+    [forest] = [s for s in list_sets() if s.name == "covtype"]
+    assert (forest.n_features, forest.n_classes, forest.subsets) == (54, 2, ())
+    for its in list_sets():
+        entry = CATALOGUE[its.name]
+        assert not entry.classes or len(entry.classes) == its.n_classes
+        assert list(entry.classes) == sorted(entry.classes)
+
+
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_entries_are_sound(entry):
     assert entry.about.endswith(".")

@@ -483,7 +483,7 @@ CATALOGUE: dict[str, DataSet] = {
             _uci("breast-cancer-wisconsin/breast-cancer-wisconsin.data", drop=(0,)),
         ),
     ),
-    "majority-rule": _drawn("Bit strings; do most bits agree?", "make_majority_rule", 200, 500, 40),
+    "majority-rule": _drawn("Bit strings; are most bits +1?", "make_majority_rule", 200, 500, 40),
     "mirror-symmetry": _drawn(
         "Bit strings; is it its own mirror image?", "make_mirror_symmetry", 200, 10_000, 30
     ),
