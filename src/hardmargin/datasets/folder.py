@@ -8,9 +8,10 @@ may be of any type, labels are whole numbers.
 ``a9a.libsvm.xz``, ``w8a.libsvm.xz``, ``usps.libsvm.xz``, ``face.libsvm.xz``
     Training rows in LIBSVM's text format, one row a line: ``LABEL COLUMN:VALUE COLUMN:VALUE ...``
     with columns counted from 1, compressed by ``xz``. The test rows are in ``a9a.t.libsvm.xz``,
-    ``w8a.t.libsvm.xz``, ``usps.t.libsvm.xz`` and ``face.t.libsvm.xz``. Labels -1 and 1; p is 123,
-    300, 676 and 361. Read by ``load_folder("a9a")``, ``"w8a"``,
-    ``"usps"``, ``"face"``, and by ``load("adult")``, ``"web"``, ``"usps"``, ``"face"``.
+    ``w8a.t.libsvm.xz``, ``usps.t.libsvm.xz`` and ``face.t.libsvm.xz``. Labels -1 and 1 (of usps and
+    face, any two). Training + test rows x columns: a9a 32561 + 16281 x 123, w8a 49749 + 14951 x
+    300, usps 266079 + 75383 x 676, face 346260 + 24045 x 361. Read by ``load_folder("a9a")``,
+    ``"w8a"``, ``"usps"``, ``"face"``, and by ``load("adult")``, ``"web"``, ``"usps"``, ``"face"``.
 ``adult_web_subsets.npz``
     Which rows of a9a are those of a1a to a8a, and which of w8a those of w1a to w7a: members named
     ``a1a``, ``w1a`` and so on, as many as there are, each ``numpy.packbits`` of n ones and zeros.
@@ -18,28 +19,33 @@ may be of any type, labels are whole numbers.
     ``load("adult", subset=1)``; ``load_folder("w4a")`` and ``load("web", subset=4)``.
 ``dna.npz``, ``letter.npz``, ``mnist.npz``, ``optdigits.npz``, ``pendigits.npz``,
 ``satimage.npz``, ``shuttle.npz``, ``svmguide1.npz``, ``vowel.npz``
-    Members ``Xtr`` (n, p), ``ytr`` (n,), ``Xte``, ``yte``: training and test rows. Read by the
-    same name in both functions, but ``load("astro")`` reads svmguide1 and
+    Members ``Xtr`` (n, p), ``ytr`` (n,), ``Xte``, ``yte``: training and test rows, raw values.
+    Training + test rows x columns: dna 2000 + 1186 x 180, letter 15000 + 5000 x 16, mnist 60000 +
+    10000 x 784, optdigits 3823 + 1797 x 64, pendigits 7494 + 3498 x 16, satimage 4435 + 2000 x 36,
+    shuttle 43500 + 14500 x 9, svmguide1 3089 + 4000 x 4, vowel 528 + 462 x 10. Read by the same
+    name in both functions, but ``load("astro")`` reads svmguide1 and
     ``load("letters", split="tnn08")`` reads letter.
 ``letter.npz``
     Has members ``X`` (20000, 16) and ``y`` as well: the rows in the order of the UCI file, of which
     the first four fifths are for training. Read by ``load_folder("letter-uci")`` and
-    ``load("letters")``. Labels 1 to 26 for A to Z, features 0 to 15.
+    ``load("letters")``. Labels 1 to 26 for A to Z, features 0 to 15: 7.5 (v + 1) of the values v of
+    the LIBSVM site.
 ``page-blocks.npz``, ``segment.npz``, ``splice.npz``
-    Members ``X`` (n, p) and ``y`` (n,); no split. Read by the same name in both functions, but
-    splice (60 columns, two classes) by ``load_folder`` only.
+    Members ``X`` (n, p) and ``y`` (n,), raw values; no split. Of page-blocks (5473, 10), segment
+    (2310, 19), splice (3175, 60). Read by the same name in both functions, but splice, here with
+    two classes and letters as 1 to 4, by ``load_folder`` only.
 ``covtype.npz``
-    Members ``X10`` (n, 10): the measured columns; ``wilderness`` (n,): the area, 0 to 3; ``soil``
-    (n,): its type, 0 to 39; ``y`` (n,): the class, 1 to 7. Read by ``load_folder("covtype")``,
-    ``load("covtype")`` and `load_covtype_binary`.
+    581012 rows. Members ``X10`` (n, 10): the measured columns; ``wilderness`` (n,): the area, 0 to
+    3; ``soil`` (n,): its type, 0 to 39; ``y`` (n,): the class, 1 to 7. Read by
+    ``load_folder("covtype")``, ``load("covtype")`` and `load_covtype_binary`.
 ``ida_benchmark.npz``
     Sets of the IDA collection. For each, say banana, the members ``banana_X`` (n, p), ``banana_y``
     (n,) with labels -1 and 1 and, if realizations are known, ``banana_train`` and ``banana_test``:
     one line of row numbers, counted from 0, a realization. The names are banana, breast_cancer,
     diabetis, flare_solar, german, heart, image, ringnorm, splice, thyroid, titanic, twonorm and
-    waveform. Read by ``load_folder("ida-banana")``, ``"ida-breast-cancer"`` and so on, and by
-    ``load("banana")`` and so on, but ``load("cancer")`` reads breast_cancer and
-    ``load("ida-splice")`` reads splice.
+    waveform; `list_sets` has their n and p. Read by ``load_folder("ida-banana")``,
+    ``"ida-breast-cancer"`` and so on, and by ``load("banana")`` and so on, but ``load("cancer")``
+    reads breast_cancer and ``load("ida-splice")`` reads splice.
 ``sonar.dat``, ``wisconsin.dat``
     Text, one row a line, columns separated by commas, the class last and without missing values:
     (208, 60) features, classes R and M; (683, 9) features, classes 2 and 4, without the column of
@@ -48,9 +54,9 @@ may be of any type, labels are whole numbers.
 
 The other names of `load` need no folder, or have no file in one.
 
-Where such data come from: a1a to a9a, w1a to w8a, svmguide1, dna, letter, shuttle and splice from
-the LIBSVM site (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/); covtype, letter in its
-own order, optdigits, page-blocks, pendigits, satimage, segment, sonar, vowel and wisconsin from the
+Where such data come from: a1a to a9a, w1a to w8a, svmguide1, dna, letter and splice from the LIBSVM
+site (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/); covtype, letter in its own order,
+optdigits, page-blocks, pendigits, satimage, shuttle, segment, sonar, vowel and wisconsin from the
 UCI archive (https://archive.ics.uci.edu), the last four also as files of KEEL; the IDA collection
 from https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets; MNIST from OpenML (number 554).
 For usps and face, the extended sets of http://www.cs.ust.hk/~ivor/cvm.html, no copy is known.
