@@ -62,7 +62,7 @@ MAX_VIOLATION, _BEARABLE = 1e-8, 1e-4
 MIN_MAX_STAGES, STAGES_A_ROW = 10_000, 100
 
 #: Shares of C that are skipped where rounding blocks the way, one after another until one does.
-_SKIPS = tuple(1e-8 * 4.0**k for k in range(10))
+_SKIPS = tuple(1e-8 * 16.0**k for k in range(5))
 
 
 @dataclass(frozen=True)
@@ -199,6 +199,7 @@ class _Tracer:
         )
         self.n_stages = self.n_restarts = 0
         self.violation = 0.0
+        self.blocked, self.n_skipped = 0.0, 0  # the last C that was no way on from
         self.allowed = MAX_VIOLATION
 
     def run(self, keep_going: KeepGoing) -> RegularizationPath:
@@ -214,39 +215,32 @@ class _Tracer:
                 reason = "hard_margin"
             elif self.record.squared_norm >= self.max_squared_norm:
                 reason = "norm"
+            elif state.level >= self.C_max * (1 - 4 * _EPS):
+                reason = "C_max"
             if reason is not None:
                 break
             self.n_stages += 1
             try:
-                step, ended = self._one_event()
+                step = self._one_event()
                 idle = idle + 1 if step <= 1e-14 * state.level else 0
-                if self.n_stages % _REFRESH_EVERY == 0 or ended:
-                    self._check()
                 if idle > 50 + 2 * int((np.abs(state.slack()) < 1e-9).sum()):
                     raise Stuck
-            except Stuck as problem:
+            except Stuck:
                 idle = 0
-                if not (self._restart() or self._tolerate(problem)):
+                if not self._solve_anew():
                     reason = "stalled"
-                    break
-                ended = state.level >= self.C_max * (1 - 4 * _EPS)
-            if ended:
-                reason = "C_max"
         if reason != "stalled":
-            state.refresh()
-            self.violation = max(self.violation, state.violation())
-        if state.is_feasible:
-            self.record.breakpoint(state)
+            self._keep()
         return self.record.path(
             C_end=self.C_end,
             violation=self.violation,
             n_stages=self.n_stages,
             n_restarts=self.n_restarts,
-            stop_reason=reason or "stalled",
+            stop_reason=reason,
         )
 
-    def _one_event(self) -> tuple[float, bool]:
-        """Go to the next event; returns how far that was, and whether C_max came first."""
+    def _one_event(self) -> float:
+        """Go to the next event, or to C_max; returns how far that was."""
         state = self.state
         room = self.C_max - state.level
         if state.elbow.size == 0:
@@ -255,19 +249,23 @@ class _Tracer:
             d = state.direction()
             step, row = state.next_event(d, room)
         self._go(d, step)
-        if row < 0:
-            return step, True
-        state.change_place(row)
-        rows = state.elbow.rows
-        if np.abs(state.y[rows] * state.f[rows] - 1.0).max(initial=0.0) > self.allowed / 10:
+        if row >= 0:
+            state.change_place(row)
             self._check()
-        return step, False
+        return step
 
     def _go(self, d: Direction, step: float) -> None:
+        """Go along a direction; a solution that is not one ends no piece."""
         if step > 0:
-            self.record.breakpoint(self.state)
-            self.record.piece(self.state, d, step)
+            self._keep()
             self.state.move(d, step)
+            self._check(evaluate=self.n_stages % _REFRESH_EVERY == 0)
+
+    def _keep(self) -> None:
+        """Keep a breakpoint, and how far it and the way to it are from the optimum."""
+        state = self.state
+        self.violation = max(self.violation, state.violation(), self.record.between(state))
+        self.record.breakpoint(state)
 
     def _free_bias(self, room: float) -> tuple[Direction, float, int]:
         """Go to where the limits that the rows set to b meet; there the elbow begins anew.
@@ -298,54 +296,68 @@ class _Tracer:
         rate = (float(end) - state.b) / step
         return Direction(rate, np.zeros(0), state.pull + rate, 0.0), step, i if meets else -1
 
-    def _check(self) -> None:
-        """Evaluate everything from scratch, and put right what rounding has done."""
+    def _check(self, *, evaluate: bool = False) -> None:
+        """Put right what rounding has done, with everything evaluated from scratch."""
         state = self.state
-        state.refresh()
-        if state.elbow.size and not state.elbow.refresh():
-            raise Stuck
-        state.correct()
         violation = state.violation()
+        if violation > MAX_VIOLATION / 10 or evaluate:
+            state.refresh()
+            if state.elbow.size and not state.elbow.refresh():
+                raise Stuck
+            state.correct()
+            violation = state.violation()
         if violation > self.allowed:
             raise Inexact
-        self.violation = max(self.violation, violation)
 
-    def _tolerate(self, problem: Stuck) -> bool:
-        """Go on with a violation that can not be put right, if it is not too large."""
-        if not isinstance(problem, Inexact):
-            return False
-        violation = self.state.violation()
-        self.violation = max(self.violation, violation)
-        self.allowed = 2 * violation
-        return violation <= _BEARABLE
+    def _solve_anew(self) -> bool:
+        """Solve the problem by an active set, here or at a slightly larger C.
 
-    def _restart(self) -> bool:
-        """Solve the problem anew at a slightly larger C; False where that fails too."""
+        Of the solutions that are found, the first that will do is taken, with a straight way to it
+        from the last breakpoint. If none will, the best is, unless it is too far from the optimum:
+        then this returns False, and the path ends at the last breakpoint.
+        """
         state = self.state
-        if state.is_feasible:
-            self.record.breakpoint(state)
         self.n_restarts += 1
-        before = MarginState(self.K, self.y, self.w)
-        before.copy_of(state)
+        if state.violation() <= self.allowed:  # a solution, but no way on from it
+            self._keep()
+            again = state.level <= self.blocked * (1 + 10 * _SKIPS[self.n_skipped])
+            self.n_skipped = min(self.n_skipped + 1, len(_SKIPS) - 1) if again else 0
+            self.blocked = state.level
+            ratios = [1.0 + skip for skip in _SKIPS[self.n_skipped :]]
+        elif self.record.last is None or self.record.last.level > 0:
+            ratios = [1.0, *(1.0 + skip for skip in _SKIPS)]
+        else:  # the first piece may as well be shorter
+            ratios = [0.25**k for k in range(6)]
+        before, best, least = self._copy(), self._copy(), float("inf")
         on_exchange, state.on_exchange = state.on_exchange, None
-        try:
-            for skip in _SKIPS:
-                ratio = min(1.0 + skip, self.C_max / before.level)
-                state.copy_of(before)
-                state.level *= ratio
-                state.alpha *= ratio
-                with suppress(Stuck):
-                    state.rebuild()
-                    state.optimise(max(1_000, 10 * len(self.y)))
-                    state.refresh()
-                    if state.violation() <= self.allowed:
-                        return True
-                if state.level >= self.C_max * (1 - 4 * _EPS):
-                    break
-        finally:
-            state.on_exchange = on_exchange
-        state.copy_of(before)
-        return False
+        largest = self.C_max / before.level
+        for ratio in sorted({min(ratio, largest) for ratio in ratios}, key=lambda r: abs(r - 1)):
+            state.copy_of(before)
+            state.level *= ratio
+            state.alpha *= ratio
+            with suppress(Stuck):
+                state.rebuild()
+                state.optimise(max(200, 4 * len(self.y)))
+            state.refresh()
+            violation = max(state.violation(), self.record.between(state))
+            if violation < least:
+                best, least = self._copy(), violation
+            if least <= MAX_VIOLATION:
+                break
+        state.copy_of(best)
+        state.on_exchange = on_exchange
+        if least > _BEARABLE:
+            self.violation = max(self.violation, min(least, before.violation()))
+            return False
+        self.violation = max(self.violation, least)
+        self.allowed = max(MAX_VIOLATION, 2 * least)
+        return True
+
+    def _copy(self) -> MarginState:
+        copy = MarginState(self.K, self.y, self.w)
+        copy.margin = copy.growth = 1.0
+        copy.copy_of(self.state)
+        return copy
 
     def _start(self, keep_going: KeepGoing) -> PathStop | None:
         """Step 1: from C = 0 to the first event; returns why to stop if there is none."""
@@ -381,10 +393,11 @@ class _Tracer:
             row = int(times.argmin())
             step = min(float(times[row]), self.C_max)
             row = row if times[row] < self.C_max else -1
-        self._go(d, step)
         try:
+            self._go(d, step)
             if row >= 0:
                 state.change_place(row)
+                self._check()
         except Stuck:
-            return None if self._restart() else "stalled"
+            return None if self._solve_anew() else "stalled"
         return None
