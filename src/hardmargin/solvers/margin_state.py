@@ -24,6 +24,7 @@ one of the fastest row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -122,19 +123,20 @@ class MarginState:
         Of margins; of the sum of c, relative to that of the multipliers; and of bounds, relative
         to these, where it is more than the 1e-9 that rows may be beyond them.
         """
-        rows = self.elbow.rows
-        on_margin = np.abs(self.y[rows] * self.f[rows] - self.margin).max(initial=0.0)
-        c = self.coefficients()
+        rows, below = self.elbow.rows, self.is_below
+        beyond_margin = self.y * self.f - self.margin
         upper, alpha = self.level * self.w[rows], self.alpha[rows]
+        total = self.level * float(self.w[below] @ self.y[below]) + float(alpha @ self.y[rows])
+        size = self.level * float(self.w[below].sum()) + float(np.abs(alpha).sum())
         beyond = (np.maximum(-alpha, alpha - upper) / np.maximum(upper, 1e-300)).max(initial=0.0)
         parts = (
-            float(on_margin),
-            -float(self.slack().min(initial=0.0)),
-            abs(float(c.sum()) - self.total) / (float(np.abs(c).sum()) or 1.0),
+            float(np.abs(beyond_margin[rows]).max(initial=0.0)),
+            -float((self.side * beyond_margin).min()),
+            abs(total - self.total) / (size or 1.0),
             float(beyond) if beyond > _BEYOND else 0.0,
         )
         # Rounding may leave no number at all.
-        return max(parts) if all(np.isfinite(parts)) else float("inf")
+        return max(parts) if math.isfinite(sum(parts)) else math.inf
 
     def refresh(self) -> None:
         """Evaluate f and the pull anew: many updates leave rounding behind."""

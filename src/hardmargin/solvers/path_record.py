@@ -197,12 +197,12 @@ class OwnShare:
 
 @dataclass(frozen=True)
 class LastBreakpoint:
-    """The solution that a piece begins with: its bounds, c, f, and room to the bound.
+    """The solution that a piece begins with: its C, c, f, and room to the bound.
 
     The room is what rows are correct by beyond their own share, in the leave-one-out bound.
     """
 
-    level: float
+    C: float
     c: FloatArray
     f: FloatArray
     room: FloatArray
@@ -238,8 +238,11 @@ class Recorder:
         self.loo_changes: list[tuple[FloatArray, FloatArray]] = []
         self.was_below = np.zeros(len(labels), dtype=bool)
 
-    def breakpoint(self, state: MarginState) -> None:
-        """Keep the solution as it is, and what happens between the last one and this."""
+    def breakpoint(self, state: MarginState) -> float:
+        """Keep the solution as it is, and what happens between the last one and this.
+
+        Returns the largest violation on the way.
+        """
         y = self.labels
         c = state.coefficients() * self.alpha_unit
         scores = y * state.f
@@ -252,10 +255,12 @@ class Recorder:
         values = state.f - state.b  # the bias has no part in w
         norm = max(float(c @ values), 0.0)
         self.squared_norm = norm
-        now = LastBreakpoint(state.level, c, state.f.copy(), room)
+        now = LastBreakpoint(C, c, state.f.copy(), room)
+        on_the_way = 0.0
         if self.last is not None:
             self.products[-1] = float(self.last.c @ values)
             self._piece(self.last, now)
+            on_the_way = self._violation_between(self.last, C, c, state.f)
         self.last = now
         self.products.append(norm)
         self.scalars.append(
@@ -274,6 +279,7 @@ class Recorder:
             self.elbows.append((elbow.astype(np.int32), alpha[elbow]))
             self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
             self.was_below = below
+        return on_the_way
 
     def between(self, state: MarginState) -> float:
         """Return the largest violation on the way from the last breakpoint to a solution.
@@ -283,11 +289,17 @@ class Recorder:
         """
         if self.last is None:
             return 0.0
-        c = (self.last.c / self.alpha_unit + state.coefficients()) / 2
-        alpha, upper = c * self.labels, (self.last.level + state.level) / 2 * state.w
-        free = (alpha > 1e-9 * upper) & (alpha < (1 - 1e-9) * upper)
+        c = state.coefficients() * self.alpha_unit
+        return self._violation_between(self.last, state.level * self.C_unit, c, state.f)
+
+    def _violation_between(
+        self, last: LastBreakpoint, C: float, c: FloatArray, f: FloatArray
+    ) -> float:
+        twice_alpha, twice_upper = (last.c + c) * self.labels, (last.C + C) * self.weights
+        rounding = 1e-9 * twice_upper
+        free = (twice_alpha > rounding) & (twice_alpha < twice_upper - rounding)
         y = self.labels[free]
-        ends = (y * self.last.f[free] - 1.0, y * state.f[free] - 1.0)
+        ends = (y * last.f[free] - 1.0, y * f[free] - 1.0)
         return float(np.abs(ends).max(initial=0.0))
 
     def _piece(self, last: LastBreakpoint, now: LastBreakpoint) -> None:
@@ -309,13 +321,7 @@ class Recorder:
     ) -> FloatArray:
         """Return the C at which values of different signs are zero."""
         share = before / (before - after)
-        return (last.level + share * (now.level - last.level)) * self.C_unit
-
-    def exchange(self, state: MarginState, row: int, sign: float) -> None:
-        """Keep the solution before a row takes multipliers over from others at the same C."""
-        state.side[row] = sign
-        self.breakpoint(state)
-        state.side[row] = 0.0
+        return last.C + share * (now.C - last.C)
 
     def path(self, C_end: float, **results: Any) -> RegularizationPath:
         """Put everything together; a C that rounding alone keeps from C_end is C_end."""

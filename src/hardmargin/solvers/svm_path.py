@@ -198,7 +198,7 @@ class _Tracer:
             keep_multipliers=options.keep_multipliers,
         )
         self.n_stages = self.n_restarts = 0
-        self.violation = 0.0
+        self.violation = self.here = 0.0  # of all that is kept, and of the state
         self.blocked, self.n_skipped = 0.0, 0  # the last C that was no way on from
         self.allowed = MAX_VIOLATION
 
@@ -248,24 +248,32 @@ class _Tracer:
         else:
             d = state.direction()
             step, row = state.next_event(d, room)
-        self._go(d, step)
-        if row >= 0:
-            state.change_place(row)
-            self._check()
+        self._go(d, step, row)
         return step
 
-    def _go(self, d: Direction, step: float) -> None:
-        """Go along a direction; a solution that is not one ends no piece."""
+    def _go(self, d: Direction, step: float, row: int) -> None:
+        """Go along a direction to the event of a row."""
         if step > 0:
             self._keep()
             self.state.move(d, step)
-            self._check(evaluate=self.n_stages % _REFRESH_EVERY == 0)
+        if row >= 0:
+            self.state.change_place(row)
+        self._check(evaluate=self.n_stages % _REFRESH_EVERY == 0)
 
     def _keep(self) -> None:
         """Keep a breakpoint, and how far it and the way to it are from the optimum."""
+        on_the_way = self.record.breakpoint(self.state)
+        self.violation = max(self.violation, self.here, on_the_way)
+
+    def _keep_before(self, row: int, sign: float) -> None:
+        """Keep the solution before a row takes multipliers over from others at the same C."""
         state = self.state
-        self.violation = max(self.violation, state.violation(), self.record.between(state))
-        self.record.breakpoint(state)
+        state.side[row] = sign
+        try:
+            self._check()
+            self._keep()
+        finally:
+            state.side[row] = 0.0
 
     def _free_bias(self, room: float) -> tuple[Direction, float, int]:
         """Go to where the limits that the rows set to b meet; there the elbow begins anew.
@@ -299,14 +307,14 @@ class _Tracer:
     def _check(self, *, evaluate: bool = False) -> None:
         """Put right what rounding has done, with everything evaluated from scratch."""
         state = self.state
-        violation = state.violation()
-        if violation > MAX_VIOLATION / 10 or evaluate:
+        self.here = state.violation()
+        if self.here > MAX_VIOLATION / 10 or evaluate:
             state.refresh()
             if state.elbow.size and not state.elbow.refresh():
                 raise Stuck
             state.correct()
-            violation = state.violation()
-        if violation > self.allowed:
+            self.here = state.violation()
+        if self.here > self.allowed:
             raise Inexact
 
     def _solve_anew(self) -> bool:
@@ -318,13 +326,14 @@ class _Tracer:
         """
         state = self.state
         self.n_restarts += 1
-        if state.violation() <= self.allowed:  # a solution, but no way on from it
+        self.here = state.violation()
+        if self.here <= self.allowed:  # a solution, but no way on from it
             self._keep()
             again = state.level <= self.blocked * (1 + 10 * _SKIPS[self.n_skipped])
             self.n_skipped = min(self.n_skipped + 1, len(_SKIPS) - 1) if again else 0
             self.blocked = state.level
             ratios = [1.0 + skip for skip in _SKIPS[self.n_skipped :]]
-        elif self.record.last is None or self.record.last.level > 0:
+        elif self.record.last is None or self.record.last.C > 0:
             ratios = [1.0, *(1.0 + skip for skip in _SKIPS)]
         else:  # the first piece may as well be shorter
             ratios = [0.25**k for k in range(6)]
@@ -346,6 +355,7 @@ class _Tracer:
                 break
         state.copy_of(best)
         state.on_exchange = on_exchange
+        self.here = state.violation()
         if least > _BEARABLE:
             self.violation = max(self.violation, min(least, before.violation()))
             return False
@@ -379,7 +389,7 @@ class _Tracer:
             state.shift(float(np.sign(shared.y.sum())))
         state.pull = product(self.K, np.where(state.is_below, self.w * self.y, 0.0))
         state.pull_total = float((self.w * self.y)[state.is_below].sum())
-        state.on_exchange = lambda row, sign: self.record.exchange(state, row, sign)
+        state.on_exchange = self._keep_before
         if state.elbow.size == 0:
             d, step, row = self._free_bias(self.C_max)
         else:
@@ -394,10 +404,7 @@ class _Tracer:
             step = min(float(times[row]), self.C_max)
             row = row if times[row] < self.C_max else -1
         try:
-            self._go(d, step)
-            if row >= 0:
-                state.change_place(row)
-                self._check()
+            self._go(d, step, row)
         except Stuck:
             return None if self._solve_anew() else "stalled"
         return None
