@@ -49,6 +49,16 @@ class Elbow:
         other._inverse = self._inverse.copy()
         return other
 
+    @classmethod
+    def of(cls, K: FloatArray, rows: NDArray[np.intp]) -> Elbow:
+        """Return an elbow of these rows, which has to be refreshed."""
+        elbow = cls(K)
+        for row in rows:
+            elbow._grow()
+            elbow._rows[elbow.size], elbow._columns[elbow.size] = row, K[row]
+            elbow.size += 1
+        return elbow
+
     def solve(self, total: float, values: FloatArray) -> tuple[float, FloatArray]:
         """Return b and c for a sum and for values on the rows."""
         m = self.size + 1

@@ -260,7 +260,8 @@ class Recorder:
         if self.last is not None:
             self.products[-1] = float(self.last.c @ values)
             self._piece(self.last, now)
-            on_the_way = self._violation_between(self.last, C, c, state.f)
+            if C > self.last.C:
+                on_the_way = self._violation_between(self.last, C, c, state.f)
         self.last = now
         self.products.append(norm)
         self.scalars.append(

@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.solvers.elbow import Elbow
 from hardmargin.solvers.margin_state import (
     TOLERANCE,
     Direction,
@@ -63,6 +64,9 @@ MIN_MAX_STAGES, STAGES_A_ROW = 10_000, 100
 
 #: Shares of C that are skipped where rounding blocks the way, one after another until one does.
 _SKIPS = tuple(1e-8 * 16.0**k for k in range(5))
+
+#: Quarters of a way that are tried, each of the one before.
+_N_SHORTER = 30
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,33 @@ def trace_path(
     )
 
 
+@dataclass(frozen=True)
+class _Leg:
+    """Where a piece began, and how it went on."""
+
+    alpha: FloatArray
+    side: FloatArray
+    bias: float
+    level: float
+    rows: NDArray[np.intp]
+    direction: Direction
+    step: float
+
+    @classmethod
+    def of(cls, state: MarginState, d: Direction, step: float) -> _Leg:
+        """Keep this for a state that is about to move."""
+        rows = state.elbow.rows.copy()
+        return cls(state.alpha.copy(), state.side.copy(), state.b, state.level, rows, d, step)
+
+    def restore(self, state: MarginState) -> bool:
+        """Go back to the beginning; False where the elbow can not be inverted."""
+        state.alpha, state.side = self.alpha.copy(), self.side.copy()
+        state.b, state.level = self.bias, self.level
+        state.elbow = Elbow.of(state.K, self.rows)
+        state.refresh()
+        return state.elbow.refresh()
+
+
 class _Tracer:
     """One path in the making; its C is that of the scaled kernel and weights."""
 
@@ -199,6 +230,7 @@ class _Tracer:
         )
         self.n_stages = self.n_restarts = 0
         self.violation = self.here = 0.0  # of all that is kept, and of the state
+        self.leg: _Leg | None = None
         self.blocked, self.n_skipped = 0.0, 0  # the last C that was no way on from
         self.allowed = MAX_VIOLATION
 
@@ -255,6 +287,7 @@ class _Tracer:
         """Go along a direction to the event of a row."""
         if step > 0:
             self._keep()
+            self.leg = _Leg.of(self.state, d, step)
             self.state.move(d, step)
         if row >= 0:
             self.state.change_place(row)
@@ -313,6 +346,7 @@ class _Tracer:
             if state.elbow.size and not state.elbow.refresh():
                 raise Stuck
             state.correct()
+            state.refresh()  # corrections may be less than multipliers can tell apart
             self.here = state.violation()
         if self.here > self.allowed:
             raise Inexact
@@ -357,11 +391,28 @@ class _Tracer:
         state.on_exchange = on_exchange
         self.here = state.violation()
         if least > _BEARABLE:
-            self.violation = max(self.violation, min(least, before.violation()))
-            return False
+            return self._shorten()
         self.violation = max(self.violation, least)
-        self.allowed = max(MAX_VIOLATION, 2 * least)
+        self.allowed = min(max(MAX_VIOLATION, 2 * least), _BEARABLE)
         return True
+
+    def _shorten(self) -> bool:
+        """Go a part of the last way only: rounding grows with C."""
+        leg, self.leg = self.leg, None
+        if leg is None:
+            return False
+        state, step = self.state, leg.step
+        for _ in range(_N_SHORTER):
+            step *= 0.25
+            if step <= 1e-3 * leg.level or not leg.restore(state):
+                break
+            state.move(leg.direction, step)
+            state.refresh()
+            self.here = state.violation()
+            if self.here <= _BEARABLE:
+                self.allowed = min(max(MAX_VIOLATION, 2 * self.here), _BEARABLE)
+                return True
+        return False
 
     def _copy(self) -> MarginState:
         copy = MarginState(self.K, self.y, self.w)
