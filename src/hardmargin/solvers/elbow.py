@@ -19,6 +19,10 @@ from hardmargin.kernels import FloatArray
 
 _FIRST_CAPACITY = 64
 
+#: Squared distance of a row from the affine hull of the others, in units of the kernel, below which
+#: updates of the inverse lose too many digits.
+_NEAR = 1e-8
+
 
 class Elbow:
     """Rows on the margin.
@@ -96,11 +100,14 @@ class Elbow:
         self._rows[self.size] = row
         self._columns[self.size] = self.K[row]
         self.size += 1
+        if distance < _NEAR:
+            self.refresh()
 
     def remove(self, place: int) -> None:
         """Remove the row at a place; the last row moves there."""
         last = self.size
         inverse = self._inverse
+        near = inverse[place + 1, place + 1] * _NEAR > 1
         if last > 1:
             gone = inverse[: last + 1, place + 1].copy()
             inverse[: last + 1, : last + 1] -= np.outer(gone, gone / gone[place + 1])
@@ -111,6 +118,8 @@ class Elbow:
             self._rows[place] = self._rows[last - 1]
             self._columns[place] = self._columns[last - 1]
         self.size -= 1
+        if near:
+            self.refresh()
 
     def refresh(self) -> bool:
         """Invert afresh, which ends the rounding of many updates; False where that fails."""

@@ -247,6 +247,8 @@ class MarginState:
     def _admit(self, row: int, sign: float) -> None:
         """Add a row to the elbow; one that depends on the elbow takes the place of others."""
         z, distance = self.elbow.reach(row)
+        if distance < -_DEPENDENT and self.elbow.refresh():  # only rounding makes it negative
+            z, distance = self.elbow.reach(row)
         if self.on_exchange is not None and not distance > _DEPENDENT:
             self.on_exchange(row, sign)
         while not distance > _DEPENDENT:
@@ -349,7 +351,7 @@ class MarginState:
         upper = self.level * self.w[rows]
         slack = np.where(rates < 0, self.alpha[rows], upper - self.alpha[rows])
         speed = np.abs(rates)
-        moving = speed > 0
+        moving = speed > 1e-100  # times of less would overflow
         if not moving.any():
             return np.inf, -1
         times = np.full(len(rows), np.inf)

@@ -225,6 +225,7 @@ class Recorder:
         self.means, self.labels, self.own_share = means, labels, own_share
         self.weights = np.where(labels != 0, weights, 0.0)
         self.mass = self.weights / self.weights.sum()
+        self.spread = float(np.abs(means - means.mean()).max())
         self.alpha_unit, self.C_unit = alpha_unit, C_unit
         self.keep = keep_multipliers
         self.scored = np.flatnonzero(labels == 0)
@@ -241,7 +242,8 @@ class Recorder:
     def breakpoint(self, state: MarginState) -> float:
         """Keep the solution as it is, and what happens between the last one and this.
 
-        Returns the largest violation on the way.
+        Returns the largest violation on the way, or what margins of the kernel as it was given
+        differ by from those of the centred one, where c does not quite add up to zero.
         """
         y = self.labels
         c = state.coefficients() * self.alpha_unit
@@ -256,12 +258,13 @@ class Recorder:
         norm = max(float(c @ values), 0.0)
         self.squared_norm = norm
         now = LastBreakpoint(C, c, state.f.copy(), room)
-        on_the_way = 0.0
+        on_the_way = abs(float(c.sum())) * self.spread
         if self.last is not None:
             self.products[-1] = float(self.last.c @ values)
             self._piece(self.last, now)
             if C > self.last.C:
-                on_the_way = self._violation_between(self.last, C, c, state.f)
+                between = self._violation_between(self.last, C, c, state.f)
+                on_the_way = max(on_the_way, between)
         self.last = now
         self.products.append(norm)
         self.scalars.append(
