@@ -82,7 +82,7 @@ def test_near_copies_are_no_reason_for_a_violation(seed, distance):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_an_indefinite_kernel_ends_a_path_that_is_optimal_so_far(seed):
+def test_the_certificate_of_an_indefinite_kernel_is_true(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 2))
     y = np.where(rng.random(60) < 0.4, 1.0, -1.0)

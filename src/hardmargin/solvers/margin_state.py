@@ -117,6 +117,11 @@ class MarginState:
         """How far each row is from changing its side; negative where it should have."""
         return self.side * (self.y * self.f - self.margin)
 
+    def off_margin(self) -> float:
+        """How far the elbow is from the margin."""
+        rows = self.elbow.rows
+        return float(np.abs(self.y[rows] * self.f[rows] - self.margin).max(initial=0.0))
+
     def violation(self) -> float:
         """Return the largest violation of the optimality conditions.
 
@@ -124,14 +129,13 @@ class MarginState:
         to these, where it is more than the 1e-9 that rows may be beyond them.
         """
         rows, below = self.elbow.rows, self.is_below
-        beyond_margin = self.y * self.f - self.margin
         upper, alpha = self.level * self.w[rows], self.alpha[rows]
         total = self.level * float(self.w[below] @ self.y[below]) + float(alpha @ self.y[rows])
         size = self.level * float(self.w[below].sum()) + float(np.abs(alpha).sum())
         beyond = (np.maximum(-alpha, alpha - upper) / np.maximum(upper, 1e-300)).max(initial=0.0)
         parts = (
-            float(np.abs(beyond_margin[rows]).max(initial=0.0)),
-            -float((self.side * beyond_margin).min()),
+            self.off_margin(),
+            -float(self.slack().min()),
             abs(total - self.total) / (size or 1.0),
             float(beyond) if beyond > _BEYOND else 0.0,
         )

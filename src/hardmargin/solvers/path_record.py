@@ -57,12 +57,14 @@ class RegularizationPath:
         Where the leave-one-out bound changes, from its value at C = 0 on, and by how much. The
         bound is kept only with the multipliers.
     violation : float
-        Certificate: the largest violation of the optimality conditions that was found.
+        Certificate: the largest violation of the optimality conditions, at breakpoints and between
+        them.
     n_stages, n_restarts : int
         Events, and how often the problem was solved anew.
     stop_reason : {"hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"}
         ``"hard_margin"``: larger C change nothing any more. ``"norm"``: ``||w||`` is as large as
-        was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite.
+        was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
+        path holds as far as it goes.
     """
 
     C: FloatArray
@@ -262,9 +264,8 @@ class Recorder:
         if self.last is not None:
             self.products[-1] = float(self.last.c @ values)
             self._piece(self.last, now)
-            if C > self.last.C:
-                between = self._violation_between(self.last, C, c, state.f)
-                on_the_way = max(on_the_way, between)
+            between = self._violation_between(self.last, C, c, state.f)
+            on_the_way = max(on_the_way, between)
         self.last = now
         self.products.append(norm)
         self.scalars.append(
@@ -299,6 +300,8 @@ class Recorder:
     def _violation_between(
         self, last: LastBreakpoint, C: float, c: FloatArray, f: FloatArray
     ) -> float:
+        if C <= last.C:  # nothing is in between
+            return 0.0
         twice_alpha, twice_upper = (last.c + c) * self.labels, (last.C + C) * self.weights
         rounding = 1e-9 * twice_upper
         free = (twice_alpha > rounding) & (twice_alpha < twice_upper - rounding)

@@ -16,14 +16,16 @@ multiplier of a row on the margin reaches 0 or its bound :math:`C w_i`.
    if none is left inside, stop (``"hard_margin"``): larger C change nothing.
 
 ``path_start.py`` has step 1, ``margin_state.py`` steps 2 and 3, and what is done about ties and
-singular elbows. Where rounding blocks the way in spite of that (a row changes its place over and
-over), the problem is solved anew by an active set at a slightly larger C (``n_restarts`` counts
-these).
+singular elbows. f is evaluated from the multipliers at every breakpoint, and only what satisfies
+the conditions of optimality is kept: both ends of a piece, which then holds in between as all of it
+is linear. Where rounding spoils the end of a piece, or blocks the way (a row changes its place over
+and over), the problem is solved anew by an active set, there or at a slightly larger C
+(``n_restarts`` counts these).
 
-Certificate: the largest violation of the conditions of optimality, evaluated from scratch every
-100 events and at the end. It is kept below 1e-8, unless rounding alone makes for more: where C
-times the largest weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth
-that planes of almost no slope share out the rows.
+Certificate: the largest violation of the conditions of optimality, of all breakpoints and pieces
+that are kept. It is below 1e-8, unless rounding alone makes for more: where C times the largest
+weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth that planes of
+almost no slope share out the rows. A path ends (``"stalled"``) where it would be above 1e-4.
 """
 
 from __future__ import annotations
@@ -53,10 +55,11 @@ KeepGoing: TypeAlias = Callable[[int, float], bool]
 
 _EPS = float(np.finfo(np.float64).eps)
 
-#: Events between evaluations from scratch.
+#: Events between evaluations of the inverse and the pull from scratch.
 _REFRESH_EVERY = 100
 
-#: Largest violation that goes uncorrected, and the largest that ends no path where it can not be.
+#: Largest violation that is not worth solving anew, and the largest that ends no path where that
+#: does not help.
 MAX_VIOLATION, _BEARABLE = 1e-8, 1e-4
 
 #: Events allowed by default: so many in any case, and so many a row.
@@ -231,7 +234,7 @@ class _Tracer:
         self.n_stages = self.n_restarts = 0
         self.violation = self.here = 0.0  # of all that is kept, and of the state
         self.leg: _Leg | None = None
-        self.blocked, self.n_skipped = 0.0, 0  # the last C that was no way on from
+        self.blocked, self.n_skipped = 0.0, 0  # where the way was last blocked, and what was tried
         self.allowed = MAX_VIOLATION
 
     def run(self, keep_going: KeepGoing) -> RegularizationPath:
@@ -289,14 +292,19 @@ class _Tracer:
             self._keep()
             self.leg = _Leg.of(self.state, d, step)
             self.state.move(d, step)
+        # Corrections come before the event: a row that has just come in may move far by these, and
+        # would be off the margin and off its bound on the way here.
+        if self.n_stages % _REFRESH_EVERY == 0 or self.state.off_margin() > MAX_VIOLATION / 10:
+            self._check(evaluate=True)
         if row >= 0:
             self.state.change_place(row)
-        self._check(evaluate=self.n_stages % _REFRESH_EVERY == 0)
+        self._check()
 
     def _keep(self) -> None:
         """Keep a breakpoint, and how far it and the way to it are from the optimum."""
         on_the_way = self.record.breakpoint(self.state)
         self.violation = max(self.violation, self.here, on_the_way)
+        self.leg = None
 
     def _keep_before(self, row: int, sign: float) -> None:
         """Keep the solution before a row takes multipliers over from others at the same C."""
@@ -355,25 +363,26 @@ class _Tracer:
         """Solve the problem by an active set, here or at a slightly larger C.
 
         Of the solutions that are found, the first that will do is taken, with a straight way to it
-        from the last breakpoint. If none will, the best is, unless it is too far from the optimum:
-        then this returns False, and the path ends at the last breakpoint.
+        from the last breakpoint. If none will, the best is, unless it is too far from the optimum.
+        Then the last way is shortened; if that does not help either, this returns False, and the
+        path ends at the last breakpoint.
         """
         state = self.state
         self.n_restarts += 1
         self.here = state.violation()
+        again = state.level <= self.blocked * (1 + 10 * _SKIPS[self.n_skipped])
+        self.n_skipped = min(self.n_skipped + 1, len(_SKIPS) - 1) if again else 0
+        self.blocked = state.level
+        ratios = [1.0 + skip for skip in _SKIPS[self.n_skipped :]]
         if self.here <= self.allowed:  # a solution, but no way on from it
             self._keep()
-            again = state.level <= self.blocked * (1 + 10 * _SKIPS[self.n_skipped])
-            self.n_skipped = min(self.n_skipped + 1, len(_SKIPS) - 1) if again else 0
-            self.blocked = state.level
-            ratios = [1.0 + skip for skip in _SKIPS[self.n_skipped :]]
         elif self.record.last is None or self.record.last.C > 0:
-            ratios = [1.0, *(1.0 + skip for skip in _SKIPS)]
+            ratios = [1.0, *ratios]
         else:  # the first piece may as well be shorter
             ratios = [0.25**k for k in range(6)]
         before, best, least = self._copy(), self._copy(), float("inf")
         on_exchange, state.on_exchange = state.on_exchange, None
-        largest = self.C_max / before.level
+        largest = self.C_max / before.level if before.level else 1.0
         for ratio in sorted({min(ratio, largest) for ratio in ratios}, key=lambda r: abs(r - 1)):
             state.copy_of(before)
             state.level *= ratio
@@ -397,7 +406,7 @@ class _Tracer:
         return True
 
     def _shorten(self) -> bool:
-        """Go a part of the last way only: rounding grows with C."""
+        """Go a part of the last way only, as rounding grows with C; False if none will do."""
         leg, self.leg = self.leg, None
         if leg is None:
             return False
