@@ -107,10 +107,10 @@ class Elbow:
         """Remove the row at a place; the last row moves there."""
         last = self.size
         inverse = self._inverse
-        near = inverse[place + 1, place + 1] * _NEAR > 1
-        if last > 1:
-            gone = inverse[: last + 1, place + 1].copy()
-            inverse[: last + 1, : last + 1] -= np.outer(gone, gone / gone[place + 1])
+        gone = inverse[: last + 1, place + 1].copy()
+        pivot = gone[place + 1]  # one over the squared distance of the row from the others
+        if last > 1 and pivot != 0:
+            inverse[: last + 1, : last + 1] -= np.outer(gone, gone / pivot)
         if place + 1 != last:
             inverse[place + 1, : last + 1] = inverse[last, : last + 1]
             inverse[: last + 1, place + 1] = inverse[: last + 1, last]
@@ -118,7 +118,7 @@ class Elbow:
             self._rows[place] = self._rows[last - 1]
             self._columns[place] = self._columns[last - 1]
         self.size -= 1
-        if near:
+        if last > 1 and (pivot * _NEAR > 1 or pivot == 0):
             self.refresh()
 
     def refresh(self) -> bool:

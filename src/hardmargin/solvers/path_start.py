@@ -21,7 +21,7 @@ from hardmargin.kernels import FloatArray
 from hardmargin.solvers.margin_state import MarginState, Stuck, product
 
 #: Events between evaluations from scratch, and the events that should do, a row.
-_REFRESH_EVERY, _STAGES_A_ROW = 100, 100
+_REFRESH_EVERY, _STAGES_A_ROW = 100, 20
 
 #: Violations here grow with C along the path.
 _MAX_VIOLATION = 1e-12

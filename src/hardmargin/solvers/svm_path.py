@@ -377,7 +377,7 @@ class _Tracer:
         if self.here <= self.allowed:  # a solution, but no way on from it
             self._keep()
         elif self.record.last is None or self.record.last.C > 0:
-            ratios = [1.0, *ratios]
+            ratios = [1.0, *ratios] if self.n_skipped < 2 else ratios
         else:  # the first piece may as well be shorter
             ratios = [0.25**k for k in range(6)]
         before, best, least = self._copy(), self._copy(), float("inf")
