@@ -19,6 +19,10 @@ from hardmargin.kernels import FloatArray
 
 _FIRST_CAPACITY = 64
 
+#: Squared distance of a row from the affine hull of the others, in units of the kernel, below which
+#: updates of the inverse lose too many digits.
+_NEAR = 1e-8
+
 
 class Elbow:
     """Rows on the margin.
@@ -48,6 +52,16 @@ class Elbow:
         other._rows, other._columns = self._rows.copy(), self._columns.copy()
         other._inverse = self._inverse.copy()
         return other
+
+    @classmethod
+    def of(cls, K: FloatArray, rows: NDArray[np.intp]) -> Elbow:
+        """Return an elbow of these rows, which has to be refreshed."""
+        elbow = cls(K)
+        for row in rows:
+            elbow._grow()
+            elbow._rows[elbow.size], elbow._columns[elbow.size] = row, K[row]
+            elbow.size += 1
+        return elbow
 
     def solve(self, total: float, values: FloatArray) -> tuple[float, FloatArray]:
         """Return b and c for a sum and for values on the rows."""
@@ -86,14 +100,17 @@ class Elbow:
         self._rows[self.size] = row
         self._columns[self.size] = self.K[row]
         self.size += 1
+        if distance < _NEAR:
+            self.refresh()
 
     def remove(self, place: int) -> None:
         """Remove the row at a place; the last row moves there."""
         last = self.size
         inverse = self._inverse
-        if last > 1:
-            gone = inverse[: last + 1, place + 1].copy()
-            inverse[: last + 1, : last + 1] -= np.outer(gone, gone / gone[place + 1])
+        gone = inverse[: last + 1, place + 1].copy()
+        pivot = gone[place + 1]  # one over the squared distance of the row from the others
+        if last > 1 and pivot != 0:
+            inverse[: last + 1, : last + 1] -= np.outer(gone, gone / pivot)
         if place + 1 != last:
             inverse[place + 1, : last + 1] = inverse[last, : last + 1]
             inverse[: last + 1, place + 1] = inverse[: last + 1, last]
@@ -101,6 +118,8 @@ class Elbow:
             self._rows[place] = self._rows[last - 1]
             self._columns[place] = self._columns[last - 1]
         self.size -= 1
+        if last > 1 and (pivot * _NEAR > 1 or pivot == 0):
+            self.refresh()
 
     def refresh(self) -> bool:
         """Invert afresh, which ends the rounding of many updates; False where that fails."""

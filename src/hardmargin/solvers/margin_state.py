@@ -24,6 +24,7 @@ one of the fastest row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,6 +41,9 @@ TOLERANCE, START_TOLERANCE = 1e-10, 1e-14
 #: Squared distance from the affine hull of the elbow, relative to the kernel's scale, below which a
 #: row counts as a part of it.
 _DEPENDENT = 1e-12
+
+#: What multipliers may be beyond their bounds, relative to these.
+_BEYOND = 1e-9
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -113,17 +117,30 @@ class MarginState:
         """How far each row is from changing its side; negative where it should have."""
         return self.side * (self.y * self.f - self.margin)
 
-    def violation(self) -> float:
-        """Return the largest violation of the optimality conditions on f."""
+    def off_margin(self) -> float:
+        """How far the elbow is from the margin."""
         rows = self.elbow.rows
-        on_margin = np.abs(self.y[rows] * self.f[rows] - self.margin).max(initial=0.0)
-        return float(max(on_margin, -self.slack().min(initial=0.0)))
+        return float(np.abs(self.y[rows] * self.f[rows] - self.margin).max(initial=0.0))
 
-    @property
-    def is_feasible(self) -> bool:
-        """Whether c adds up to what it should."""
-        c = self.coefficients()
-        return bool(abs(c.sum() - self.total) <= 1e-9 * np.abs(c).sum())
+    def violation(self) -> float:
+        """Return the largest violation of the optimality conditions.
+
+        Of margins; of the sum of c, relative to that of the multipliers; and of bounds, relative
+        to these, where it is more than the 1e-9 that rows may be beyond them.
+        """
+        rows, below = self.elbow.rows, self.is_below
+        upper, alpha = self.level * self.w[rows], self.alpha[rows]
+        total = self.level * float(self.w[below] @ self.y[below]) + float(alpha @ self.y[rows])
+        size = self.level * float(self.w[below].sum()) + float(np.abs(alpha).sum())
+        beyond = (np.maximum(-alpha, alpha - upper) / np.maximum(upper, 1e-300)).max(initial=0.0)
+        parts = (
+            self.off_margin(),
+            -float(self.slack().min()),
+            abs(total - self.total) / (size or 1.0),
+            float(beyond) if beyond > _BEYOND else 0.0,
+        )
+        # Rounding may leave no number at all.
+        return max(parts) if math.isfinite(sum(parts)) else math.inf
 
     def refresh(self) -> None:
         """Evaluate f and the pull anew: many updates leave rounding behind."""
@@ -136,7 +153,7 @@ class MarginState:
     def copy_of(self, other: MarginState) -> None:
         """Become the same solution as another, whose elbow is not shared but made anew."""
         self.alpha, self.side, self.f = other.alpha.copy(), other.side.copy(), other.f.copy()
-        self.b, self.level = other.b, other.level
+        self.b, self.level, self.total = other.b, other.level, other.total
         self.pull, self.pull_total = other.pull.copy(), other.pull_total
         self.elbow = other.elbow.copy()
 
@@ -178,16 +195,24 @@ class MarginState:
         chosen = near[(speed[near] / unit[near]).argmax()]
         index = moving[chosen] - len(self.y)
         row = moving[chosen] if index < 0 else rows[index % len(rows)]
-        return float(times[chosen]), int(row)
+        return min(float(times[chosen]), room), int(row)
 
     def move(self, d: Direction, step: float) -> None:
-        """Go along a direction."""
+        """Go along a direction.
+
+        Along the path f is evaluated from where that leads. To add up rates that are zero on the
+        elbow would keep f there on the margin, whatever rounding has done to the multipliers.
+        """
         rows = self.elbow.rows
         self.alpha[rows] += step * d.elbow * self.y[rows]
-        self.f += step * d.f
         self.b += step * d.intercept
         self.level += step * self.growth
         self.total += step * self.total_rate
+        if self.growth:
+            own = self.elbow.expand(self.alpha[rows] * self.y[rows])
+            self.f = self.level * self.pull + own + (self.b + self.offset)
+        else:
+            self.f += step * d.f
 
     def change_place(self, row: int) -> None:
         """Have a row leave the elbow to the nearer bound, or enter it."""
@@ -224,31 +249,28 @@ class MarginState:
         self.refresh()
 
     def _admit(self, row: int, sign: float) -> None:
-        """Add a row to the elbow; one that depends on the elbow takes the place of another."""
+        """Add a row to the elbow; one that depends on the elbow takes the place of others."""
         z, distance = self.elbow.reach(row)
-        if distance > _DEPENDENT:
-            self.elbow.add(row, z, distance)
-            return
-        if self.on_exchange is not None:
+        if distance < -_DEPENDENT and self.elbow.refresh():  # only rounding makes it negative
+            z, distance = self.elbow.reach(row)
+        if self.on_exchange is not None and not distance > _DEPENDENT:
             self.on_exchange(row, sign)
-        # Along this direction f stays as it is, but for rounding.
-        rows = self.elbow.rows
-        change = -sign * self.y[row] * z[1:]
-        step, first = self._room(rows, change * self.y[rows])
-        own_room = self.level * self.w[row] - self.alpha[row] if sign > 0 else self.alpha[row]
-        step = min(step, own_room)
-        self.alpha[rows] += step * change * self.y[rows]
-        self.alpha[row] += sign * step
-        self.b -= step * sign * self.y[row] * z[0]
-        self.f += step * (self.elbow.expand(change) + sign * self.y[row] * (self.K[row] - z[0]))
-        if step == own_room:
-            self._put(row, -sign)
-            return
-        self.leave(first)
-        z, distance = self.elbow.reach(row)
-        if not distance > 0:
-            self._put(row, 1.0 if self.alpha[row] < self.level * self.w[row] / 2 else -1.0)
-            raise Stuck
+        while not distance > _DEPENDENT:
+            # Along this direction f stays as it is, but for rounding.
+            rows = self.elbow.rows
+            change = -sign * self.y[row] * z[1:]
+            step, first = self._room(rows, change * self.y[rows])
+            own_room = self.level * self.w[row] - self.alpha[row] if sign > 0 else self.alpha[row]
+            step = min(step, own_room)
+            self.alpha[rows] += step * change * self.y[rows]
+            self.alpha[row] += sign * step
+            self.b -= step * sign * self.y[row] * z[0]
+            self.f += step * (self.elbow.expand(change) + sign * self.y[row] * (self.K[row] - z[0]))
+            if step == own_room:
+                self._put(row, -sign)
+                return
+            self.leave(first)
+            z, distance = self.elbow.reach(row)
         self.elbow.add(row, z, distance)
 
     def correct(self) -> None:
@@ -262,13 +284,16 @@ class MarginState:
             self._step_to_margin(*self._to_margin(), 1.0)
         beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
         # A row that has just come in may be beyond its bound by rounding, no other.
-        if (beyond > 1e-9 * upper).any():
+        if not (beyond <= _BEYOND * upper).all():
             self.alpha[rows], self.f, self.b = before
             raise Inexact
 
     def optimise(self, max_steps: int) -> None:
-        """Solve the problem at this level from any feasible start, by an active set."""
-        for _ in range(max_steps):
+        """Solve the problem at this level from any feasible start, by an active set.
+
+        Where rounding keeps it from an end, less will do as the steps pass.
+        """
+        for step in range(max_steps):
             if self.elbow.size == 0 and not self.seed_elbow():
                 return
             blocked = self._towards_margin()
@@ -277,7 +302,7 @@ class MarginState:
                 continue
             slack = self.slack()
             worst = int(slack.argmin())
-            if slack[worst] >= -self.tolerance / 10:
+            if slack[worst] >= -self.tolerance * 10.0 ** (4 * step // max_steps - 1):
                 return
             self.enter(worst)
         raise Stuck
@@ -330,7 +355,7 @@ class MarginState:
         upper = self.level * self.w[rows]
         slack = np.where(rates < 0, self.alpha[rows], upper - self.alpha[rows])
         speed = np.abs(rates)
-        moving = speed > 0
+        moving = speed > 1e-100  # times of less would overflow
         if not moving.any():
             return np.inf, -1
         times = np.full(len(rows), np.inf)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.margin_state import Direction, MarginState
+from hardmargin.solvers.margin_state import MarginState
 
 PathStop = Literal["hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"]
 
@@ -57,12 +57,14 @@ class RegularizationPath:
         Where the leave-one-out bound changes, from its value at C = 0 on, and by how much. The
         bound is kept only with the multipliers.
     violation : float
-        Certificate: the largest violation of the optimality conditions that was found.
+        Certificate: the largest violation of the optimality conditions, at breakpoints and between
+        them.
     n_stages, n_restarts : int
         Events, and how often the problem was solved anew.
     stop_reason : {"hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"}
         ``"hard_margin"``: larger C change nothing any more. ``"norm"``: ``||w||`` is as large as
-        was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite.
+        was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
+        path holds as far as it goes.
     """
 
     C: FloatArray
@@ -195,6 +197,19 @@ class OwnShare:
         return np.asarray(np.bincount(self.group, weights=alpha)[self.group] * self.share)
 
 
+@dataclass(frozen=True)
+class LastBreakpoint:
+    """The solution that a piece begins with: its C, c, f, and room to the bound.
+
+    The room is what rows are correct by beyond their own share, in the leave-one-out bound.
+    """
+
+    C: float
+    c: FloatArray
+    f: FloatArray
+    room: FloatArray
+
+
 class Recorder:
     """Keeps breakpoints while a path is traced, on the scale of the problem as it was given."""
 
@@ -212,10 +227,12 @@ class Recorder:
         self.means, self.labels, self.own_share = means, labels, own_share
         self.weights = np.where(labels != 0, weights, 0.0)
         self.mass = self.weights / self.weights.sum()
+        self.spread = float(np.abs(means - means.mean()).max())
         self.alpha_unit, self.C_unit = alpha_unit, C_unit
         self.keep = keep_multipliers
         self.scored = np.flatnonzero(labels == 0)
         self.squared_norm = 0.0
+        self.last: LastBreakpoint | None = None
         self.scalars: list[tuple[float, ...]] = []
         self.products: list[float] = []
         self.elbows: list[tuple[NDArray[np.int32], FloatArray]] = []
@@ -223,21 +240,33 @@ class Recorder:
         self.crossings: list[tuple[FloatArray, NDArray[np.intp]]] = []
         self.loo_changes: list[tuple[FloatArray, FloatArray]] = []
         self.was_below = np.zeros(len(labels), dtype=bool)
-        self.was_left_out = np.zeros(0, dtype=bool)
 
-    def breakpoint(self, state: MarginState) -> None:
-        """Keep the solution as it is."""
+    def breakpoint(self, state: MarginState) -> float:
+        """Keep the solution as it is, and what happens between the last one and this.
+
+        Returns the largest violation on the way, or what margins of the kernel as it was given
+        differ by from those of the centred one, where c does not quite add up to zero.
+        """
         y = self.labels
         c = state.coefficients() * self.alpha_unit
         scores = y * state.f
         below = state.is_below
         alpha = c * y
         wrong = np.where(y > 0, state.f < 0, state.f >= 0)
-        left_out = scores <= self.own_share(alpha) if self.keep else np.zeros(len(y), dtype=bool)
+        room = scores - self.own_share(alpha) if self.keep else np.ones(len(y))
         elbow = state.elbow.rows
         C = state.level * self.C_unit
-        norm = max(float(c @ state.f), 0.0)  # the bias has no part in it: c adds up to zero
+        values = state.f - state.b  # the bias has no part in w
+        norm = max(float(c @ values), 0.0)
         self.squared_norm = norm
+        now = LastBreakpoint(C, c, state.f.copy(), room)
+        on_the_way = abs(float(c.sum())) * self.spread
+        if self.last is not None:
+            self.products[-1] = float(self.last.c @ values)
+            self._piece(self.last, now)
+            between = self._violation_between(self.last, C, c, state.f)
+            on_the_way = max(on_the_way, between)
+        self.last = now
         self.products.append(norm)
         self.scalars.append(
             (
@@ -246,58 +275,60 @@ class Recorder:
                 len(elbow),
                 int(np.count_nonzero(c)),
                 float(self.mass @ wrong),
-                float(self.mass @ left_out),
+                float(self.mass @ (room <= 0)),
                 norm,
                 float(self.weights[below] @ (1.0 - scores[below])),
             )
         )
         if self.keep:
-            if len(self.scalars) > 1:
-                self._change_left_out(left_out, np.full(len(y), C))
-            self.was_left_out = left_out
             self.elbows.append((elbow.astype(np.int32), alpha[elbow]))
             self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
             self.was_below = below
+        return on_the_way
 
-    def piece(self, state: MarginState, d: Direction, step: float) -> None:
-        """Keep what happens between the last breakpoint and the next one."""
-        after = state.f + step * d.f
-        self.products[-1] = float(self.alpha_unit * state.coefficients() @ after)
+    def between(self, state: MarginState) -> float:
+        """Return the largest violation on the way from the last breakpoint to a solution.
+
+        Rows that are at the same bound at both ends violate no more in between. All others are off
+        their bounds there, and so should be on the margin at both ends.
+        """
+        if self.last is None:
+            return 0.0
+        c = state.coefficients() * self.alpha_unit
+        return self._violation_between(self.last, state.level * self.C_unit, c, state.f)
+
+    def _violation_between(
+        self, last: LastBreakpoint, C: float, c: FloatArray, f: FloatArray
+    ) -> float:
+        if C <= last.C:  # nothing is in between
+            return 0.0
+        twice_alpha, twice_upper = (last.c + c) * self.labels, (last.C + C) * self.weights
+        rounding = 1e-9 * twice_upper
+        free = (twice_alpha > rounding) & (twice_alpha < twice_upper - rounding)
+        y = self.labels[free]
+        ends = (y * last.f[free] - 1.0, y * f[free] - 1.0)
+        return float(np.abs(ends).max(initial=0.0))
+
+    def _piece(self, last: LastBreakpoint, now: LastBreakpoint) -> None:
+        """Keep what changes along a piece, on which all that is compared here is linear."""
         if self.keep:
-            self._leave_out(state, d, step, after)
+            rows = np.flatnonzero(((last.room <= 0) != (now.room <= 0)) & (self.labels != 0))
+            if len(rows):
+                signs = np.where(now.room[rows] <= 0, 1.0, -1.0)
+                where = self._where(last, now, last.room[rows], now.room[rows])
+                self.loo_changes.append((where, signs * self.mass[rows]))
         if len(self.scored):
-            before, after = state.f[self.scored], after[self.scored]
+            before, after = last.f[self.scored], now.f[self.scored]
             crosses = np.flatnonzero((before >= 0) != (after >= 0))
-            share = before[crosses] / (before[crosses] - after[crosses])
-            where = (state.level + share * step) * self.C_unit
+            where = self._where(last, now, before[crosses], after[crosses])
             self.crossings.append((where, self.scored[crosses]))
 
-    def _leave_out(self, state: MarginState, d: Direction, step: float, after: FloatArray) -> None:
-        """Follow the leave-one-out bound along a piece, on which all that it compares is linear."""
-        y, unit = self.labels, self.alpha_unit
-        alpha = state.coefficients() * y
-        change = np.where(state.is_below, step * state.w, 0.0)
-        rows = state.elbow.rows
-        change[rows] = step * d.elbow * y[rows]
-        room = y * state.f - self.own_share(unit * alpha)
-        room_after = y * after - self.own_share(unit * (alpha + change))
-        share = np.divide(room, room - room_after, out=np.zeros(len(y)), where=room != room_after)
-        places = (state.level + np.clip(share, 0.0, 1.0) * step) * self.C_unit
-        self._change_left_out(room_after <= 0, places)
-
-    def _change_left_out(self, left_out: NDArray[np.bool_], places: FloatArray) -> None:
-        """Keep where rows came into the leave-one-out bound, or left it."""
-        rows = np.flatnonzero((left_out != self.was_left_out) & (self.labels != 0))
-        if len(rows):
-            signs = np.where(left_out[rows], 1.0, -1.0)
-            self.loo_changes.append((places[rows], signs * self.mass[rows]))
-        self.was_left_out = left_out
-
-    def exchange(self, state: MarginState, row: int, sign: float) -> None:
-        """Keep the solution before a row takes multipliers over from others at the same C."""
-        state.side[row] = sign
-        self.breakpoint(state)
-        state.side[row] = 0.0
+    def _where(
+        self, last: LastBreakpoint, now: LastBreakpoint, before: FloatArray, after: FloatArray
+    ) -> FloatArray:
+        """Return the C at which values of different signs are zero."""
+        share = before / (before - after)
+        return last.C + share * (now.C - last.C)
 
     def path(self, C_end: float, **results: Any) -> RegularizationPath:
         """Put everything together; a C that rounding alone keeps from C_end is C_end."""

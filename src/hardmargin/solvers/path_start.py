@@ -21,7 +21,7 @@ from hardmargin.kernels import FloatArray
 from hardmargin.solvers.margin_state import MarginState, Stuck, product
 
 #: Events between evaluations from scratch, and the events that should do, a row.
-_REFRESH_EVERY, _STAGES_A_ROW = 100, 100
+_REFRESH_EVERY, _STAGES_A_ROW = 100, 20
 
 #: Violations here grow with C along the path.
 _MAX_VIOLATION = 1e-12
@@ -32,7 +32,10 @@ class OutOfTime(Exception):
 
 
 def share_excess(
-    K: FloatArray, y: FloatArray, w: FloatArray, keep_going: Callable[[int, float], bool]
+    K: FloatArray,
+    y: FloatArray,
+    w: FloatArray,
+    keep_going: Callable[[int, float], bool],
 ) -> MarginState | None:
     """Share the weight of the smaller class among the rows of the larger.
 
@@ -91,15 +94,17 @@ def share_excess(
         else:
             raise Stuck
         state.refresh()
-        if state.violation() <= _MAX_VIOLATION and state.is_feasible:
+        if state.violation() <= _MAX_VIOLATION:
             return state
     except Stuck:
         pass
-    return _share_by_active_set(state, offset, abs(excess))
+    state.total = -float(np.where(larger, 0.0, w * y).sum())
+    guess = _first_guess(state, offset, abs(excess))
+    return min((state, _improved(state), _improved(guess)), key=MarginState.violation)
 
 
-def _share_by_active_set(state: MarginState, offset: FloatArray, excess: float) -> MarginState:
-    """Solve the same from a first guess, as far as rounding lets it."""
+def _first_guess(state: MarginState, offset: FloatArray, excess: float) -> MarginState:
+    """Share the sum among the last rows."""
     state = MarginState(state.K, state.y, state.w, offset)
     rows = np.flatnonzero(state.y)
     kept = np.cumsum(state.w[rows]) > excess
@@ -110,7 +115,15 @@ def _share_by_active_set(state: MarginState, offset: FloatArray, excess: float) 
     state.alpha[first] = min(over, float(state.w[first]))
     state.total = float(state.coefficients().sum())
     state.refresh()
+    return state
+
+
+def _improved(start: MarginState) -> MarginState:
+    """Go on with an active set, as far as rounding lets it."""
+    state = MarginState(start.K, start.y, start.w, start.offset)
+    state.copy_of(start)
     with suppress(Stuck):
-        state.optimise(20 * len(state.y))
+        state.rebuild()
+        state.optimise(max(200, 4 * len(state.y)))
     state.refresh()
     return state

@@ -16,14 +16,16 @@ multiplier of a row on the margin reaches 0 or its bound :math:`C w_i`.
    if none is left inside, stop (``"hard_margin"``): larger C change nothing.
 
 ``path_start.py`` has step 1, ``margin_state.py`` steps 2 and 3, and what is done about ties and
-singular elbows. Where rounding blocks the way in spite of that (a row changes its place over and
-over), the problem is solved anew by an active set at a slightly larger C (``n_restarts`` counts
-these).
+singular elbows. f is evaluated from the multipliers at every breakpoint, and only what satisfies
+the conditions of optimality is kept: both ends of a piece, which then holds in between as all of it
+is linear. Where rounding spoils the end of a piece, or blocks the way (a row changes its place over
+and over), the problem is solved anew by an active set, there or at a slightly larger C
+(``n_restarts`` counts these).
 
-Certificate: the largest violation of the conditions of optimality, evaluated from scratch every
-100 events and at the end. It is kept below 1e-8, unless rounding alone makes for more: where C
-times the largest weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth
-that planes of almost no slope share out the rows.
+Certificate: the largest violation of the conditions of optimality, of all breakpoints and pieces
+that are kept. It is below 1e-8, unless rounding alone makes for more: where C times the largest
+weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth that planes of
+almost no slope share out the rows. A path ends (``"stalled"``) where it would be above 1e-4.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.solvers.elbow import Elbow
 from hardmargin.solvers.margin_state import (
     TOLERANCE,
     Direction,
@@ -52,17 +55,21 @@ KeepGoing: TypeAlias = Callable[[int, float], bool]
 
 _EPS = float(np.finfo(np.float64).eps)
 
-#: Events between evaluations from scratch.
+#: Events between evaluations of the inverse and the pull from scratch.
 _REFRESH_EVERY = 100
 
-#: Largest violation that goes uncorrected, and the largest that ends no path where it can not be.
+#: Largest violation that is not worth solving anew, and the largest that ends no path where that
+#: does not help.
 MAX_VIOLATION, _BEARABLE = 1e-8, 1e-4
 
 #: Events allowed by default: so many in any case, and so many a row.
 MIN_MAX_STAGES, STAGES_A_ROW = 10_000, 100
 
 #: Shares of C that are skipped where rounding blocks the way, one after another until one does.
-_SKIPS = tuple(1e-8 * 4.0**k for k in range(10))
+_SKIPS = tuple(1e-8 * 16.0**k for k in range(5))
+
+#: Quarters of a way that are tried, each of the one before.
+_N_SHORTER = 30
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,33 @@ def trace_path(
     )
 
 
+@dataclass(frozen=True)
+class _Leg:
+    """Where a piece began, and how it went on."""
+
+    alpha: FloatArray
+    side: FloatArray
+    bias: float
+    level: float
+    rows: NDArray[np.intp]
+    direction: Direction
+    step: float
+
+    @classmethod
+    def of(cls, state: MarginState, d: Direction, step: float) -> _Leg:
+        """Keep this for a state that is about to move."""
+        rows = state.elbow.rows.copy()
+        return cls(state.alpha.copy(), state.side.copy(), state.b, state.level, rows, d, step)
+
+    def restore(self, state: MarginState) -> bool:
+        """Go back to the beginning; False where the elbow can not be inverted."""
+        state.alpha, state.side = self.alpha.copy(), self.side.copy()
+        state.b, state.level = self.bias, self.level
+        state.elbow = Elbow.of(state.K, self.rows)
+        state.refresh()
+        return state.elbow.refresh()
+
+
 class _Tracer:
     """One path in the making; its C is that of the scaled kernel and weights."""
 
@@ -198,7 +232,9 @@ class _Tracer:
             keep_multipliers=options.keep_multipliers,
         )
         self.n_stages = self.n_restarts = 0
-        self.violation = 0.0
+        self.violation = self.here = 0.0  # of all that is kept, and of the state
+        self.leg: _Leg | None = None
+        self.blocked, self.n_skipped = 0.0, 0  # where the way was last blocked, and what was tried
         self.allowed = MAX_VIOLATION
 
     def run(self, keep_going: KeepGoing) -> RegularizationPath:
@@ -214,39 +250,32 @@ class _Tracer:
                 reason = "hard_margin"
             elif self.record.squared_norm >= self.max_squared_norm:
                 reason = "norm"
+            elif state.level >= self.C_max * (1 - 4 * _EPS):
+                reason = "C_max"
             if reason is not None:
                 break
             self.n_stages += 1
             try:
-                step, ended = self._one_event()
+                step = self._one_event()
                 idle = idle + 1 if step <= 1e-14 * state.level else 0
-                if self.n_stages % _REFRESH_EVERY == 0 or ended:
-                    self._check()
                 if idle > 50 + 2 * int((np.abs(state.slack()) < 1e-9).sum()):
                     raise Stuck
-            except Stuck as problem:
+            except Stuck:
                 idle = 0
-                if not (self._restart() or self._tolerate(problem)):
+                if not self._solve_anew():
                     reason = "stalled"
-                    break
-                ended = state.level >= self.C_max * (1 - 4 * _EPS)
-            if ended:
-                reason = "C_max"
         if reason != "stalled":
-            state.refresh()
-            self.violation = max(self.violation, state.violation())
-        if state.is_feasible:
-            self.record.breakpoint(state)
+            self._keep()
         return self.record.path(
             C_end=self.C_end,
             violation=self.violation,
             n_stages=self.n_stages,
             n_restarts=self.n_restarts,
-            stop_reason=reason or "stalled",
+            stop_reason=reason,
         )
 
-    def _one_event(self) -> tuple[float, bool]:
-        """Go to the next event; returns how far that was, and whether C_max came first."""
+    def _one_event(self) -> float:
+        """Go to the next event, or to C_max; returns how far that was."""
         state = self.state
         room = self.C_max - state.level
         if state.elbow.size == 0:
@@ -254,20 +283,38 @@ class _Tracer:
         else:
             d = state.direction()
             step, row = state.next_event(d, room)
-        self._go(d, step)
-        if row < 0:
-            return step, True
-        state.change_place(row)
-        rows = state.elbow.rows
-        if np.abs(state.y[rows] * state.f[rows] - 1.0).max(initial=0.0) > self.allowed / 10:
-            self._check()
-        return step, False
+        self._go(d, step, row)
+        return step
 
-    def _go(self, d: Direction, step: float) -> None:
+    def _go(self, d: Direction, step: float, row: int) -> None:
+        """Go along a direction to the event of a row."""
         if step > 0:
-            self.record.breakpoint(self.state)
-            self.record.piece(self.state, d, step)
+            self._keep()
+            self.leg = _Leg.of(self.state, d, step)
             self.state.move(d, step)
+        # Corrections come before the event: a row that has just come in may move far by these, and
+        # would be off the margin and off its bound on the way here.
+        if self.n_stages % _REFRESH_EVERY == 0 or self.state.off_margin() > MAX_VIOLATION / 10:
+            self._check(evaluate=True)
+        if row >= 0:
+            self.state.change_place(row)
+        self._check()
+
+    def _keep(self) -> None:
+        """Keep a breakpoint, and how far it and the way to it are from the optimum."""
+        on_the_way = self.record.breakpoint(self.state)
+        self.violation = max(self.violation, self.here, on_the_way)
+        self.leg = None
+
+    def _keep_before(self, row: int, sign: float) -> None:
+        """Keep the solution before a row takes multipliers over from others at the same C."""
+        state = self.state
+        state.side[row] = sign
+        try:
+            self._check()
+            self._keep()
+        finally:
+            state.side[row] = 0.0
 
     def _free_bias(self, room: float) -> tuple[Direction, float, int]:
         """Go to where the limits that the rows set to b meet; there the elbow begins anew.
@@ -298,54 +345,89 @@ class _Tracer:
         rate = (float(end) - state.b) / step
         return Direction(rate, np.zeros(0), state.pull + rate, 0.0), step, i if meets else -1
 
-    def _check(self) -> None:
-        """Evaluate everything from scratch, and put right what rounding has done."""
+    def _check(self, *, evaluate: bool = False) -> None:
+        """Put right what rounding has done, with everything evaluated from scratch."""
         state = self.state
-        state.refresh()
-        if state.elbow.size and not state.elbow.refresh():
-            raise Stuck
-        state.correct()
-        violation = state.violation()
-        if violation > self.allowed:
+        self.here = state.violation()
+        if self.here > MAX_VIOLATION / 10 or evaluate:
+            state.refresh()
+            if state.elbow.size and not state.elbow.refresh():
+                raise Stuck
+            state.correct()
+            state.refresh()  # corrections may be less than multipliers can tell apart
+            self.here = state.violation()
+        if self.here > self.allowed:
             raise Inexact
-        self.violation = max(self.violation, violation)
 
-    def _tolerate(self, problem: Stuck) -> bool:
-        """Go on with a violation that can not be put right, if it is not too large."""
-        if not isinstance(problem, Inexact):
-            return False
-        violation = self.state.violation()
-        self.violation = max(self.violation, violation)
-        self.allowed = 2 * violation
-        return violation <= _BEARABLE
+    def _solve_anew(self) -> bool:
+        """Solve the problem by an active set, here or at a slightly larger C.
 
-    def _restart(self) -> bool:
-        """Solve the problem anew at a slightly larger C; False where that fails too."""
+        Of the solutions that are found, the first that will do is taken, with a straight way to it
+        from the last breakpoint. If none will, the best is, unless it is too far from the optimum.
+        Then the last way is shortened; if that does not help either, this returns False, and the
+        path ends at the last breakpoint.
+        """
         state = self.state
-        if state.is_feasible:
-            self.record.breakpoint(state)
         self.n_restarts += 1
-        before = MarginState(self.K, self.y, self.w)
-        before.copy_of(state)
+        self.here = state.violation()
+        again = state.level <= self.blocked * (1 + 10 * _SKIPS[self.n_skipped])
+        self.n_skipped = min(self.n_skipped + 1, len(_SKIPS) - 1) if again else 0
+        self.blocked = state.level
+        ratios = [1.0 + skip for skip in _SKIPS[self.n_skipped :]]
+        if self.here <= self.allowed:  # a solution, but no way on from it
+            self._keep()
+        elif self.record.last is None or self.record.last.C > 0:
+            ratios = [1.0, *ratios] if self.n_skipped < 2 else ratios
+        else:  # the first piece may as well be shorter
+            ratios = [0.25**k for k in range(6)]
+        before, best, least = self._copy(), self._copy(), float("inf")
         on_exchange, state.on_exchange = state.on_exchange, None
-        try:
-            for skip in _SKIPS:
-                ratio = min(1.0 + skip, self.C_max / before.level)
-                state.copy_of(before)
-                state.level *= ratio
-                state.alpha *= ratio
-                with suppress(Stuck):
-                    state.rebuild()
-                    state.optimise(max(1_000, 10 * len(self.y)))
-                    state.refresh()
-                    if state.violation() <= self.allowed:
-                        return True
-                if state.level >= self.C_max * (1 - 4 * _EPS):
-                    break
-        finally:
-            state.on_exchange = on_exchange
-        state.copy_of(before)
+        largest = self.C_max / before.level if before.level else 1.0
+        for ratio in sorted({min(ratio, largest) for ratio in ratios}, key=lambda r: abs(r - 1)):
+            state.copy_of(before)
+            state.level *= ratio
+            state.alpha *= ratio
+            with suppress(Stuck):
+                state.rebuild()
+                state.optimise(max(200, 4 * len(self.y)))
+            state.refresh()
+            violation = max(state.violation(), self.record.between(state))
+            if violation < least:
+                best, least = self._copy(), violation
+            if least <= MAX_VIOLATION:
+                break
+        state.copy_of(best)
+        state.on_exchange = on_exchange
+        self.here = state.violation()
+        if least > _BEARABLE:
+            return self._shorten()
+        self.violation = max(self.violation, least)
+        self.allowed = min(max(MAX_VIOLATION, 2 * least), _BEARABLE)
+        return True
+
+    def _shorten(self) -> bool:
+        """Go a part of the last way only, as rounding grows with C; False if none will do."""
+        leg, self.leg = self.leg, None
+        if leg is None:
+            return False
+        state, step = self.state, leg.step
+        for _ in range(_N_SHORTER):
+            step *= 0.25
+            if step <= 1e-3 * leg.level or not leg.restore(state):
+                break
+            state.move(leg.direction, step)
+            state.refresh()
+            self.here = state.violation()
+            if self.here <= _BEARABLE:
+                self.allowed = min(max(MAX_VIOLATION, 2 * self.here), _BEARABLE)
+                return True
         return False
+
+    def _copy(self) -> MarginState:
+        copy = MarginState(self.K, self.y, self.w)
+        copy.margin = copy.growth = 1.0
+        copy.copy_of(self.state)
+        return copy
 
     def _start(self, keep_going: KeepGoing) -> PathStop | None:
         """Step 1: from C = 0 to the first event; returns why to stop if there is none."""
@@ -367,7 +449,7 @@ class _Tracer:
             state.shift(float(np.sign(shared.y.sum())))
         state.pull = product(self.K, np.where(state.is_below, self.w * self.y, 0.0))
         state.pull_total = float((self.w * self.y)[state.is_below].sum())
-        state.on_exchange = lambda row, sign: self.record.exchange(state, row, sign)
+        state.on_exchange = self._keep_before
         if state.elbow.size == 0:
             d, step, row = self._free_bias(self.C_max)
         else:
@@ -381,10 +463,8 @@ class _Tracer:
             row = int(times.argmin())
             step = min(float(times[row]), self.C_max)
             row = row if times[row] < self.C_max else -1
-        self._go(d, step)
         try:
-            if row >= 0:
-                state.change_place(row)
+            self._go(d, step, row)
         except Stuck:
-            return None if self._restart() else "stalled"
+            return None if self._solve_anew() else "stalled"
         return None
