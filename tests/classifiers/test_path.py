@@ -294,6 +294,12 @@ def test_a_path_that_stalls_says_so(cancer, monkeypatch):
     assert np.isfinite(clf.decision_function(cancer[0])).all()
 
 
+def test_a_path_is_printed_in_a_line(fitted):
+    n = len(fitted.path_)
+    text = f"<RegularizationPath of 140 rows: {n} breakpoints up to C = {fitted.path_.C[-1]:.4g}"
+    assert repr(fitted.path_) == f"{text}, hard_margin>"
+
+
 def test_copies_are_not_fitted(fitted, cancer):
     assert not hasattr(clone(fitted), "path_")
     restored = pickle.loads(pickle.dumps(fitted))

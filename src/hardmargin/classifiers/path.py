@@ -102,7 +102,7 @@ default="rbf"
     loo_bound_ : float or array
         The leave-one-out bound at `C_`; for ``selection="loo"``.
     certificate_ : float or array
-        Largest violation of the conditions of optimality that was found on the path.
+        Largest violation of the conditions of optimality, at breakpoints and between them.
     weight_norm_ : float or array
         ``||w||``.
     slack_sum_ : float or array

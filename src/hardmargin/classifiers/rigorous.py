@@ -83,7 +83,7 @@ default="rbf"
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at its breakpoints.
     certificate_ : float or array
-        Largest violation of the conditions of optimality that was found on the path.
+        Largest violation of the conditions of optimality, at breakpoints and between them.
     n_iter_ : int, or array of them for many classes
         Events on the path.
     stop_reason_ : str or array

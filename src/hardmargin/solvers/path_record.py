@@ -14,7 +14,7 @@ from hardmargin.solvers.margin_state import MarginState
 PathStop = Literal["hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegularizationPath:
     """The path of one machine; arrays have an entry a breakpoint, in ascending order of C.
 
@@ -27,7 +27,7 @@ class RegularizationPath:
     C : array
         Where the pieces meet.
     intercept : array
-        The bias; at C = 0 the label of the larger class.
+        The bias; at C = 0 the label of the larger class, or 0 where both weigh the same.
     elbow_size : int array
         Rows on the margin.
     n_support : int array
@@ -94,6 +94,12 @@ class RegularizationPath:
 
     def __len__(self) -> int:
         return len(self.C)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RegularizationPath of {np.count_nonzero(self.labels)} rows: {len(self)} breakpoints "
+            f"up to C = {self.C[-1]:.4g}, {self.stop_reason}>"
+        )
 
     def multipliers(self, breakpoint: int) -> FloatArray:
         """Return alpha of all rows at a breakpoint.
