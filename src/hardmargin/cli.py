@@ -172,9 +172,8 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         print(
             f"{len(failed)} of {len(outcomes)} tasks failed: {', '.join(failed)}", file=sys.stderr
         )
-    if all(outcome.status == "no data" for outcome in outcomes.values()):
-        where = "a quick run" if settings.quick else repr(settings.data_dir)
-        print(f"Nothing was measured: there are no data in {where}", file=sys.stderr)
+    if not settings.quick and all(outcome.status == "no data" for outcome in outcomes.values()):
+        print(f"Nothing was measured: there are no data in {settings.data_dir!r}", file=sys.stderr)
         return 1
     return 1 if failed else 0
 
