@@ -149,7 +149,12 @@ def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
 def test_a_real_interruption(tmp_path, n_jobs):
     command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
     command += ["--only", "majority rule,sonar,mirror symmetry", "--out", str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # Where the tests run in the background, a child would inherit that Ctrl-C is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
     end = time.monotonic() + 60
     while not list(tmp_path.glob("cells/*.json")) and time.monotonic() < end:
         time.sleep(0.01)
