@@ -52,15 +52,17 @@ Where the paper does not tell, we read it so: features are standardised by the t
 pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their own
 class. The second layer sees the projections of all training rows, also of those that a base machine
 was trained on; bagged machines give their decision values. Both are scaled to a standard deviation
-of one. A vote is the sign of a machine's output with its intercept; the class with the largest
-share of its own machines wins, and of several the one with the largest mean output. letters are
-16,000 training and 4,000 test rows in the order of the UCI file.
+of one, and not centred: bagged machines give mostly negative values, above which units of the
+network die, so that its errors there (on letters most of all) tell more of it than of bagging. A
+vote is the sign of a machine's output with its intercept; the class with the largest share of its
+own machines wins, and of several the one with the largest mean output. letters are 16,000 training
+and 4,000 test rows in the order of the UCI file.
 
 The paper trained only the orthogonal CVM on its three large sets, mnist, usps and face; the other
 bases are tried there in full runs. A rival of the orthogonal CVM that takes longer than ten minutes
 by the clock, or more memory than there is, is shown as >, and so are its larger numbers of
-machines. A quick run has 300 training and 200 test rows of
-scikit-learn's digits, which the paper does not have."""
+machines. A quick run has 300 training and 200 test rows of scikit-learn's digits, which the paper
+does not have."""
 
 READING_2 = (
     """\
