@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from contextlib import ExitStack
 from typing import Any, Self, TextIO
@@ -74,11 +75,7 @@ def has_rich() -> bool:
     -------
     bool
     """
-    try:
-        import rich.progress  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return importlib.util.find_spec("rich") is not None
 
 
 def rich_bar(stream: TextIO) -> Any:
