@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.budget import limited_blas, memory_bytes
@@ -43,6 +44,16 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
+
+
+def _tells_probabilities(classifier: KernelClassifier) -> bool:
+    """Whether a classifier has ``predict_proba``; if not, the error says what to do."""
+    if classifier._has_probabilities():
+        return True
+    raise AttributeError(
+        f"This {type(classifier).__name__} has no predict_proba: no rows were held out in fit to "
+        "base probabilities on. Wrap it in sklearn.calibration.CalibratedClassifierCV."
+    )
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -127,13 +138,44 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         predicted: NDArray[Any] = self.classes_[winners]
         return predicted
 
-    @property
-    def predict_proba(self) -> Callable[[Any], FloatArray]:
-        """Hidden: without held-out scores there are no honest probabilities."""
-        raise AttributeError(
-            f"{type(self).__name__} has no predict_proba; for probabilities wrap it in "
-            "sklearn.calibration.CalibratedClassifierCV."
-        )
+    @available_if(_tells_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, where rows were held out in ``fit``.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+            Columns in the order of ``classes_``. Rows sum to one and agree with
+            ``decision_function``.
+        """
+        rows = self._check_rows(X)
+        probabilities = np.empty((rows.shape[0], len(self.classes_)))
+        for part, margins in self._margins_in_parts(rows):
+            probabilities[part] = self._probabilities(margins)
+        return probabilities
+
+    @available_if(_tells_probabilities)
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of the probabilities, where rows were held out in ``fit``.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+            Columns in the order of ``classes_``; minus infinity where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            logs: FloatArray = np.log(self.predict_proba(X))
+        return logs
 
     @property
     def coef_(self) -> FloatArray:
@@ -153,6 +195,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _solve(self, problem: Problem) -> list[Expansion]:
         """Train all machines, and set the attributes that are the algorithm's own."""
+
+    def _has_probabilities(self) -> bool:
+        """Whether ``fit`` holds rows out, which honest probabilities need."""
+        return False
+
+    def _probabilities(self, margins: FloatArray) -> FloatArray:
+        """Turn margins of all machines into probabilities of the classes."""
+        raise AssertionError("only classifiers that hold rows out have probabilities")
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Problem:
         X, codes, classes, weights = check_training_rows(self, X, y, sample_weight)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Self
 
@@ -75,29 +74,10 @@ class ProbabilityMixin(KernelClassifier):
     def _holds_out(self) -> bool:
         """Whether ``fit`` would hold rows out, with the parameters as they are."""
 
-    @property
-    def predict_proba(self) -> Callable[[Any], FloatArray]:
-        """Probabilities of the classes, where rows were held out in ``fit``.
-
-        Called with rows X, it returns an (n_samples, n_classes) array whose columns are in the
-        order of ``classes_``; they sum to one and agree with `decision_function`.
-        """
-        if not (self._slopes_ is not None if hasattr(self, "_slopes_") else self._holds_out()):
-            raise AttributeError(
-                f"This {type(self).__name__} has no predict_proba: no rows were held out to fit "
-                "probabilities to. Wrap it in sklearn.calibration.CalibratedClassifierCV."
-            )
-        return self._predict_proba
-
-    def _predict_proba(self, X: Any) -> FloatArray:
-        rows = self._check_rows(X)
-        probabilities = np.empty((rows.shape[0], len(self.classes_)))
-        for part, margins in self._margins_in_parts(rows):
-            probabilities[part] = self._probabilities(margins)
-        return probabilities
+    def _has_probabilities(self) -> bool:
+        return self._slopes_ is not None if hasattr(self, "_slopes_") else self._holds_out()
 
     def _probabilities(self, margins: FloatArray) -> FloatArray:
-        """Turn margins of all machines into probabilities of the classes."""
         assert self._slopes_ is not None
         if len(self.classes_) == 2:
             positive = machine_probabilities(margins, self._slopes_)

@@ -375,6 +375,24 @@ default="rbf"
         probabilities: FloatArray = self._ask("predict_proba", X)
         return probabilities
 
+    @available_if(_final_has("predict_proba"))
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of the probabilities of the second layer.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+            Minus infinity where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            logs: FloatArray = np.log(self.predict_proba(X))
+        return logs
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where.
 
