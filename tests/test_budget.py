@@ -44,7 +44,7 @@ def test_what_is_no_limit_is_refused_by_name(limit):
 
 
 def test_none_stands_for_a_share_of_the_free_memory(monkeypatch):
-    monkeypatch.setattr(budget, "_free_memory", lambda: 10**9)
+    monkeypatch.setattr(budget, "free_memory", lambda: 10**9)
     assert memory_bytes(None) == budget.DEFAULT_SHARE * 10**9
 
 

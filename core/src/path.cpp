@@ -199,7 +199,7 @@ void Path<T>::judge() {
     const double loss = held_loss(), scale = std::exp(log_scale_);
     stages_.push_back(static_cast<std::int64_t>(stage_));
     losses_.push_back(loss);
-    const double sharpness = options_.sharpness * data_.total_weight;
+    const double sharpness = options_.sharpness * data_.evidence;
     if (loss < loss_) {
         const double fade = mass_ > 0 ? std::exp(-sharpness * (loss_ - loss)) : 0.0;
         for (double& c : mix_) c *= fade;

@@ -22,6 +22,18 @@ constexpr double least_share = 0.01, optimism = 2;
 template <class T>
 constexpr T least_weight = sizeof(T) == 4 ? T(1e-15) : T(1e-100);
 
+// Rows that weights stand for: their sum or, if that is more, (sum w)^2 / sum w^2, which does not
+// depend on their scale.
+double evidence_of(const double* weights, const std::vector<std::int32_t>& rows, double largest) {
+    double sum = 0, squares = 0;
+    for (const std::int32_t row : rows) {
+        const double share = weights[row] / largest;  // its square neither overflows nor vanishes
+        sum += share;
+        squares += share * share;
+    }
+    return sum * std::max(largest, sum / squares);
+}
+
 template <class T>
 PathData<T> path_data(const PathsProblem<T>& problem, const MachineSpec& machine) {
     PathData<T> data;
@@ -38,11 +50,12 @@ PathData<T> path_data(const PathsProblem<T>& problem, const MachineSpec& machine
     const std::size_t n = data.rows.size();
     data.padded = round_up(std::max<std::size_t>(n, 1), lanes<T>);
     data.weights.assign(data.padded, T(0));
-    for (const std::int32_t row : data.rows) data.total_weight += problem.weights[row];
-    const double unit = data.total_weight / static_cast<double>(n);  // so that T can hold them
+    double largest = 0;
+    for (const std::int32_t row : data.rows) largest = std::max(largest, problem.weights[row]);
+    data.evidence = evidence_of(problem.weights, data.rows, largest);
     for (std::size_t i = 0; i < n; ++i) {
-        const double weight = problem.weights[data.rows[i]];
-        if (weight > 0) data.weights[i] = std::max(static_cast<T>(weight / unit), least_weight<T>);
+        const double share = problem.weights[data.rows[i]] / largest;  // so that T can hold it
+        if (share > 0) data.weights[i] = std::max(static_cast<T>(share), least_weight<T>);
     }
 
     const auto has_both = [&](const AlignedVector<T>& labels) {
@@ -153,7 +166,7 @@ class Race {
         const auto leader =
             std::min_element(paths_.begin(), paths_.end(),
                              [](const auto& a, const auto& b) { return a->loss() < b->loss(); });
-        const double sharpness = problem_.options.sharpness * data_.total_weight;
+        const double sharpness = problem_.options.sharpness * data_.evidence;
         for (const auto& path : paths_) {
             if (!path->is_running()) continue;
             const double fallen = path->loss_at(stage / 2) - path->loss();

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import AbstractContextManager
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
+
+from hardmargin.free_memory import free_memory
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
@@ -25,7 +26,8 @@ def memory_bytes(memory_limit: float | str | None) -> int:
     Parameters
     ----------
     memory_limit : str, number or None
-        ``"2GB"``, ``"500 MB"``, a number of bytes, or None for half of the free memory.
+        ``"2GB"``, ``"500 MB"``, a number of bytes, or None for half of the memory that is free, on
+        the machine or within the limit of the container.
 
     Examples
     --------
@@ -34,7 +36,7 @@ def memory_bytes(memory_limit: float | str | None) -> int:
     1500000000
     """
     if memory_limit is None:
-        return int(DEFAULT_SHARE * _free_memory())
+        return int(DEFAULT_SHARE * free_memory())
     if isinstance(memory_limit, str):
         match = _PATTERN.fullmatch(memory_limit)
         size = float(match[1]) * _UNITS[match[2].upper()] if match else 0.0
@@ -46,19 +48,6 @@ def memory_bytes(memory_limit: float | str | None) -> int:
             f"got {memory_limit!r}."
         )
     return int(size)
-
-
-def _free_memory() -> int:
-    """Free physical memory, or a quarter of all of it where the system does not tell."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return int(os.sysconf("SC_PHYS_PAGES") * page // 4)
 
 
 def limited_blas(n_threads: int) -> AbstractContextManager[object]:

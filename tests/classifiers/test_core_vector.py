@@ -186,6 +186,7 @@ def test_conflicting_duplicates():
     np.testing.assert_allclose(clf.decision_function([[0.0], [1.0]]), 0.0, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*look the same to the")
 def test_constant_rows():
     clf = CoreVectorSVC().fit(np.ones((5, 2)), [0, 1, 1, 1, 1])
     assert clf.predict([[1.0, 1.0]]) == [1]

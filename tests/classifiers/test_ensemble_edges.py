@@ -15,6 +15,7 @@ Y = (X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.4 * rng.normal(size=150) > 0).astype(
 PUB = dict(n_stages=5, kernel="rbf", gamma="spread", loss="exponential")
 
 
+@pytest.mark.filterwarnings("ignore:.*look the same to the")
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_many_classes_in_one_place(multi_class):
     EnsembleSVC(multi_class=multi_class).fit(np.full((30, 2), 3.0), [0, 1, 2] * 10)

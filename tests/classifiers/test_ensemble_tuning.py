@@ -689,17 +689,35 @@ def test_whole_weights_are_copies_in_the_same_splits(multi_class, loss):
 
 
 @CLASSES
-def test_class_weights_multiply_sample_weights(multi_class):
+def test_class_weights_multiply_the_odds(multi_class):
     X, y = rows_of(multi_class)
-    by_class = {0: 3.0, 1: 0.5, 2: 1.0}
-    model = EnsembleSVC(
-        standardize=False, gamma=0.1, multi_class=multi_class or "ovo", random_state=0
+    by_class = np.array([3.0, 0.5, 1.0])
+    model = EnsembleSVC(multi_class=multi_class or "ovo", random_state=0)
+    plain, weighted = (
+        clone(model).set_params(class_weight=w).fit(X, y) for w in (None, dict(enumerate(by_class)))
     )
-    in_classes = clone(model).set_params(class_weight=by_class).fit(X, y)
-    in_samples = clone(model).fit(X, y, sample_weight=np.vectorize(by_class.get)(y))
-    np.testing.assert_allclose(
-        in_classes.predict_proba(QUERIES), in_samples.predict_proba(QUERIES), atol=1e-5
+    coefficients = [sp.csr_array(m.dual_coef_).toarray() for m in (plain, weighted)]
+    np.testing.assert_array_equal(*coefficients)
+    if multi_class is None:
+        odds = [
+            m.predict_proba(QUERIES)[:, 1] / m.predict_proba(QUERIES)[:, 0]
+            for m in (plain, weighted)
+        ]
+        np.testing.assert_allclose(odds[1], odds[0] * by_class[1] / by_class[0], rtol=1e-6)
+    else:
+        shift = weighted.predict_proba(QUERIES) - plain.predict_proba(QUERIES)
+        assert shift[:, 0].mean() > 0.05
+        assert shift[:, 1].mean() < -0.05
+
+
+def test_class_weights_leave_the_ranking_as_it_is():
+    X, y = two_classes(400)
+    rows = np.concatenate([np.flatnonzero(y == 1)[:25], np.flatnonzero(y == 0)])
+    plain, balanced = (
+        EnsembleSVC(class_weight=w, random_state=0).fit(X[rows], y[rows]).decision_function(QUERIES)
+        for w in (None, "balanced")
     )
+    np.testing.assert_array_equal(np.argsort(plain), np.argsort(balanced))
 
 
 def test_balance_shifts_towards_the_minority():
@@ -867,6 +885,8 @@ ODD = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:.*look the same to the")
+@pytest.mark.filterwarnings("ignore:Some values of columns 0, 1, 2, 3 are so large")
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize(
     "variant",

@@ -167,5 +167,11 @@ def test_weights_of_one_are_no_weights():
 
 def test_a_fraction_scales_the_step():
     K = np.eye(2)
-    model = paper(kernel="precomputed").fit(K, [0, 1], sample_weight=[0.25, 1.0])
+    model = paper(kernel="precomputed").fit(K, [0, 1], sample_weight=[0.25, 4.0])
     np.testing.assert_allclose(sorted(model.dual_coef_[0]), [-0.25, 1.0])
+
+
+def test_normalised_weights_are_those_of_rows():
+    X, y = two_classes()
+    model = paper(gamma=GAMMA).fit(X, y, sample_weight=np.full(len(y), 1 / len(y)))
+    np.testing.assert_array_equal(model.dual_coef_, paper(gamma=GAMMA).fit(X, y).dual_coef_)

@@ -168,6 +168,7 @@ ODD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*look the same to the")
 @pytest.mark.parametrize("case", ODD)
 def test_odd_input_gives_finite_scores(case):
     X, y = ODD[case](*cancer(40))

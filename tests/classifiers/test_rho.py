@@ -209,6 +209,7 @@ ODD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*look the same to the")
 @pytest.mark.parametrize("case", ODD)
 @BIAS
 @pytest.mark.parametrize("rank", [None, 3])

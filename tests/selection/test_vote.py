@@ -166,7 +166,9 @@ def test_shares_add_up_to_one_and_are_none_or_not_small(paths, weight):
     vote = count_votes(
         paths_of(losses, masses), np.arange(4), np.full(4, weight), np.ones(len(paths))
     )
-    raw = np.array(masses) * np.exp(-SHARPNESS * 4 * weight * (np.array(losses) - min(losses)))
+    raw = np.array(masses) * np.exp(
+        -SHARPNESS * 4 * max(weight, 1) * (np.array(losses) - min(losses))
+    )
     raw /= raw.sum()
     assert vote.shares.sum() == pytest.approx(1)
     kept = vote.shares > 0

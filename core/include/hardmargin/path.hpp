@@ -49,7 +49,8 @@ struct PathData {
     std::vector<std::uint32_t> held_columns;  // .. and by which column
     std::vector<std::int32_t> held_splits;    // the split that is
     AlignedVector<T> held_weights;
-    double total_weight = 0, held_weight = 0;
+    double evidence = 0;  // rows that the weights stand for
+    double held_weight = 0;
 };
 
 struct PathResult {

@@ -32,6 +32,7 @@ from hardmargin.classifiers.validation import (
     check_training_rows,
     kernel_of_rows,
     precision,
+    warn_if_flat,
 )
 from hardmargin.kernels import (
     GAMMA_RULES,
@@ -215,8 +216,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             degree=self.degree,
             coef0=self.coef0,
         )
-        if weights is not None and (weights[weights > 0] == 1).all():
-            weights = None
+        warn_if_flat(kernel, X, weights)
+        if weights is not None:
+            weights = self._counted(weights)
+            if (weights[weights > 0] == 1).all():
+                weights = None
         return Problem(
             X=X,
             codes=codes,
@@ -228,6 +232,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             dtype=self._precision(X),
             groups=groups,
         )
+
+    def _counted(self, weights: FloatArray) -> FloatArray:
+        """Return the weights as the machines take them: as they came."""
+        return weights
 
     def _kernel_name(self) -> str | KernelFunction:
         """Return the kernel, or where a choice of it starts."""

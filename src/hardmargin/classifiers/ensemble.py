@@ -68,7 +68,8 @@ default="cv"
         Train with a bias; each class then holds half of the weight. The paper has none.
     standardize : bool, default=True
         Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart.
+        that take two values only, to values 1 apart. Dense features that a few huge values would
+        flatten are clipped, with a warning.
     rank : int, float, "auto" or None, default="auto"
         Approximate the kernel through landmark rows: so many, or as many as leave this share of
         its trace. ``"auto"`` does so for machines of more than 10,000 rows, or where the memory
@@ -78,7 +79,9 @@ default="cv"
     landmarks : {"random", "kmeans++", "cholesky", "greedy"}, default="random"
         How landmarks are found; ``"greedy"`` takes the rows that GreedySVC chooses first.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply the sample weights.
+        Weights of the classes. They multiply the odds of the classes: probabilities and decisions
+        move, and the ranking of the rows stays as it is. On the published path they multiply the
+        sample weights.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine a pair of classes, or one a class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -170,7 +173,6 @@ default="cv"
     methods, and no probabilities.
 
     A row of weight two equals the row twice, up to rounding, if both copies are in the same folds.
-    Weights count rows: do not normalise them, or there will seem to be too few to choose by.
     With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ..; the
     decision is the sum of a class's pairwise probabilities, made steeper. ``predict_proba`` has its
     order, and values from the mean logs of the same probabilities.

@@ -68,8 +68,9 @@ default="rbf"
         of their number.
     standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart. ``"auto"`` does so where gamma is ``"cv"``,
-        but not for a callable; above 20,000 rows it compares with the features as they are, and
+        that take two values only, to values 1 apart. Dense features that a few huge values would
+        flatten are clipped, with a warning. ``"auto"`` does so where gamma is ``"cv"``, but not for
+        a callable; above 20,000 rows it compares with the features as they are, and
         takes what is better. A precomputed kernel is never changed.
     cv : int, splitter or iterable of (train, test) indices, default=5
         The splits that ``"cv"`` chooses by; a number stands for shuffled folds, stratified by
@@ -176,7 +177,7 @@ default="rbf"
 
     A row of sample weight w may be chosen w times as often; a fraction left over scales its last
     step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with more
-    visits it is approximate. The scale of the weights matters: do not normalise them.
+    visits it is approximate.
 
     References
     ----------

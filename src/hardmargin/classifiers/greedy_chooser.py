@@ -80,10 +80,10 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
             views = self._views(problem, unscaled)
             choice = self._choose(problem, views, start, random_state)
             if choice.view == 1:
-                self._scaler_ = None
+                self._scaling_ = None
             X = views[choice.view].X
             problem = replace(problem, X=X, kernel=choice.kernel, dtype=self._precision(X))
-        self.standardized_ = self._scaler_ is not None
+        self.standardized_ = self._scaling_ is not None
         return Chosen(
             **vars(problem),
             max_visits=int(self.max_visits) if choice is None else choice.max_visits,
@@ -97,9 +97,9 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
         n_rows = X.shape[0] if sample_weight is None else int((sample_weight > 0).sum())
         may_differ = (
             self.standardize == "auto"
-            and self._scaler_ is not None
+            and self._scaling_ is not None
             and n_rows > MAX_FOLDED_ROWS
-            and (self._scaler_.scale_ != 1).any()
+            and not self._scaling_.is_identity
         )
         self._unscaled_ = X if may_differ else None
         return scaled
@@ -142,7 +142,7 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
         )
         choice = choose_greedy(task, folds, random_state)
         self.cv_results_ = choice.table
-        is_scaled = self._scaler_ is not None
+        is_scaled = self._scaling_ is not None
         self.cv_results_["standardized"] = (choice.table.pop("view") == 0) & is_scaled
         self.cv_log_loss_ = self.cv_error_ = float("nan")
         if choice.held_out is None:

@@ -15,6 +15,7 @@ from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray
 from hardmargin.selection.calibration import softmax_scale
+from hardmargin.selection.evidence import as_rows
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.held_out import HeldOut
 
@@ -60,7 +61,9 @@ class ProbabilityMixin(KernelClassifier):
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Weights; a weight of two equals the row twice, a weight of zero its absence. Weights
+            that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
+            scaled up to it: normalised weights do no harm.
         groups : (n_samples,) array, optional
             Rows that belong together, for a splitter that is given as `cv`.
 
@@ -73,6 +76,10 @@ class ProbabilityMixin(KernelClassifier):
     @abstractmethod
     def _holds_out(self) -> bool:
         """Whether ``fit`` would hold rows out, with the parameters as they are."""
+
+    def _counted(self, weights: FloatArray) -> FloatArray:
+        # Choices rest on a number of rows, which normalised weights would hide.
+        return as_rows(weights)
 
     def _has_probabilities(self) -> bool:
         return self._slopes_ is not None if hasattr(self, "_slopes_") else self._holds_out()

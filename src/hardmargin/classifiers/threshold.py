@@ -11,6 +11,7 @@ from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray
 from hardmargin.selection.calibration import platt, platt_slope
+from hardmargin.selection.evidence import as_rows
 from hardmargin.selection.held_out import HeldOut
 
 #: Rows that a slope is fitted to where none were held out.
@@ -159,4 +160,4 @@ def _error_mass(
     margins: FloatArray, positive: NDArray[np.bool_], weights: FloatArray | None
 ) -> float:
     wrong = (margins >= 0) != positive
-    return float(wrong.sum() if weights is None else weights[wrong].sum())
+    return float(wrong.sum() if weights is None else as_rows(weights)[wrong].sum())

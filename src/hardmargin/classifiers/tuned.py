@@ -15,6 +15,7 @@ from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
 from hardmargin.classifiers.probabilities import ProbabilityMixin, warn_of_shortage
 from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.threshold import log_weight_ratio
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, Kernel, KernelSum, Precision
 from hardmargin.selection.calibration import platt_slope
@@ -68,7 +69,7 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         self._warn_of_folds(folds)
         present = problem.codes >= 0
         seen = problem.X if present.all() else problem.X[present]
-        weights = self._row_weights(problem)
+        weights = self._row_weights(replace(problem, class_weights=None))
         kernels = candidate_kernels(
             self.kernel,
             self.gamma,
@@ -85,12 +86,14 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
             votes = self._exact_votes(problem, kernels, folds, weights)
         total = np.sum([v.shares for v in votes], axis=0)
         used = [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
-        self._keep_votes(problem, kernels, used, votes, weights, folds)
+        slopes = [self._slope(v, problem, m, weights) for m, v in enumerate(votes)]
+        self._keep_votes(problem, kernels, used, votes, slopes, folds)
         self._chosen_ = (
             kernels[used[0]] if len(used) == 1 else KernelSum(tuple(kernels[k] for k in used))
         )
         return [
-            Expansion(v.rows.astype(np.int32), v.coefficients[used], v.intercept) for v in votes
+            Expansion(v.rows.astype(np.int32), v.coefficients[used], v.intercept - threshold)
+            for v, threshold in zip(votes, self._thresholds(problem, slopes), strict=True)
         ]
 
     def _exact_votes(
@@ -158,7 +161,16 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
             report=self._reporter(len(problem.machines), "held-out loss"),
         )
         self.rank_ = found.rank
-        if found.is_limited:
+        if self._is_short_of_memory(problem):
+            n_rows = self._largest_machine(problem)
+            warn_caller(
+                f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
+                f"distances between {n_rows:,} rows need {self._bytes_needed(n_rows) / 1e6:,.0f} "
+                f"MB, and memory_limit leaves {memory_bytes(self.memory_limit) / 1e6:,.0f} MB. "
+                "Raise memory_limit; or take GreedySVC, which needs no approximation.",
+                UserWarning,
+            )
+        elif found.is_limited:
             reason = "memory_limit allows no more"
             if len(found.losses) > 1:
                 reason = (
@@ -195,9 +207,17 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
             return False
         if self.rank != "auto":
             return True
+        is_large = self._largest_machine(problem) > MAX_STORED_ROWS
+        return is_large or self._is_short_of_memory(problem)
+
+    def _is_short_of_memory(self, problem: Problem) -> bool:
+        """Whether the memory alone keeps ``rank="auto"`` from being exact."""
         largest = self._largest_machine(problem)
-        too_much = self._bytes_needed(largest) > memory_bytes(self.memory_limit)
-        return largest > MAX_STORED_ROWS or too_much
+        return (
+            self.rank == "auto"
+            and largest <= MAX_STORED_ROWS
+            and self._bytes_needed(largest) > memory_bytes(self.memory_limit)
+        )
 
     def _largest_machine(self, problem: Problem) -> int:
         return max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
@@ -212,7 +232,7 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         kernels: list[Kernel],
         used: list[int],
         votes: list[Vote],
-        weights: FloatArray,
+        slopes: list[float],
         folds: Folds,
     ) -> None:
         names = [(k.name, k.gamma) for k in kernels]
@@ -235,7 +255,6 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         self._warn_of_limits({p.stop_reason for v in votes for p in v.paths})
         self._warn_of_blind_machines(votes, folds)
         self._held_out_ = self._held_scores(problem, votes)
-        slopes = [self._slope(v, problem, m, weights) for m, v in enumerate(votes)]
         self._slopes_ = np.array(slopes) if len(self._held_out_.rows) else None
         self.temperature_ = one_or_all([s / 2 for s in slopes])
         self.cv_log_loss_ = self.cv_error_ = float("nan")
@@ -257,6 +276,15 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         if positive.all() or not positive.any():
             return 2.0
         return platt_slope(vote.held_scores, positive, weights[vote.held_rows])
+
+    def _thresholds(self, problem: Problem, slopes: list[float]) -> list[float]:
+        """Where the machines' scores are cut: zero, moved as ``class_weight`` asks for.
+
+        A weight on a class multiplies its odds. Training with it would do more than that: the rows
+        of a rare class would drown out the others, and the ranking of the rows would suffer.
+        """
+        ratios = [log_weight_ratio(problem, m) or 0.0 for m in range(len(slopes))]
+        return [ratio / slope for ratio, slope in zip(ratios, slopes, strict=True)]
 
     def _store(self, problem: Problem, machines: list[Expansion]) -> None:
         super()._store(problem, machines)

@@ -10,13 +10,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hardmargin.classifiers.problem import IntArray
+from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import (
+    DISTANCE_KERNELS,
     FloatArray,
     Kernel,
     KernelFunction,
     Precision,
     Rows,
     canonical,
+    distances,
     is_sparse,
     make_kernel,
 )
@@ -26,6 +29,13 @@ MAX_EXACT_ROWS = 5_000
 
 #: Squares of larger features overflow float32.
 MAX_FLOAT32_FEATURE = 1e18
+
+
+#: So many rows are compared with each other to see whether a kernel tells rows apart.
+ROWS_TO_TELL_APART = 64
+
+#: A kernel is flat if gamma times the distance is less than this for nearly all pairs of rows.
+FLAT = 1e-4
 
 
 class TrainingRows(NamedTuple):
@@ -121,6 +131,33 @@ def kernel_of_rows(
         weights = weights[is_there]
     with np.errstate(over="ignore", invalid="ignore"):
         return make_kernel(name, X, gamma=gamma, degree=degree, coef0=coef0, sample_weight=weights)
+
+
+def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
+    """Warn where the kernel can not tell rows apart: nothing can be learned from them then."""
+    if kernel.name in ("precomputed", "callable"):
+        return
+    X = X if weights is None or weights.all() else X[weights > 0]
+    metric = kernel.name if kernel.name in DISTANCE_KERNELS else "laplacian"
+    some = np.unique(np.linspace(0, X.shape[0] - 1, ROWS_TO_TELL_APART).astype(np.intp))
+    with np.errstate(all="ignore"):
+        apart = distances(X[some], metric)[np.triu_indices(len(some), 1)]
+        nearly_all = kernel.gamma * np.quantile(apart, 0.9) if len(apart) else 0.0
+    if not apart.any() and (Kernel(metric).block(X, X[:1]) == 1).all():
+        if X.shape[0] > 1:
+            warn_caller(
+                "All rows look the same to the kernel, so that all get the same prediction: the "
+                "features are constant, or so small that their squares vanish. Scale them up.",
+                UserWarning,
+            )
+    elif metric == kernel.name and 0 < nearly_all < FLAT:
+        warn_caller(
+            f"Nearly all rows look the same to the {kernel.name} kernel, as its gamma of "
+            f"{kernel.gamma:.3g} is too small for the distances between them; or a few rows are so "
+            "far off that a rule for gamma sees only those. Remove or clip them, standardise the "
+            "features, or raise gamma.",
+            UserWarning,
+        )
 
 
 def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:

@@ -18,6 +18,7 @@ from hardmargin.classifiers.validation import (
     check_training_rows,
     kernel_of_rows,
     precision,
+    warn_if_flat,
 )
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.discriminant.machines import (
@@ -313,6 +314,7 @@ default="rbf"
             self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
         self.gamma_ = self._kernel_.gamma
+        warn_if_flat(self._kernel_, X, weights)
         finite_diagonal(self._kernel_, X, codes)
         self._dtype_: Precision = precision(X, self._dtype(), self.kernel)
         is_precomputed = self._kernel_.name == "precomputed"

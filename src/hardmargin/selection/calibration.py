@@ -2,17 +2,21 @@
 
 Platt's sigmoid is ``P(positive) = 1 / (1 + exp(-(A f + B)))``. Its targets are drawn in by one row
 a class, so that scores that separate the classes keep a finite slope (Platt 1999; Lin, Lin & Weng
-2007). All fits are Newton's method with a bounded number of steps; weights count rows.
+2007). All fits are Newton's method with a bounded number of steps; weights count rows, as
+``evidence.py`` has it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp
+
+from hardmargin.selection.evidence import as_rows
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -27,7 +31,7 @@ _MAX_NEWTON_STEPS = 50
 _MAX_HALVINGS = 30
 _TOLERANCE = 1e-10
 
-# Newton's method ends at gains a row below this: what is left is of the order of its square.
+# Newton's method ends at gains per row below this: what is left is of the order of its square.
 _GAIN = 1e-7
 _ROUNDING = 1e-13
 
@@ -98,14 +102,17 @@ def platt_of_machines(
     starts : (n_machines + 1,) int array
         Where each machine's rows begin, and where the last one's end; none is empty.
     """
-    w = np.ones(len(scores)) if weights is None else weights
     machine = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
     def total(values: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduceat(values, starts[:-1]), dtype=np.float64)
 
-    n_positive, n_negative = total(w * positive), total(w * ~positive)
-    n = n_positive + n_negative
+    rows = np.ones(len(scores))
+    if weights is not None:
+        parts = [as_rows(weights[a:b]) for a, b in pairwise(starts)]
+        rows = np.concatenate(parts)
+    n_positive, n_negative = total(rows * positive), total(rows * ~positive)
+    w = rows / (n_positive + n_negative)[machine]
     target = np.where(
         positive, ((n_positive + 1) / (n_positive + 2))[machine], (1 / (n_negative + 2))[machine]
     )
@@ -133,7 +140,7 @@ def platt_of_machines(
         for _ in range(_MAX_HALVINGS):
             z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
             after = losses(z, target)
-            worse = after > value + _ROUNDING * n
+            worse = after > value + _ROUNDING
             if not worse.any():
                 break
             length[worse] /= 2
@@ -143,9 +150,9 @@ def platt_of_machines(
             after = losses(z, target)
         a, b = a - length * step_a, b - length * step_b
         gain, value = value - after, after
-        if (gain <= _GAIN * n).all():
+        if (gain <= _GAIN).all():
             break
-    return Sigmoids(a / scale, b, losses(z, positive) / n)
+    return Sigmoids(a / scale, b, losses(z, positive))
 
 
 def platt_slope(
@@ -170,7 +177,7 @@ def platt_slope(
     >>> round(platt_slope(margins, margins > 0), 2)
     0.67
     """
-    w = np.ones(len(margins)) if weights is None else weights
+    w = np.ones(len(margins)) if weights is None else as_rows(weights)
     n_positive, n_negative = w[positive].sum(), w[~positive].sum()
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     largest = float(np.abs(margins).max(initial=0.0)) or 1.0
@@ -232,7 +239,7 @@ def softmax_scale(
     >>> round(softmax_scale(decisions, np.array([0, 1, 2, 1])), 2)
     0.97
     """
-    w = np.ones(len(codes)) if weights is None else weights
+    w = np.ones(len(codes)) if weights is None else as_rows(weights)
     own = decisions[np.arange(len(codes)), codes]
     n_classes = decisions.shape[1]
     doubt = 1.0 / (w.sum() + 2.0)  # one row in all may have been of another class

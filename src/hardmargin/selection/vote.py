@@ -26,6 +26,7 @@ from hardmargin.kernels import (
     make_kernel,
     resolve_gamma,
 )
+from hardmargin.selection.evidence import as_rows
 from hardmargin.selection.folds import Folds
 from hardmargin.solvers.machines import Machine
 from hardmargin.solvers.paths import (
@@ -190,7 +191,7 @@ def count_votes(
     of_machine = rows[paths.rows]
     losses = np.array([p.loss for p in paths.paths])
     masses = np.array([p.mass for p in paths.paths])
-    n = weights[of_machine].sum()
+    n = as_rows(weights[of_machine]).sum()
     shares = masses * np.exp(-SHARPNESS * n * (losses - losses.min()))
     shares /= shares.sum()
     shares[shares < LEAST_SHARE] = 0.0
