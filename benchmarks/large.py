@@ -67,7 +67,7 @@ def chosen(clf: Any) -> str:
     if isinstance(clf, GreedySVC):
         scale = "standardised" if clf.standardized_ else "features as they are"
         return f"gamma {clf.gamma_:.3g}, max_visits {clf.max_visits_}, {scale}"
-    kernels = ", ".join(f"{name} {gamma:.3g}" for name, gamma in clf.kernel_weights_)
+    kernels = ", ".join(f"{k['kernel']} {k['gamma']:.3g}" for k in clf.kernel_weights_)
     return f"{kernels}, rank {clf.rank_}"
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,6 +33,7 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
+from hardmargin.randomness import random_numbers
 from hardmargin.solvers.ball import BallOptions
 from hardmargin.solvers.enclosing import HalfDistances, solve_enclosing
 from hardmargin.solvers.machines import finite_diagonal
@@ -93,7 +93,7 @@ default="rbf"
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows.
+        Draws the samples of rows; None always draws the same.
 
     Attributes
     ----------
@@ -370,7 +370,7 @@ default="rbf"
         return diagonal
 
     def _solve(self, columns: HalfDistances, weights: FloatArray | None) -> EnclosingSolution:
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = random_numbers(self.random_state).randint(2**31 - 1)
 
         def solve(_: int, run: Run) -> EnclosingSolution:
             left = run.deadline - time.monotonic()

@@ -62,13 +62,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.budget import limited_blas, memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
+from hardmargin.randomness import random_numbers
 from hardmargin.solvers.forward import Selection, columns_of
 
 #: A larger share of changed predictions is worth a warning.
@@ -200,7 +200,7 @@ def compress(
     n_before = len(clf.support_)
     if n_before <= (1 if n_support is None else n_support):
         return _unchanged(clf)
-    random = check_random_state(0 if random_state is None else random_state)
+    random = random_numbers(random_state)
     rows = clf.support_vectors_ if X is None else clf._check_rows(X)
     with limited_blas(clf._threads()):
         if n_support is not None:

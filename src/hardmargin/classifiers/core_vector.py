@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardmargin.budget import COLUMNS_SHARE, CORE_SHARE, memory_bytes
@@ -18,6 +17,7 @@ from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.warn import warn_caller, warn_unfinished_core_set
 from hardmargin.kernel_columns import KernelColumns
 from hardmargin.kernels import KernelFunction
+from hardmargin.randomness import random_numbers
 from hardmargin.solvers.ball import BallOptions, Stopping, solve_ball
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.solution import BallSolution
@@ -76,7 +76,7 @@ default="rbf"
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows.
+        Draws the samples of rows; None always draws the same.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ default="rbf"
         )
         is_weighted = problem.weights is not None or problem.class_weights is not None
         weights = self._row_weights(problem) if is_weighted else None
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=n_machines)
+        seeds = random_numbers(self.random_state).randint(2**31 - 1, size=n_machines)
 
         stopping: Stopping = "margin" if self.stopping == "margin" else "radius"
 

@@ -50,8 +50,9 @@ default="cv"
         distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
         distance between rows.
     cv : int, splitter or iterable of splits, default=5
-        How rows are held out: shuffled stratified folds, or any splitter of scikit-learn (groups
-        are an argument of ``fit``), or pairs of train and test indices.
+        How rows are held out: shuffled stratified folds (up to 500 rows by three shuffles), or any
+        splitter of scikit-learn (groups are an argument of ``fit``), or pairs of train and test
+        indices.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
@@ -100,17 +101,20 @@ default="cv"
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds, and draws the landmarks.
+        Shuffles the folds, and draws the landmarks. None always draws the same, so that fits can be
+        repeated; other numbers show how much the model depends on the shuffle.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
-    kernel_weights_ : dict
-        Share of the vote of every kernel with any, by (name, gamma); with many classes an array
-        over the machines. Only where something was chosen, like the next five.
-    cv_path_ : dict, or list of them for many classes
-        For every kernel, by (name, gamma), the stages that were judged and their held-out log-loss.
+    kernel_weights_ : structured array
+        What voted: ``machine``, ``kernel``, ``gamma`` and ``share``, one record for each kernel
+        with a share of a machine's vote, the largest share first. ``pandas.DataFrame`` takes it as
+        it is. Only where something was chosen, like the next five.
+    cv_table_ : structured array
+        How every stage was judged: ``machine``, ``kernel``, ``gamma``, ``stage`` and ``log_loss``
+        on held-out rows, each stage at its own best temperature.
     cv_log_loss_, cv_error_ : float
         Log-loss and share of errors on held-out rows.
     temperature_ : float or array
@@ -146,7 +150,7 @@ default="cv"
         Support rows of each class.
     dual_coef_ : (n_machines, n_kernels * n_support) array, or CSR array for many classes
         Coefficients of the vote: of all support rows with the first kernel of `kernel_weights_`,
-        then with the second, and so on.
+        then with the next other one, and so on.
     intercept_ : (n_machines,) array
         Bias of the vote.
     coef_ : (n_machines, n_features) array
@@ -187,12 +191,12 @@ default="cv"
     >>> from sklearn.datasets import load_breast_cancer
     >>> from hardmargin import EnsembleSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = EnsembleSVC(random_state=0).fit(X[:400], y[:400])
+    >>> clf = EnsembleSVC().fit(X[:400], y[:400])
     >>> round(clf.score(X[400:], y[400:]), 3)
-    0.994
+    0.982
     >>> clf.predict_proba(X[400:402]).round(2)
-    array([[1.  , 0.  ],
-           [0.01, 0.99]])
+    array([[1., 0.],
+           [0., 1.]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -269,7 +273,7 @@ default="cv"
         check_is_fitted(self)
         if hasattr(self, "kernel_weights_"):
             raise AttributeError(
-                "A vote over several kernels has no stages of its own; cv_path_ has the held-out "
+                "A vote over several kernels has no stages of its own; cv_table_ has the held-out "
                 "losses of all stages. The published path has staged predictions: set n_stages, "
                 "kernel, gamma and loss='exponential'."
             )

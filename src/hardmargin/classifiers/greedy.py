@@ -102,7 +102,8 @@ default="rbf"
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and draws the subsamples that large sets are chosen on, and the rows that
-        `class_weight` fits its sigmoid on when a machine has more than 5,000.
+        `class_weight` fits its sigmoid on when a machine has more than 5,000. None always draws
+        the same, so that fits can be repeated.
 
     Attributes
     ----------

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.probabilities import ProbabilityMixin, warn_of_shortage
@@ -16,6 +15,7 @@ from hardmargin.classifiers.standardize import StandardizeMixin
 from hardmargin.classifiers.validation import MAX_FLOAT32_FEATURE
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, Rows, is_sparse, resolve_gamma
+from hardmargin.randomness import random_numbers
 from hardmargin.selection.folds import make_folds
 from hardmargin.selection.greedy import (
     MAX_FOLDED_ROWS,
@@ -73,7 +73,7 @@ class GreedyChooser(StandardizeMixin, ProbabilityMixin):
     def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Chosen:
         start = time.monotonic()
         problem = super()._prepare(X, y, sample_weight, groups)
-        random_state = check_random_state(self.random_state)
+        random_state = random_numbers(self.random_state)
         unscaled = self.__dict__.pop("_unscaled_")
         choice = None
         if self._holds_out():

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardmargin.budget import limited_blas, memory_bytes
@@ -17,6 +16,7 @@ from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_matrix import KernelMatrix, StreamedMatrix, kernel_matrix
+from hardmargin.randomness import random_numbers
 from hardmargin.solvers.lowrank import LANDMARKS, LowRankMatrix, low_rank_matrix
 from hardmargin.solvers.machines import finite_diagonal
 
@@ -54,7 +54,7 @@ class MatrixClassifier(KernelClassifier):
             dtype=problem.dtype,
             memory_bytes=memory_bytes(self.memory_limit),
             n_jobs=self.n_jobs,
-            random_state=check_random_state(self.random_state),
+            random_state=random_numbers(self.random_state),
         )
         self.rank_ = factored.rank
         return factored

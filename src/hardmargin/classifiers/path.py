@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardmargin.classifiers.matrix import one_or_all
@@ -15,6 +14,7 @@ from hardmargin.classifiers.probabilities import warn_of_shortage
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import KernelFunction
+from hardmargin.randomness import random_numbers
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.path import Curve, held_out_curve, loo_curve, validation_split
 from hardmargin.solvers.svm_path import PathOptions
@@ -79,7 +79,7 @@ default="rbf"
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds, or draws the rows that are held out.
+        Shuffles the folds, or draws the rows that are held out; None always draws the same.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ default="rbf"
         return self._expansions(problem, paths, Cs)
 
     def _folds(self, problem: Problem) -> Folds | None:
-        random = check_random_state(self.random_state)
+        random = random_numbers(self.random_state)
         if self.selection == "validation":
             return validation_split(problem.codes, self.validation_fraction, random)
         if self.selection != "cv":

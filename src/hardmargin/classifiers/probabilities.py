@@ -123,25 +123,29 @@ class ProbabilityMixin(KernelClassifier):
     ) -> tuple[FloatArray, NDArray[np.intp]]:
         """Margins of held-out rows in all machines, and which rows they are.
 
-        A machine that has nothing to do with a row's class never trained on it: it scores the row
-        as it is in the end.
+        A row that was held out several times is there as often: a mean of its margins would look
+        better than any margin to come. A machine that has nothing to do with a row's class never
+        trained on it: it scores the row as it is in the end.
         """
         if len(self.classes_) == 2:
             return held_out.scores[:, None] + self.intercept_, held_out.rows
+        turns = _turns(held_out)
         rows = np.unique(held_out.rows)
         if len(rows) > MAX_SCALED_ROWS:
             rows = np.sort(random_state.permutation(rows)[:MAX_SCALED_ROWS])
-        margins = self._margins(problem.X[rows])
+        in_the_end = self._margins(problem.X[rows])
         position = np.full(len(problem.codes), -1)
         position[rows] = np.arange(len(rows))
-        at = position[held_out.rows]
-        of_rows = at >= 0
-        place = (at[of_rows], held_out.machines[of_rows])
-        sums, counts = np.zeros_like(margins), np.zeros_like(margins)
-        np.add.at(sums, place, held_out.scores[of_rows])
-        np.add.at(counts, place, 1.0)
-        means = sums / np.maximum(counts, 1.0) + self.intercept_
-        return np.where(counts > 0, means, margins), rows
+        margins, of_margins = [], []
+        for turn in range(int(turns.max()) + 1):
+            is_of_turn = (turns == turn) & (position[held_out.rows] >= 0)
+            at, machines = position[held_out.rows[is_of_turn]], held_out.machines[is_of_turn]
+            of_turn = in_the_end.copy()
+            of_turn[at, machines] = held_out.scores[is_of_turn] + self.intercept_[machines]
+            there = np.unique(at)
+            margins.append(of_turn[there])
+            of_margins.append(rows[there])
+        return np.concatenate(margins), np.concatenate(of_margins)
 
     def _scores(self, margins: FloatArray) -> FloatArray:
         if self._slopes_ is None or len(self.classes_) == 2:
@@ -150,6 +154,19 @@ class ProbabilityMixin(KernelClassifier):
             return machine_probabilities(margins, self._slopes_)
         likely = machine_probabilities(margins, STEEPER * self._slopes_)
         return sums_over_pairs(likely, 1.0 - likely, len(self.classes_))
+
+
+def _turns(held_out: HeldOut) -> NDArray[np.intp]:
+    """How often the row of each score was held out before, in the same machine."""
+    n = len(held_out.rows)
+    order = np.lexsort((np.arange(n), held_out.rows, held_out.machines))
+    machines, rows = held_out.machines[order], held_out.rows[order]
+    is_first = np.ones(n, dtype=bool)
+    is_first[1:] = (machines[1:] != machines[:-1]) | (rows[1:] != rows[:-1])
+    begins = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
+    turns = np.empty(n, dtype=np.intp)
+    turns[order] = np.arange(n) - begins
+    return turns
 
 
 def machine_probabilities(margins: FloatArray, slopes: FloatArray) -> FloatArray:

@@ -81,7 +81,7 @@ default="rbf"
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks.
+        Draws the landmarks; None always draws the same.
 
     Attributes
     ----------

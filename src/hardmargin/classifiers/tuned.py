@@ -5,11 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
@@ -18,11 +15,13 @@ from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.threshold import log_weight_ratio
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, Kernel, KernelSum, Precision
+from hardmargin.randomness import random_numbers
 from hardmargin.selection.calibration import platt_slope
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.held_out import HeldOut
 from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
 from hardmargin.selection.vote import Vote, candidate_kernels, exact_votes
+from hardmargin.selection.vote_tables import loss_table, share_table
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.paths import MAX_STAGES, PathOptions
 
@@ -30,6 +29,11 @@ from hardmargin.solvers.paths import MAX_STAGES, PathOptions
 #: and in 16 bits above.
 MAX_FLOAT64_ROWS = 500
 MAX_FLOAT32_ROWS = 1_500
+
+#: Up to so many rows, a number of folds is made by several shuffles. They cost little there, and
+#: the model depends a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
+MAX_SHUFFLED_ROWS = 500
+N_SHUFFLES = 3
 
 #: The kernel matrices of all candidates are kept if they take no more bytes than this; larger ones
 #: are made anew in every round of the race, which is faster than new memory.
@@ -42,32 +46,22 @@ MAX_STORED_ROWS = 10_000
 MAX_SHARED_ROWS = 10_000
 
 
-class CurvePoints(NamedTuple):
-    """Held-out log-loss of a kernel along its path.
-
-    Attributes
-    ----------
-    stages : int array
-        Stages that were judged.
-    log_losses : array
-        Their log-loss, each at its own best temperature.
-    """
-
-    stages: NDArray[np.int64]
-    log_losses: FloatArray
-
-
 class TunedMixin(ProbabilityMixin, MatrixClassifier):
     """Fits by held-out votes; subclasses say when."""
 
     def _solve_by_votes(self, problem: Problem) -> list[Expansion]:
         finite_diagonal(problem.kernel, problem.X, problem.codes)
-        random = check_random_state(self.random_state)
+        random = random_numbers(self.random_state)
+        present = problem.codes >= 0
         folds = make_folds(
-            self.cv, problem.X, problem.codes, groups=problem.groups, random_state=random
+            self.cv,
+            problem.X,
+            problem.codes,
+            groups=problem.groups,
+            n_shuffles=N_SHUFFLES if present.sum() <= MAX_SHUFFLED_ROWS else 1,
+            random_state=random,
         )
         self._warn_of_folds(folds)
-        present = problem.codes >= 0
         seen = problem.X if present.all() else problem.X[present]
         weights = self._row_weights(replace(problem, class_weights=None))
         kernels = candidate_kernels(
@@ -235,19 +229,8 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         slopes: list[float],
         folds: Folds,
     ) -> None:
-        names = [(k.name, k.gamma) for k in kernels]
-        self.kernel_weights_ = {
-            names[k]: one_or_all([float(v.shares[k]) for v in votes]) for k in used
-        }
-        curves = [
-            {
-                name: CurvePoints(p.stages, p.losses)
-                for name, p in zip(names, v.paths, strict=True)
-                if len(v.held_rows)
-            }
-            for v in votes
-        ]
-        self.cv_path_ = curves[0] if len(curves) == 1 else curves
+        self.kernel_weights_ = share_table(kernels, used, votes)
+        self.cv_table_ = loss_table(kernels, votes)
         stages = [max(p.n_stages for p in v.paths) for v in votes]
         reasons = [v.paths[int(v.shares.argmax())].stop_reason for v in votes]
         self.n_stages_ = self.n_iter_ = one_or_all(stages)
@@ -294,7 +277,7 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         held_out = self._held_out_
         del self._chosen_, self._held_out_
         if self._slopes_ is not None:
-            self._fit_probabilities(problem, held_out, check_random_state(self.random_state))
+            self._fit_probabilities(problem, held_out, random_numbers(self.random_state))
 
     def _warn_of_folds(self, folds: Folds) -> None:
         if folds.n_splits == 0:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hardmargin.budget import limited_blas, memory_bytes
@@ -37,6 +36,7 @@ from hardmargin.kernels import (
     Precision,
     Rows,
 )
+from hardmargin.randomness import random_numbers
 from hardmargin.solvers.ball import Stopping
 from hardmargin.solvers.directions import CONSTRAINTS, Constraint
 from hardmargin.solvers.lowrank import LowRankMatrix, low_rank_matrix
@@ -118,7 +118,7 @@ default="rbf"
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows, and the landmarks.
+        Draws the samples of rows, and the landmarks; None always draws the same.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ default="rbf"
 
     def _fit(self, rows: TrainingRows) -> None:
         X, codes, self.classes_, weights = rows
-        random = check_random_state(self.random_state)
+        random = random_numbers(self.random_state)
         self._kernel_: Kernel = kernel_of_rows(
             self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )

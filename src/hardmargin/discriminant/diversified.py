@@ -17,7 +17,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -35,6 +34,7 @@ from hardmargin.discriminant.analysis import MarginDiscriminantAnalysis
 from hardmargin.discriminant.machines import Solver
 from hardmargin.discriminant.second_layer import RESPONSES, fit_second_layer, scales, second_layer
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
+from hardmargin.randomness import random_numbers
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.solvers.ball import Stopping
 from hardmargin.solvers.directions import Constraint
@@ -172,7 +172,8 @@ default="rbf"
     verbose : int, default=0
         Print the progress of long fits of the first layer.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows, and the landmarks; starts the network.
+        Draws the samples of rows, and the landmarks; starts the network. None always draws the
+        same.
 
     Attributes
     ----------
@@ -468,7 +469,7 @@ default="rbf"
         X, y, weights = training.X, training.y, training.weights
         present = training.codes >= 0
         folds = self._folds(training)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = random_numbers(self.random_state).randint(2**31 - 1)
         clock = _Clock(self.max_time, [*folds.train.sum(axis=1), present.sum()])
 
         def first_layer() -> MarginDiscriminantAnalysis:

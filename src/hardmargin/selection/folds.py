@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import PredefinedSplit, StratifiedKFold, check_cv
+from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold, check_cv
 
 BoolArray = NDArray[np.bool_]
 
@@ -49,6 +49,7 @@ def make_folds(
     codes: NDArray[np.int32],
     *,
     groups: Any = None,
+    n_shuffles: int = 1,
     random_state: Any = None,
 ) -> Folds:
     """Split the rows that have a class.
@@ -64,6 +65,8 @@ def make_folds(
         Class of each row, -1 for rows that take no part: no split contains them.
     groups : (n,) array, optional
         Handed to the splitter.
+    n_shuffles : int
+        How often the rows are shuffled and split, where `cv` is a number.
     random_state : RandomState, optional
         Shuffles.
     """
@@ -75,7 +78,7 @@ def make_folds(
                 f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
                 "for instance cv=GroupKFold(5)."
             )
-        return _stratified(int(cv), codes, present, random_state)
+        return _stratified(int(cv), codes, present, n_shuffles, random_state)
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != codes.shape:
@@ -86,7 +89,11 @@ def make_folds(
 
 
 def _stratified(
-    n_folds: int, codes: NDArray[np.int32], present: NDArray[Any], random_state: Any
+    n_folds: int,
+    codes: NDArray[np.int32],
+    present: NDArray[Any],
+    n_shuffles: int,
+    random_state: Any,
 ) -> Folds:
     sizes = np.bincount(codes[present])
     # Classes that are too small for two folds stay in training: the others can still be judged.
@@ -101,8 +108,10 @@ def _stratified(
     elif n_used < n_folds:
         shortage = f"the smallest class has {sizes.min()} rows, which allow {n_used} folds"
     held_out = present[foldable[codes[present]]]
-    splitter = StratifiedKFold(n_used, shuffle=True, random_state=random_state)
-    test = np.zeros((n_used, len(codes)), dtype=bool)
+    splitter = RepeatedStratifiedKFold(
+        n_splits=n_used, n_repeats=n_shuffles, random_state=random_state
+    )
+    test = np.zeros((n_used * n_shuffles, len(codes)), dtype=bool)
     for part, (_, rows) in zip(test, splitter.split(held_out, codes[held_out]), strict=True):
         part[held_out[rows]] = True
     return Folds(~test & (codes >= 0), test, shortage)
