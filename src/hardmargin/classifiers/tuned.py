@@ -258,7 +258,8 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         positive = problem.is_positive(machine)[problem.codes[vote.held_rows]]
         if positive.all() or not positive.any():
             return 2.0
-        return platt_slope(vote.held_scores, positive, weights[vote.held_rows])
+        copies = len(vote.held_rows) / len(np.unique(vote.held_rows))
+        return platt_slope(vote.held_scores, positive, weights[vote.held_rows], copies)
 
     def _thresholds(self, problem: Problem, slopes: list[float]) -> list[float]:
         """Where the machines' scores are cut: zero, moved as ``class_weight`` asks for.

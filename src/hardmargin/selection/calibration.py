@@ -156,7 +156,10 @@ def platt_of_machines(
 
 
 def platt_slope(
-    margins: FloatArray, positive: BoolArray, weights: FloatArray | None = None
+    margins: FloatArray,
+    positive: BoolArray,
+    weights: FloatArray | None = None,
+    copies: float = 1.0,
 ) -> float:
     """Fit ``P(positive) = sigmoid(A * margin)``, with A > 0 and bounded.
 
@@ -168,6 +171,8 @@ def platt_slope(
         Their labels.
     weights : (n,) array, optional
         How many rows each stands for.
+    copies : float
+        How often each row is there, on average: it counts once all the same.
 
     Examples
     --------
@@ -178,7 +183,7 @@ def platt_slope(
     0.67
     """
     w = np.ones(len(margins)) if weights is None else as_rows(weights)
-    n_positive, n_negative = w[positive].sum(), w[~positive].sum()
+    n_positive, n_negative = w[positive].sum() / copies, w[~positive].sum() / copies
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
     largest = float(np.abs(margins).max(initial=0.0)) or 1.0
     scaled = margins / largest
