@@ -1,12 +1,8 @@
-"""The memory and the threads that a call may use."""
+"""The memory that a call may use."""
 
 from __future__ import annotations
 
 import re
-from contextlib import AbstractContextManager
-from functools import cache
-
-from threadpoolctl import ThreadpoolController
 
 from hardmargin.free_memory import free_memory
 
@@ -50,12 +46,13 @@ def memory_bytes(memory_limit: float | str | None) -> int:
     return int(size)
 
 
-def limited_blas(n_threads: int) -> AbstractContextManager[object]:
-    """Keep BLAS from starting more threads than `n_threads` within the block."""
-    limit: AbstractContextManager[object] = _controller().limit(limits=n_threads, user_api="blas")
-    return limit
+def tasks_at_once(n_threads: int, n_tasks: int, bytes_each: int, n_bytes: int) -> int:
+    """How many tasks may run at once: as many as have the memory that each may need, or one.
 
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+    Examples
+    --------
+    >>> from hardmargin.budget import tasks_at_once
+    >>> tasks_at_once(8, 3, 100, 1_000), tasks_at_once(8, 3, 100, 250), tasks_at_once(8, 3, 100, 9)
+    (3, 2, 1)
+    """
+    return max(1, min(n_threads, n_tasks, n_bytes // max(bytes_each, 1)))

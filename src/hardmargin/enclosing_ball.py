@@ -8,13 +8,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.budget import CORE_SHARE, limited_blas, memory_bytes
+from hardmargin.budget import CORE_SHARE, memory_bytes
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.validation import (
     check_queries,
@@ -33,6 +32,7 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.randomness import random_numbers
 from hardmargin.solvers.ball import BallOptions
 from hardmargin.solvers.enclosing import HalfDistances, solve_enclosing
@@ -322,7 +322,7 @@ default="rbf"
                 del self.__dict__[name]
         try:
             self._validate_params()
-            with limited_blas(int(effective_n_jobs(self.n_jobs))):
+            with single_threaded_blas():
                 rows, weights = check_unlabelled_rows(self, X, sample_weight)
                 diagonal = self._find(rows, weights)
                 self.offset_ = self._offset(rows, weights, diagonal)
@@ -445,7 +445,7 @@ default="rbf"
         scores = np.empty(Q.shape[0])
         with (
             np.errstate(over="ignore", invalid="ignore"),
-            limited_blas(int(effective_n_jobs(self.n_jobs))),
+            single_threaded_blas(),
         ):
             for part in self._parts(Q):
                 own = None if diagonal is None else diagonal[part]

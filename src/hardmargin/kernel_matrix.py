@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.parallel import multiply
 
 #: Smaller multipliers would become subnormal in float32, which are slow and change no sum.
 _SMALLEST_FLOAT32 = 1e-30
@@ -38,9 +39,19 @@ class KernelMatrix(Protocol):
 
 @dataclass(frozen=True)
 class StoredMatrix:
-    """A symmetric kernel matrix in memory, in either precision."""
+    """A symmetric kernel matrix in memory, in either precision.
+
+    Attributes
+    ----------
+    values : (n, n) array
+        The matrix.
+    n_jobs : int or None
+        Threads that multiply with several vectors at a time. One vector has a single thread: to
+        split a product that reads each value once, for both triangles, would take longer.
+    """
 
     values: NDArray[Any]
+    n_jobs: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -56,11 +67,11 @@ class StoredMatrix:
         """Multiply with a vector (reading one triangle only) or with the columns of a matrix."""
         right = as_precision(V, self.values.dtype)
         if right.ndim == 1 or right.shape[1] == 1:
-            multiply = blas.ssymv if self.values.dtype == np.float32 else blas.dsymv
+            symv = blas.ssymv if self.values.dtype == np.float32 else blas.dsymv
             # The transpose of a symmetric matrix in C order is itself in BLAS's order.
-            product = multiply(1.0, self.values.T, right.ravel()).reshape(right.shape)
+            product = symv(1.0, self.values.T, right.ravel()).reshape(right.shape)
         else:
-            product = self.values @ right
+            product = multiply(self.values, right, n_jobs=self.n_jobs)
         return np.asarray(product, dtype=np.float64)
 
 
@@ -112,21 +123,20 @@ def kernel_matrix(
     memory_bytes : int
         What the matrix may take.
     n_jobs : int, optional
-        Threads that evaluate it.
+        Threads that evaluate it and multiply with it.
     """
     if kernel.name == "precomputed":
         values = X if rows is None else X[np.ix_(rows, rows)]
         values = np.asarray(values, dtype=dtype, order="C")
         if not np.array_equal(values, values.T):
             values = (values + values.T) / 2
-        return StoredMatrix(values)
+        return StoredMatrix(values, n_jobs)
     chosen = X if rows is None else X[rows]
     n = int(chosen.shape[0])
     if n * n * np.dtype(dtype).itemsize > memory_bytes:
         return StreamedMatrix(kernel, chosen, dtype, n_jobs)
-    return StoredMatrix(
-        np.ascontiguousarray(kernel.block(chosen, dtype=dtype, n_jobs=n_jobs), dtype)
-    )
+    values = np.ascontiguousarray(kernel.block(chosen, dtype=dtype, n_jobs=n_jobs), dtype)
+    return StoredMatrix(values, n_jobs)
 
 
 def as_precision(V: FloatArray, dtype: Any) -> NDArray[Any]:

@@ -20,6 +20,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
+from hardmargin.parallel import multiply
 
 Rows: TypeAlias = Any  # a dense array or a CSR matrix of float32 or float64
 KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
@@ -180,7 +181,9 @@ class Kernel:
             in; rows that take part in the same machines should stand together.
         """
         if self.name == "precomputed":
-            return np.asarray(_dense(Q @ coef.T), dtype=np.float64)
+            if is_sparse(Q) or is_sparse(coef):
+                return np.asarray(_dense(Q @ coef.T), dtype=np.float64)
+            return np.asarray(multiply(Q, coef.T, n_jobs=n_jobs), dtype=np.float64)
         if coef.shape[1] != S.shape[0]:
             raise ValueError(
                 f"coef has {coef.shape[1]} coefficients a machine for {S.shape[0]} support rows."

@@ -64,10 +64,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.randomness import random_numbers
 from hardmargin.solvers.forward import Selection, columns_of
 
@@ -202,7 +203,7 @@ def compress(
         return _unchanged(clf)
     random = random_numbers(random_state)
     rows = clf.support_vectors_ if X is None else clf._check_rows(X)
-    with limited_blas(clf._threads()):
+    with single_threaded_blas():
         if n_support is not None:
             size = _Size.of(clf, rows, int(n_support))
             size.check()

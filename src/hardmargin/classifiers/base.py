@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -23,7 +22,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.multiclass import class_scores, machines_of
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
 from hardmargin.classifiers.run import reporter
@@ -45,6 +44,7 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
+from hardmargin.parallel import multiply, single_threaded_blas
 
 
 def _tells_probabilities(classifier: KernelClassifier) -> bool:
@@ -101,7 +101,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 del self.__dict__[name]
         try:
             self._validate_params()
-            with self._blas_limit():
+            with single_threaded_blas():
                 problem = self._prepare(X, y, sample_weight, groups)
                 self._store(problem, self._solve(problem))
         except BaseException:
@@ -184,7 +184,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         if self.kernel != "linear":
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {self.kernel!r}.")
-        coef = self.dual_coef_ @ self.support_vectors_
+        with single_threaded_blas():
+            coef = self.dual_coef_ @ self.support_vectors_
         return np.asarray(coef.toarray() if is_sparse(coef) else coef, dtype=np.float64)
 
     def __sklearn_tags__(self) -> Any:
@@ -323,7 +324,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _margins(self, Q: Rows) -> FloatArray:
         """Scores of all machines, of shape (n, n_machines)."""
         if self._kernel_.name == "linear":
-            return np.asarray(Q @ self.coef_.T + self.intercept_, dtype=np.float64)
+            coef = self.coef_.T
+            products = Q @ coef if is_sparse(Q) else multiply(Q, coef, n_jobs=self.n_jobs)
+            return np.asarray(products + self.intercept_, dtype=np.float64)
         order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
         columns = order
         if isinstance(self._kernel_, KernelSum) and len(self.classes_) > 2:
@@ -355,20 +358,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if self._kernel_.name in ("precomputed", "callable"):
             per_row += 8 * len(self.support_)
         step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
-        with self._blas_limit():
+        with single_threaded_blas():
             for begin in range(0, Q.shape[0], step):
                 part = slice(begin, min(begin + step, Q.shape[0]))
                 yield part, self._margins(Q[part])
 
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
-
-    def _blas_limit(self) -> AbstractContextManager[object]:
-        """Keep BLAS within `n_jobs`, wherever anything calls it at all."""
-        in_core = self.kernel in NAMED_KERNELS and self.kernel != "linear"
-        if in_core and not isinstance(self.gamma, str):
-            return nullcontext()
-        return limited_blas(self._threads())
 
     def _reporter(
         self, n_machines: int, what: str = "largest open step"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.budget import memory_bytes, tasks_at_once
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.warn import warn_caller
@@ -65,23 +65,23 @@ class MatrixClassifier(KernelClassifier):
         rows: NDArray[Any],
         low_rank: LowRankMatrix | None,
         *,
-        n_at_once: int = 1,
+        n_jobs: int | None,
     ) -> KernelMatrix:
         """Make the kernel matrix of a machine's rows."""
         finite_diagonal(problem.kernel, problem.X, problem.codes)
         if low_rank is not None:
             every = np.flatnonzero(problem.codes >= 0)
-            if len(rows) == len(every):
-                return low_rank
-            return low_rank.restrict(np.searchsorted(every, rows))
-        budget = int(MATRIX_SHARE * memory_bytes(self.memory_limit)) // n_at_once
+            if len(rows) < len(every):
+                low_rank = low_rank.restrict(np.searchsorted(every, rows))
+            return replace(low_rank, n_jobs=n_jobs)
+        budget = int(MATRIX_SHARE * memory_bytes(self.memory_limit))
         matrix = kernel_matrix(
             problem.kernel,
             problem.X,
             None if len(rows) == problem.X.shape[0] else rows,
             dtype=problem.dtype,
             memory_bytes=budget,
-            n_jobs=self.n_jobs if n_at_once == 1 else 1,
+            n_jobs=n_jobs,
         )
         if isinstance(matrix, StreamedMatrix):
             needed = len(rows) ** 2 * np.dtype(problem.dtype).itemsize
@@ -96,8 +96,18 @@ class MatrixClassifier(KernelClassifier):
             )
         return matrix
 
-    def _blas_limit(self) -> AbstractContextManager[object]:
-        return limited_blas(self._threads())
+    def _machines_at_once(self, problem: Problem, low_rank: LowRankMatrix | None) -> int:
+        """How many machines may be trained at once: each has its own kernel matrix."""
+        n_machines = len(problem.machines)
+        if low_rank is not None:
+            return min(self._threads(), n_machines)
+        largest = max(len(problem.rows_of(m)) for m in range(n_machines))
+        return tasks_at_once(
+            self._threads(),
+            n_machines,
+            largest**2 * np.dtype(problem.dtype).itemsize,
+            int(MATRIX_SHARE * memory_bytes(self.memory_limit)),
+        )
 
 
 def one_or_all(values: Sequence[Any]) -> Any:

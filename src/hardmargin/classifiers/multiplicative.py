@@ -19,6 +19,7 @@ from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.solvers.multiplicative import MultiplicativeOptions, solve_multiplicative
 from hardmargin.solvers.solution import MultiplicativeSolution
 
@@ -234,7 +235,7 @@ default="rbf"
                 [of_machine[part] for of_machine, part in zip(self._stages_, parts, strict=True)],
                 format="csr",
             )
-            with self._blas_limit():
+            with single_threaded_blas():
                 sums = self._kernel_.expand(
                     Q,
                     self._stage_vectors_,
@@ -259,15 +260,18 @@ default="rbf"
         )
         every = np.flatnonzero(problem.codes >= 0)
         together = all(len(problem.rows_of(m)) == len(every) for m in range(n_machines))
-        shared = self._matrix(problem, every, None) if together else None
+        shared = self._matrix(problem, every, None, n_jobs=self.n_jobs) if together else None
         n_at_once = min(self._threads(), n_machines)
+        if shared is None:
+            n_at_once = self._machines_at_once(problem, None)
+        n_jobs = self.n_jobs if n_at_once == 1 else 1
         room = int(STAGES_SHARE * memory_bytes(self.memory_limit)) - _size(problem, every)
         histories = [_History(room // n_machines) for _ in range(n_machines)]
 
         def train(machine: int, run: Run) -> MultiplicativeSolution:
             rows = problem.rows_of(machine)
             return solve_multiplicative(
-                shared or self._matrix(problem, rows, None, n_at_once=n_at_once),
+                shared or self._matrix(problem, rows, None, n_jobs=n_jobs),
                 problem.labels_of(machine)[rows],
                 weights=weights[rows],
                 options=options,
@@ -275,7 +279,7 @@ default="rbf"
                 observe=histories[machine].add,
             )
 
-        solutions = for_each(self, range(n_machines), train, "relative gap")
+        solutions = for_each(self, range(n_machines), train, "relative gap", n_threads=n_at_once)
         self._keep_paths(problem, solutions)
         self._keep_stages(problem, every, histories, solutions)
         self._warn_of(solutions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.budget import memory_bytes, tasks_at_once
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
@@ -22,6 +21,7 @@ from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_matrix import StoredMatrix, kernel_matrix
 from hardmargin.kernels import FloatArray
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.selection.folds import Folds
 from hardmargin.solvers.machines import finite_diagonal
 from hardmargin.solvers.path_record import RegularizationPath
@@ -130,7 +130,7 @@ class PathClassifier(KernelClassifier):
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         wrong = np.zeros(len(path))
         at_once = max(1, memory_bytes(self.memory_limit) // 64 // max(len(present), 1))
-        with self._blas_limit():
+        with single_threaded_blas():
             for begin in range(0, len(path), at_once):
                 part = range(begin, min(begin + at_once, len(path)))
                 coef = np.array([path.multipliers(k) * labels for k in part])
@@ -181,7 +181,13 @@ class PathClassifier(KernelClassifier):
                     for split in splits
                 ]
 
-            of_all = for_each(self, range(n_machines), of_machine, "C")
+            n_threads = tasks_at_once(
+                self._threads(),
+                n_machines,
+                self._bytes_needed(problem),
+                memory_bytes(self.memory_limit),
+            )
+            of_all = for_each(self, range(n_machines), of_machine, "C", n_threads=n_threads)
         traced = []
         for machine, (whole, *others) in enumerate(of_all):
             assert whole is not None
@@ -238,16 +244,17 @@ class PathClassifier(KernelClassifier):
         assert isinstance(matrix, StoredMatrix)
         return centred_kernel(matrix.values)
 
+    def _bytes_needed(self, problem: Problem) -> int:
+        """Memory that the largest machine takes."""
+        return MATRICES * 8 * _largest_machine(problem) ** 2
+
     def _check_memory(self, problem: Problem) -> None:
-        n_machines = len(problem.machines)
-        largest = max(len(problem.rows_of(m)) for m in range(n_machines))
-        needed = MATRICES * 8 * largest**2 * min(self._threads(), n_machines)
-        limit = memory_bytes(self.memory_limit)
+        needed, limit = self._bytes_needed(problem), memory_bytes(self.memory_limit)
         if needed > limit:
             raise ValueError(
-                f"The path of {largest:,} rows takes up to {needed / 1e9:.3g} GB, and memory_limit "
-                f"allows {limit / 1e9:.3g}; raise memory_limit, or train on fewer rows. GreedySVC "
-                "and CoreVectorSVC take less."
+                f"The path of {_largest_machine(problem):,} rows takes up to {needed / 1e9:.3g} "
+                f"GB, and memory_limit allows {limit / 1e9:.3g}; raise memory_limit, or train on "
+                "fewer rows. GreedySVC and CoreVectorSVC take less."
             )
 
     def _warn(self, traced: Sequence[MachinePaths]) -> None:
@@ -311,8 +318,9 @@ class PathClassifier(KernelClassifier):
             raise AttributeError("This is the SVM of one C of a path, without the path.")
         return self.path_ if isinstance(self.path_, list) else [self.path_]
 
-    def _blas_limit(self) -> AbstractContextManager[object]:
-        return limited_blas(self._threads())
+
+def _largest_machine(problem: Problem) -> int:
+    return max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
 
 
 def _check_symmetry(K: FloatArray) -> None:

@@ -19,6 +19,7 @@ from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.solvers.lowrank import LowRankMatrix
 from hardmargin.solvers.projection import ProjectionOptions, solve_projection
 from hardmargin.solvers.solution import ProjectionSolution
@@ -75,13 +76,14 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
                 for i, t in enumerate(stages):
                     t = min(t, len(of_machine) - 1)
                     block[i, m], intercepts[i, m] = of_machine[t], intercept[t]
-            margins = self._kernel_.expand(
-                queries,
-                support,
-                block.reshape(-1, len(self.support_)),
-                dtype=self._dtype_,
-                n_jobs=self.n_jobs,
-            ).reshape(-1, len(stages), n_machines)
+            with single_threaded_blas():
+                margins = self._kernel_.expand(
+                    queries,
+                    support,
+                    block.reshape(-1, len(self.support_)),
+                    dtype=self._dtype_,
+                    n_jobs=self.n_jobs,
+                ).reshape(-1, len(stages), n_machines)
             for i in range(len(stages)):
                 scores = self._scores(margins[:, i] + intercepts[i])
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
@@ -134,10 +136,10 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
         weights = self._row_weights(problem)
         every = np.flatnonzero(problem.codes >= 0)
 
-        def train(machines: list[int], run: Run, n_at_once: int) -> list[ProjectionSolution]:
+        def train(machines: list[int], run: Run, n_jobs: int | None) -> list[ProjectionSolution]:
             rows = problem.rows_of(machines[0])
             labels = np.column_stack([problem.labels_of(m)[rows] for m in machines])
-            matrix = self._matrix(problem, rows, low_rank, n_at_once=n_at_once)
+            matrix = self._matrix(problem, rows, low_rank, n_jobs=n_jobs)
 
             waiting: list[tuple[int, FloatArray]] = []
 
@@ -173,12 +175,20 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
         if all(len(problem.rows_of(m)) == len(every) for m in range(n_machines)):
             # All machines see the same rows: one product serves them all.
             together = for_each(
-                self, [0], lambda _, run: train(list(range(n_machines)), run, 1), "objective"
+                self,
+                [0],
+                lambda _, run: train(list(range(n_machines)), run, self.n_jobs),
+                "objective",
             )
             return together[0]
-        n_at_once = min(self._threads(), n_machines)
+        n_at_once = self._machines_at_once(problem, low_rank)
+        n_jobs = self.n_jobs if n_at_once == 1 else 1
         return for_each(
-            self, range(n_machines), lambda m, run: train([m], run, n_at_once)[0], "objective"
+            self,
+            range(n_machines),
+            lambda m, run: train([m], run, n_jobs)[0],
+            "objective",
+            n_threads=n_at_once,
         )
 
     def _expansion(
@@ -243,7 +253,7 @@ class PlanesClassifier(StagedMixin, MatrixClassifier):
 class _PlaneStore:
     """Coefficients of all planes of all machines, as long as there is room.
 
-    Those of a machine become float32 together, once all are many.
+    They are float32 where all together are many.
     """
 
     def __init__(self, n_machines: int, n_support: int, most_bytes: int) -> None:
@@ -257,16 +267,18 @@ class _PlaneStore:
             if self._is_full:
                 return
             self._n_planes += 1
-            dtype: type[np.floating[Any]] = np.float64
-            if 8 * self._n_planes * self._n_support > MAX_EXACT_PLANES:
-                dtype = np.float32
-            if np.dtype(dtype).itemsize * self._n_planes * self._n_support > self._most_bytes:
+            if self._dtype.itemsize * self._n_planes * self._n_support > self._most_bytes:
                 self._is_full = True
                 self._of_machine.clear()
                 return
-            self._of_machine[machine].append(plane.astype(dtype))
+            self._of_machine[machine].append(plane.astype(self._dtype))
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        is_large = 8 * self._n_planes * self._n_support > MAX_EXACT_PLANES
+        return np.dtype(np.float32 if is_large else np.float64)
 
     def planes(self) -> list[NDArray[Any]] | None:
         if self._is_full:
             return None
-        return [np.array(planes, dtype=planes[-1].dtype) for planes in self._of_machine]
+        return [np.array(planes, dtype=self._dtype) for planes in self._of_machine]

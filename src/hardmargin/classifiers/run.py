@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from hardmargin.budget import limited_blas
+from hardmargin.parallel import single_threaded_blas
 
 Result = TypeVar("Result")
 
@@ -48,14 +48,14 @@ def for_each(
     state = Run(estimator, len(tasks), what)
 
     def one(task: int) -> Result:
-        result = run(task, state)
+        with single_threaded_blas():
+            result = run(task, state)
         state.n_done += 1
         return result
 
     if n_threads == 1:
         return [one(task) for task in tasks]
-    # One BLAS thread for each of ours.
-    with limited_blas(1), ThreadPoolExecutor(n_threads) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         try:
             return list(pool.map(one, tasks))
         except BaseException:

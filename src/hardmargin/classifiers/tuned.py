@@ -8,7 +8,7 @@ from numbers import Integral
 
 import numpy as np
 
-from hardmargin.budget import memory_bytes
+from hardmargin.budget import memory_bytes, tasks_at_once
 from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
 from hardmargin.classifiers.probabilities import ProbabilityMixin, warn_of_shortage
 from hardmargin.classifiers.problem import Expansion, Problem
@@ -94,11 +94,11 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         self, problem: Problem, kernels: list[Kernel], folds: Folds, weights: FloatArray
     ) -> list[Vote]:
         n_rows = int((problem.codes >= 0).sum())
-        options = self._path_options()
         report = self._reporter(len(problem.machines), "held-out loss")
         start = time.monotonic()
         limit = memory_bytes(self.memory_limit)
         largest = self._largest_machine(problem)
+        options = replace(self._path_options(), n_threads=self._threads_within(limit, largest))
         if self._bytes_needed(largest) > limit:
             raise ValueError(
                 f"Distances between {largest:,} rows need {self._bytes_needed(largest):,} bytes; "
@@ -217,8 +217,12 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         return max(len(problem.rows_of(m)) for m in range(len(problem.machines)))
 
     def _bytes_needed(self, n_rows: int) -> int:
-        """Memory for distances of both kinds, and a matrix for every thread."""
-        return n_rows**2 * (2 * 4 + 2 * self._threads())
+        """Memory for distances of both kinds, and the matrix of a thread."""
+        return n_rows**2 * (2 * 4 + 2)
+
+    def _threads_within(self, limit: int, n_rows: int) -> int:
+        """Threads that have the memory for a matrix of their own."""
+        return tasks_at_once(self._threads(), self._threads(), 2 * n_rows**2, limit - 8 * n_rows**2)
 
     def _keep_votes(
         self,

@@ -6,11 +6,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hardmargin.budget import limited_blas, memory_bytes
+from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.validation import (
     TrainingRows,
     check_queries,
@@ -36,6 +35,7 @@ from hardmargin.kernels import (
     Precision,
     Rows,
 )
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.randomness import random_numbers
 from hardmargin.solvers.ball import Stopping
 from hardmargin.solvers.directions import CONSTRAINTS, Constraint
@@ -263,7 +263,7 @@ default="rbf"
         before = self.__dict__.copy()
         try:
             self._validate_params()
-            with limited_blas(int(effective_n_jobs(self.n_jobs))):
+            with single_threaded_blas():
                 self._fit(check_training_rows(self, X, y, sample_weight))
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
@@ -287,7 +287,7 @@ default="rbf"
         queries = check_queries(self, X)
         if self.kernel == "precomputed":
             queries = queries[:, self.support_]
-        with limited_blas(int(effective_n_jobs(self.n_jobs))):
+        with single_threaded_blas():
             return self._kernel_.expand(
                 queries,
                 self.support_vectors_,

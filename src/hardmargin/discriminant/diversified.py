@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -28,12 +27,12 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from hardmargin.budget import limited_blas
 from hardmargin.classifiers.validation import check_training_rows
 from hardmargin.discriminant.analysis import MarginDiscriminantAnalysis
 from hardmargin.discriminant.machines import Solver
 from hardmargin.discriminant.second_layer import RESPONSES, fit_second_layer, scales, second_layer
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.randomness import random_numbers
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.solvers.ball import Stopping
@@ -305,7 +304,7 @@ default="rbf"
         try:
             self._validate_params()
             training = self._check(X, y, sample_weight, groups, params)
-            with limited_blas(self._threads()):
+            with single_threaded_blas():
                 self._fit(training)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
@@ -420,13 +419,10 @@ default="rbf"
     def _n_features_out(self) -> int:
         return len(self.discriminant_.directions_)
 
-    def _threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
-
     def _ask(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
         Z = _projections(self.discriminant_, X)
-        with limited_blas(self._threads()):
+        with single_threaded_blas():
             return getattr(self.final_estimator_, method)(Z / self._scales_)
 
     def _check(

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Rows
+from hardmargin.parallel import single_threaded_blas
 from hardmargin.selection.calibration import platt_of_machines
 from hardmargin.selection.folds import BoolArray, Folds
 from hardmargin.selection.held_out import HeldOut
@@ -230,8 +231,13 @@ class Level:
         if n_workers <= 1:
             return [self._score(c, k, threads) for c, k in jobs]
         stop = threading.Event()
+
+        def score(candidate: Candidate, split: int) -> tuple[FloatArray, int]:
+            with single_threaded_blas():
+                return self._score(candidate, split, 1, n_workers, stop)
+
         with ThreadPoolExecutor(n_workers) as pool:
-            waiting = [pool.submit(self._score, c, k, 1, n_workers, stop) for c, k in jobs]
+            waiting = [pool.submit(score, c, k) for c, k in jobs]
             try:
                 return [job.result() for job in waiting]
             finally:

@@ -16,7 +16,7 @@ often better for prediction at small rank, as pivots pick outliers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hardmargin.kernel_matrix import as_precision
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.parallel import each_block, multiply
 
 Landmarks = Literal["random", "kmeans++", "cholesky"]
 
@@ -57,6 +58,8 @@ class LowRankMatrix:
         ``k(x, x)`` of the approximation.
     residual : float
         Share of the trace of K that is left over.
+    n_jobs : int or None
+        Threads that multiply.
     """
 
     factor: NDArray[Any]
@@ -64,6 +67,7 @@ class LowRankMatrix:
     collapse: FloatArray
     diagonal: FloatArray
     residual: float
+    n_jobs: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -78,18 +82,29 @@ class LowRankMatrix:
     def product(self, V: FloatArray) -> FloatArray:
         """Multiply with a vector or with the columns of a matrix."""
         right = as_precision(V, self.factor.dtype)
-        return np.asarray(self.factor @ (self.factor.T @ right), dtype=np.float64)
+        product = multiply(self.factor, self._inner(right), n_jobs=self.n_jobs)
+        return np.asarray(product, dtype=np.float64)
 
     def coefficients(self, V: FloatArray) -> FloatArray:
         """Collapse expansions over all rows, one or a column each, into some over the landmarks."""
-        inner = self.factor.T @ as_precision(V, self.factor.dtype)
+        inner = self._inner(as_precision(V, self.factor.dtype))
         return self.collapse @ np.asarray(inner, dtype=np.float64)
 
     def restrict(self, rows: NDArray[Any]) -> LowRankMatrix:
         """Keep the approximation between some of the rows."""
-        return LowRankMatrix(
-            self.factor[rows], self.landmarks, self.collapse, self.diagonal[rows], self.residual
-        )
+        return replace(self, factor=self.factor[rows], diagonal=self.diagonal[rows])
+
+    def _inner(self, right: NDArray[Any]) -> NDArray[Any]:
+        """``factor.T @ right``: parts of the rows one by one, added up in their order."""
+        n_parts = -(-self.n_rows // _ROWS_AT_ONCE)
+        sums = np.empty((n_parts, self.rank, *right.shape[1:]), dtype=right.dtype)
+
+        def add_up(rows: slice) -> None:
+            sums[rows.start // _ROWS_AT_ONCE] = self.factor[rows].T @ right[rows]
+
+        work = self.rank * right.size
+        each_block(add_up, self.n_rows, _ROWS_AT_ONCE, n_jobs=self.n_jobs, work=work)
+        return np.asarray(sums.sum(axis=0))
 
 
 def low_rank_matrix(
@@ -128,7 +143,7 @@ def low_rank_matrix(
     memory_bytes : int
         What the factor may take, with what is needed to make it.
     n_jobs : int, optional
-        Threads that evaluate kernel values.
+        Threads that evaluate kernel values, and multiply.
     random_state : RandomState, optional
         Draws the landmarks.
     poll : callable, optional
@@ -221,12 +236,20 @@ def _nystroem(gram: _Gram, chosen: NDArray[Any]) -> LowRankMatrix:
     factor = np.empty((gram.n_rows, collapse.shape[1]), dtype=gram.dtype)
     for begin in range(0, gram.n_rows, _ROWS_AT_ONCE):
         part = np.arange(begin, min(begin + _ROWS_AT_ONCE, gram.n_rows))
-        factor[part] = gram.columns(chosen, among=part, exact=True) @ collapse
+        values = gram.columns(chosen, among=part, exact=True)
+        factor[part] = multiply(values, collapse, n_jobs=gram.n_jobs)
     explained = np.einsum("ij,ij->i", factor, factor, dtype=np.float64)
     true = gram.diagonal()
     trace = float(true.sum())
     residual = float(np.maximum(true - explained, 0.0).sum() / trace) if trace > 0 else 0.0
-    return LowRankMatrix(factor, gram.rows[chosen].astype(np.int32), collapse, explained, residual)
+    return LowRankMatrix(
+        factor,
+        gram.rows[chosen].astype(np.int32),
+        collapse,
+        explained,
+        residual,
+        gram.n_jobs,
+    )
 
 
 def _pivots(gram: _Gram, most: int, tolerance: float) -> NDArray[np.intp]:
