@@ -15,7 +15,7 @@ from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.warn import warn_caller, warn_unfinished_core_set
-from hardmargin.kernel_columns import KernelColumns
+from hardmargin.kernel_columns import KernelColumns, core_sets_at_once, shared_evaluations
 from hardmargin.kernels import KernelFunction
 from hardmargin.randomness import random_numbers
 from hardmargin.solvers.ball import BallOptions, Stopping, solve_ball
@@ -198,11 +198,13 @@ default="rbf"
     def _solve(self, problem: Problem) -> list[Expansion]:
         finite_diagonal(problem.kernel, problem.X, problem.codes)
         n_machines = len(problem.machines)
-        n_at_once = min(self._threads(), n_machines)
         budget = memory_bytes(self.memory_limit)
         for_columns, for_core = COLUMNS_SHARE, CORE_SHARE
         if n_machines == 1:  # which looks at a column too few times for that to be worth memory
             for_columns, for_core = 0.0, COLUMNS_SHARE + CORE_SHARE
+        n_at_once = core_sets_at_once(
+            self._threads(), n_machines, len(problem.codes), problem.dtype, budget
+        )
         columns = KernelColumns(
             problem.kernel,
             problem.X,
@@ -213,13 +215,14 @@ default="rbf"
         is_weighted = problem.weights is not None or problem.class_weights is not None
         weights = self._row_weights(problem) if is_weighted else None
         seeds = random_numbers(self.random_state).randint(2**31 - 1, size=n_machines)
+        tasks = [columns.for_task() for _ in range(n_machines)]
 
         stopping: Stopping = "margin" if self.stopping == "margin" else "radius"
 
         def solve(machine: int, run: Run) -> BallSolution:
             left = run.deadline - time.monotonic()
             return solve_ball(
-                columns,
+                tasks[machine],
                 problem.labels_of(machine),
                 weights=weights,
                 options=BallOptions(
@@ -229,13 +232,13 @@ default="rbf"
                     eps=self.eps,
                     max_stages=self.max_stages,
                     max_seconds=max(left, 0.0) if np.isfinite(left) else None,
-                    memory_bytes=int(for_core * budget) // n_at_once,
+                    memory_bytes=int(for_core * budget),
                 ),
                 random=np.random.default_rng(seeds[machine]),
                 keep_going=run.keep_going,
             )
 
-        solutions = for_each(self, range(n_machines), solve, "violation")
+        solutions = for_each(self, range(n_machines), solve, "violation", n_threads=n_at_once)
         self._warn(solutions)
         self.objective_ = one_or_all([s.objective for s in solutions])
         self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])
@@ -243,7 +246,10 @@ default="rbf"
         self.core_size_ = one_or_all([s.core_size for s in solutions])
         self.weight_norm_ = one_or_all([float(s.weight_norm) for s in solutions])
         self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+        shared = [n for (n,) in shared_evaluations(tasks)]
+        self.n_kernel_evaluations_ = one_or_all(
+            [s.n_kernel_evaluations - n for s, n in zip(solutions, shared, strict=True)]
+        )
         self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
         return [Expansion(s.rows, s.coefficients, s.intercept) for s in solutions]
 

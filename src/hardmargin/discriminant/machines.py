@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from hardmargin.budget import COLUMNS_SHARE, CORE_SHARE, memory_bytes
+from hardmargin.budget import COLUMNS_SHARE, CORE_SHARE, memory_bytes, tasks_at_once
 from hardmargin.classifiers.run import Run, for_each
-from hardmargin.kernel_columns import KernelColumns
+from hardmargin.kernel_columns import KernelColumns, core_sets_at_once, shared_evaluations
 from hardmargin.kernel_matrix import StoredMatrix, kernel_matrix
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.solvers.ball import BallOptions, solve_balls
@@ -63,21 +63,12 @@ def train_machines(
     n_classes = int(codes.max()) + 1
     classes = range(1 if n_classes == 2 else 0, n_classes)
     seeds = random.randint(2**31 - 1, size=n_classes)
-    if mda.solver in N_MATRICES:
-        prepare, n_threads = _exact, 1  # BLAS has the threads
-    else:
-        prepare, n_threads = _core, min(int(effective_n_jobs(mda.n_jobs)), len(classes))
-    solve = prepare(mda, kernel, X, weights, dtype, n_threads)
-
-    def one(c: int, run: Run) -> list[BallSolution]:
-        labels = np.where(codes == c, 1.0, -1.0)
-        return solve(labels, np.random.default_rng(seeds[c]), run)
-
-    what = "relative gap" if mda.solver in N_MATRICES else "violation"
-    return for_each(mda, classes, one, what, n_threads=n_threads)
+    tasks = [(np.where(codes == c, 1.0, -1.0), np.random.default_rng(seeds[c])) for c in classes]
+    train = _exact if mda.solver in N_MATRICES else _core
+    return train(mda, kernel, X, weights, dtype, tasks)
 
 
-_Solve = Callable[[FloatArray, np.random.Generator, Run], list[BallSolution]]
+_Tasks = list[tuple[FloatArray, np.random.Generator]]
 
 
 def _core(
@@ -86,10 +77,13 @@ def _core(
     X: Rows,
     weights: FloatArray | None,
     dtype: Precision,
-    n_threads: int,
-) -> _Solve:
+    tasks: _Tasks,
+) -> list[list[BallSolution]]:
     """Core sets, on kernel columns that all classes share."""
     budget = memory_bytes(mda.memory_limit)
+    n_threads = core_sets_at_once(
+        int(effective_n_jobs(mda.n_jobs)), len(tasks), int(X.shape[0]), dtype, budget
+    )
     columns = KernelColumns(
         kernel,
         X,
@@ -102,14 +96,16 @@ def _core(
         tol=tolerance(mda),
         stopping=mda.stopping,
         eps=mda.eps,
-        memory_bytes=int(CORE_SHARE * budget) // n_threads,
+        memory_bytes=int(CORE_SHARE * budget),
         moment_rows=mda.moment_rows,
     )
+    columns_of = [columns.for_task() for _ in tasks]
 
-    def solve(labels: FloatArray, random: np.random.Generator, run: Run) -> list[BallSolution]:
+    def solve(task: int, run: Run) -> list[BallSolution]:
+        labels, random = tasks[task]
         left = run.deadline - time.monotonic()
         return solve_balls(
-            columns,
+            columns_of[task],
             labels,
             mda.n_directions,
             constraint=mda.constraint,
@@ -119,7 +115,14 @@ def _core(
             keep_going=run.keep_going,
         )
 
-    return solve
+    found = for_each(mda, range(len(tasks)), solve, "violation", n_threads=n_threads)
+    return [
+        [
+            replace(s, n_kernel_evaluations=s.n_kernel_evaluations - n)
+            for s, n in zip(solutions, shared, strict=False)  # the last machine may have vanished
+        ]
+        for solutions, shared in zip(found, shared_evaluations(columns_of), strict=True)
+    ]
 
 
 def _exact(
@@ -128,16 +131,18 @@ def _exact(
     X: Rows,
     weights: FloatArray | None,
     dtype: Precision,
-    n_threads: int,
-) -> _Solve:
+    tasks: _Tasks,
+) -> list[list[BallSolution]]:
     """Exact solvers, on a kernel matrix that all classes share."""
     matrix = _stored(mda, kernel, X, dtype)
     options = DenseOptions(C=mda.C, tol=tolerance(mda), moment_rows=mda.moment_rows)
     span = LinearSpan.of(kernel, X) if mda.n_directions > 1 else None
     matrices: list[StoredMatrix] = []
     inverses: list[Inverse] = []
+    preparing = Lock()
 
-    def solve(labels: FloatArray, random: np.random.Generator, run: Run) -> list[BallSolution]:
+    def solve(task: int, run: Run) -> list[BallSolution]:
+        labels, random = tasks[task]
         arguments: dict[str, Any] = {
             "constraint": mda.constraint,
             "weights": weights,
@@ -148,14 +153,19 @@ def _exact(
         }
         # The first class prepares for all, while the clock runs.
         if mda.solver == "lagrangian":
-            if not inverses:
-                inverses.append(Inverse.of(matrix, mda.C, weights, run.keep_going))
+            with preparing:
+                if not inverses:
+                    inverses.append(Inverse.of(matrix, mda.C, weights, run.keep_going))
             return lagrangian_machines(inverses[0], labels, mda.n_directions, **arguments)
-        if not matrices:
-            matrices.extend(halves(matrix.values))
+        with preparing:
+            if not matrices:
+                matrices.extend(halves(matrix.values))
         return newton_machines(matrices, labels, mda.n_directions, **arguments)
 
-    return solve
+    one = 8 * int(X.shape[0]) ** 2  # which every class beyond the first needs more
+    left = memory_bytes(mda.memory_limit) - (N_MATRICES[mda.solver] - 1) * one
+    n_threads = tasks_at_once(int(effective_n_jobs(mda.n_jobs)), len(tasks), one, left)
+    return for_each(mda, range(len(tasks)), solve, "relative gap", n_threads=n_threads)
 
 
 def _stored(mda: Any, kernel: Kernel, X: Rows, dtype: Precision) -> StoredMatrix:

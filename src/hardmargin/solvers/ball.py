@@ -277,6 +277,7 @@ class CoreSetMachine:
         self.n_stages = self.n_steps = self.n_repeats = 0
         self.share_wanted = 1.0  # of the last sample
         self.is_fresh = False
+        columns.begin_machine()
         self.n_evaluations_before = columns.n_evaluations
         itemsize = np.dtype(columns.dtype).itemsize
         room = max(int(np.sqrt(options.memory_bytes / itemsize)), _LEAST_ROOM)
