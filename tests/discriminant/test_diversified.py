@@ -565,3 +565,35 @@ def test_not_fitted(iris):
     for method in ("predict", "transform", "decision_function"):
         with pytest.raises(NotFittedError):
             getattr(DiversifiedSVC(), method)(iris[0])
+
+
+def overlapping(n_classes, seed):
+    random = np.random.default_rng(seed)
+    y = random.integers(n_classes, size=40 * n_classes)
+    return random.normal(size=(n_classes, 3))[y] + random.normal(size=(len(y), 3)), y
+
+
+@pytest.mark.parametrize("final_estimator", ["svm", "cvm", "vote"])
+@pytest.mark.parametrize("seed", range(3))
+def test_many_classes_are_predicted_by_the_largest_score(final_estimator, seed):
+    X, y = overlapping(7, seed)
+    clf = DiversifiedSVC(2, final_estimator=final_estimator, random_state=0).fit(X, y)
+    queries = 2 * np.random.default_rng(seed).normal(size=(1_000, 3))
+    winners = clf.decision_function(queries).argmax(axis=1)
+    np.testing.assert_array_equal(clf.predict(queries), clf.classes_[winners])
+
+
+@pytest.mark.parametrize("final_estimator", ["svm", "cvm", "vote"])
+@pytest.mark.parametrize("seed", range(3))
+def test_two_classes_are_predicted_by_the_sign(final_estimator, seed):
+    X, y = overlapping(2, seed)
+    clf = DiversifiedSVC(2, final_estimator=final_estimator, random_state=0).fit(X, y)
+    scores = clf.decision_function(X)
+    np.testing.assert_array_equal(clf.predict(X), clf.classes_[(scores >= 0).astype(int)])
+
+
+@pytest.mark.parametrize("final_estimator", ["svm", "vote"])
+def test_a_row_between_two_classes_is_of_the_second(final_estimator):
+    X, y = np.array([[-1.0], [1.0]]), np.array(["a", "b"])
+    clf = DiversifiedSVC(1, final_estimator=final_estimator, kernel="linear").fit(X, y)
+    assert clf.predict([[0.0]]) == ["b"]

@@ -123,7 +123,8 @@ class DiversifiedSVC(
         machines vote and nothing is trained. The paper has it for bagged SVMs; here
         it is much worse, as machines orthogonal to the first say less and less of the class: on
         scikit-learn's digits 3 % errors with one machine a class and 11 % with five, where a
-        trained layer has 2 %.
+        trained layer has 2 %. ``predict`` is the largest score of ``decision_function``, where a
+        named layer has that; a classifier that is given predicts as it itself does.
     cv : int, splitter, iterable of splits or None, default=None
         None trains the second layer on the projections of the rows that the machines were trained
         on, as in the paper. Otherwise it is trained on projections of rows held out: a first layer

@@ -90,7 +90,7 @@ def second_layer(
             )
         return clone(final_estimator)
     if final_estimator == "svm":
-        layer = SVC(C=1.0)
+        layer = SVC(C=1.0, break_ties=True)  # predicts what its decision_function says
         if Z is not None:
             layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
         return layer
@@ -199,10 +199,16 @@ class MachineVote(ClassifierMixin, BaseEstimator):
         # Shares of n and of m machines differ by at least 1 / (n m).
         least = 1.0 / max(int(mine.sum()) for mine in of_class) ** 2
         if len(self.classes_) == 2:
-            shares, means = _of_machines(scores[:, of_class[1]])
-            return 2.0 * shares - 1.0 + least * means
-        votes = [_of_machines(scores[:, mine]) for mine in of_class]
-        return np.column_stack([shares + least * means for shares, means in votes])
+            # A machine whose score is zero is for classes_[1], as every two-class machine is.
+            scores = scores[:, of_class[1]]
+            shares: FloatArray = (scores >= 0).mean(axis=1)
+            return 2.0 * shares - 1.0 + least * _squeezed_means(scores)
+        return np.column_stack(
+            [
+                (scores[:, mine] > 0).mean(axis=1) + least * _squeezed_means(scores[:, mine])
+                for mine in of_class
+            ]
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest share.
@@ -217,7 +223,8 @@ class MachineVote(ClassifierMixin, BaseEstimator):
         return predicted
 
 
-def _of_machines(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Share of positive scores, and their mean squeezed to less than a third."""
+def _squeezed_means(scores: FloatArray) -> FloatArray:
+    """Mean scores, squeezed to less than a third."""
     means = scores.mean(axis=1)
-    return (scores > 0).mean(axis=1), means / (3.0 * (1.0 + np.abs(means)))
+    squeezed: FloatArray = means / (3.0 * (1.0 + np.abs(means)))
+    return squeezed
