@@ -87,7 +87,7 @@ default="rbf"
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. It limits the
         size of the core set.
     n_jobs : int or None, default=None
-        Threads over kernel values.
+        Threads over kernel values. The ball does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the ball so far, with a warning.
     verbose : int, default=0

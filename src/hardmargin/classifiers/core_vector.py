@@ -70,7 +70,7 @@ default="rbf"
         size of the core sets.
     n_jobs : int or None, default=None
         Threads over the machines of many classes and over kernel values in ``fit``, and over rows
-        in ``predict``.
+        in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning.
     verbose : int, default=0
@@ -93,7 +93,8 @@ default="rbf"
     n_iter_ : int, or array of them for many classes
         Times that the core set grew.
     n_kernel_evaluations_ : int or array
-        Kernel values evaluated for a machine; what an earlier machine left behind is not counted.
+        Kernel values evaluated for a machine; what an earlier machine left behind is not counted,
+        also where machines were trained at the same time.
     stop_reason_ : str or array
         ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
         ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive

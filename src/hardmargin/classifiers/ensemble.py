@@ -94,7 +94,7 @@ default="cv"
         published path, a kernel matrix that does not fit is evaluated anew at every stage.
     n_jobs : int or None, default=None
         Threads over kernels or over the machines of many classes in ``fit``, and over rows in
-        ``predict``.
+        ``predict``. The model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
         every stage; distances, a kernel matrix and one product with it are always made.

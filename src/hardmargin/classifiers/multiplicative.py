@@ -80,8 +80,8 @@ default="rbf"
         that does not fit half of it is evaluated anew in every epoch, with a warning. The staged
         methods need the multipliers of all epochs, which may take an eighth of it.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and over the kernel matrix in ``fit``, and over
-        rows in ``predict``.
+        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
+        in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning.
     verbose : int, default=0

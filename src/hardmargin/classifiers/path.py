@@ -73,7 +73,8 @@ default="rbf"
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A path needs up
         to four matrices of the size of the kernel matrix.
     n_jobs : int or None, default=None
-        Threads over splits or machines in ``fit``, and over rows in ``predict``.
+        Threads over splits or machines in ``fit``, and over rows in ``predict``. The model does not
+        depend on it.
     max_time : float or None, default=None
         Seconds after which the paths end where they are, with a warning.
     verbose : int, default=0

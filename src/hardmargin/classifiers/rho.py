@@ -73,8 +73,8 @@ default="rbf"
     memory_limit : str, number or None, default=None
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and within products in ``fit``, and over rows in
-        ``predict``.
+        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
+        in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
         every stage; the kernel matrix and one product with it are always made.

@@ -58,7 +58,8 @@ default="rbf"
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A path needs up
         to four matrices of the size of the kernel matrix.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes in ``fit``, and over rows in ``predict``.
+        Threads over the machines of many classes in ``fit``, and over rows in ``predict``. The
+        model does not depend on it.
     max_time : float or None, default=None
         Seconds after which the path ends where it is, with a warning.
     verbose : int, default=0

@@ -111,8 +111,8 @@ default="rbf"
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. Where it does
         not hold what an exact solver needs, ``fit`` raises an error.
     n_jobs : int or None, default=None
-        Threads over classes in ``fit`` (over the matrix with the exact solvers) and over rows in
-        ``transform``.
+        Threads over classes in ``fit`` and over rows in ``transform``. The directions do not depend
+        on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the directions so far, with a warning.
     verbose : int, default=0
@@ -141,8 +141,8 @@ default="rbf"
     core_size_ : (n_components,) array
         Rows in each core set; all rows with the exact solvers.
     n_kernel_evaluations_ : (n_components,) array
-        Kernel values evaluated for each machine, beyond those that were there; the exact solvers
-        evaluate all of them for the first.
+        Kernel values evaluated for each machine, beyond those of the machines before it, also where
+        classes were trained at the same time; the exact solvers evaluate all of them for the first.
     stop_reason_ : (n_components,) array
         As in `CoreVectorSVC`, or ``"optimal"`` with the exact solvers.
     gamma_ : float

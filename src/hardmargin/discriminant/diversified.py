@@ -166,6 +166,7 @@ default="rbf"
         Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
     n_jobs : int or None, default=None
         Threads over classes in ``fit`` and over rows in ``predict``. Splits come one after another.
+        The model does not depend on it.
     max_time : float or None, default=None
         Seconds for the machines of all splits together. Where they are over, there is a warning and
         the second layer, whose time is not limited, is trained on the machines so far.
