@@ -271,6 +271,20 @@ def test_little_memory_does_not_make_it_depend_on_n_jobs(estimator, memory_limit
         assert_same(results[0], other, "little memory")
 
 
+@pytest.mark.parametrize("memory_limit", [600_000, 1_500_000, 2_000_000])
+def test_room_to_sort_rows_does_not_depend_on_n_jobs(memory_limit):
+    X, _ = two_classes(6_000, 20)
+    y = np.digitize(X[:, -1], [-6, 0, 6])
+    model = GreedySVC(0.05, max_visits=1, max_stages=60, memory_limit=memory_limit)
+    found = []
+    for n_jobs in (1, 3):
+        try:
+            found.append(clone(model).set_params(n_jobs=n_jobs).fit(X, y).dual_coef_.toarray())
+        except ValueError as error:  # that the limit is too small
+            found.append(str(error))
+    np.testing.assert_array_equal(*found)
+
+
 def test_blas_has_its_threads_back():
     before = [library["num_threads"] for library in threadpool_info()]
     X, y = cancer(100, 5)

@@ -23,7 +23,7 @@ from hardmargin.selection.calibration import platt_of_machines
 from hardmargin.selection.folds import BoolArray, Folds
 from hardmargin.selection.held_out import HeldOut
 from hardmargin.solvers.greedy import GreedyOptions, solve_greedy
-from hardmargin.solvers.machines import Machine
+from hardmargin.solvers.machines import Machine, machines_at_once
 from hardmargin.solvers.solution import GreedySolution
 
 IntArray = NDArray[np.intp]
@@ -228,6 +228,8 @@ class Level:
     def _in_threads(self, jobs: list[tuple[Candidate, int]]) -> list[tuple[FloatArray, int]]:
         threads = self.task.options.n_threads
         n_workers = min(threads, len(jobs))
+        if n_workers > 1:
+            n_workers = self._workers(n_workers, jobs[0][0])
         if n_workers <= 1:
             return [self._score(c, k, threads) for c, k in jobs]
         stop = threading.Event()
@@ -245,6 +247,18 @@ class Level:
                 stop.set()
                 for job in waiting:
                     job.cancel()
+
+    def _workers(self, n_workers: int, candidate: Candidate) -> int:
+        """Workers of so many that the memory is enough for."""
+        options = self.task.options
+        return machines_at_once(
+            self.task.kernel_of(candidate),
+            self.X(candidate.view),
+            exact=options.exact,
+            n_threads=n_workers,
+            memory_bytes=options.memory_bytes,
+            share_rows=False,
+        )
 
     def _score(
         self,

@@ -39,7 +39,12 @@ from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import Kernel, Rows
-from hardmargin.solvers.machines import Machine, core_source, finite_diagonal
+from hardmargin.solvers.machines import (
+    Machine,
+    core_source,
+    finite_diagonal,
+    machines_at_once,
+)
 from hardmargin.solvers.solution import ExactSolution
 
 #: Steps allowed by default: so many in any case, and so many a row.
@@ -126,7 +131,13 @@ def solve_exact(
         exact=options.exact,
         memory_bytes=options.memory_bytes,
         max_seconds=options.max_seconds or 0.0,
-        n_threads=options.n_threads,
+        n_threads=machines_at_once(
+            kernel,
+            X,
+            exact=options.exact,
+            n_threads=options.n_threads,
+            memory_bytes=options.memory_bytes,
+        ),
         report=report,
     )
     return [

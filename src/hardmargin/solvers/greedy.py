@@ -33,7 +33,12 @@ from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Rows
-from hardmargin.solvers.machines import Machine, core_source, finite_diagonal
+from hardmargin.solvers.machines import (
+    Machine,
+    core_source,
+    finite_diagonal,
+    machines_at_once,
+)
 from hardmargin.solvers.solution import GreedySolution
 
 METHODS = ("auto", "fused", "lazy", "bits", "lazy-bits")
@@ -143,7 +148,13 @@ def solve_greedy(
         memory_bytes=options.memory_bytes,
         max_seconds=options.max_seconds or 0.0,
         block_rows=options.block_rows,
-        n_threads=options.n_threads,
+        n_threads=machines_at_once(
+            kernel,
+            X,
+            exact=options.exact,
+            n_threads=options.n_threads,
+            memory_bytes=options.memory_bytes,
+        ),
         report=report,
     )
     return [
