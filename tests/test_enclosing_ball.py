@@ -29,8 +29,13 @@ def many():
     return np.random.default_rng(1).normal(size=(4_000, 5))
 
 
+def hard(gamma="pairwise", **parameters):
+    return MinimumEnclosingBall(gamma, C=None, **parameters)
+
+
 def linear(**parameters):
-    return MinimumEnclosingBall(kernel="linear", **{"tol": 1e-7, "random_state": 0, **parameters})
+    defaults = {"C": None, "tol": 1e-7, "random_state": 0}
+    return MinimumEnclosingBall(kernel="linear", **{**defaults, **parameters})
 
 
 # --- known balls ---------------------------------------------------------------------------------
@@ -93,7 +98,7 @@ def test_is_the_smallest_ball(cloud, C):
 @pytest.mark.parametrize("tol", [0.1, 0.01, 1e-4])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
 def test_certificate_holds(cloud, kernel, tol):
-    ball = MinimumEnclosingBall(kernel=kernel, tol=tol, coef0=1.0).fit(cloud)
+    ball = hard(kernel=kernel, tol=tol, coef0=1.0).fit(cloud)
     assert ball.stop_reason_ == "certified"
     assert ball.lower_bound_ <= ball.objective_ <= ball.lower_bound_ * (1 + tol) ** 2
     assert ball.certificate_ == pytest.approx(1 - ball.lower_bound_ / ball.objective_)
@@ -105,7 +110,7 @@ def test_certificate_holds(cloud, kernel, tol):
 
 
 def test_gamma_rule(cloud):
-    assert MinimumEnclosingBall().fit(cloud).gamma_ == resolve_gamma("pairwise", cloud)
+    assert hard("pairwise").fit(cloud).gamma_ == resolve_gamma("pairwise", cloud)
 
 
 def test_is_a_one_class_svm(cloud):
@@ -119,7 +124,7 @@ def test_is_a_one_class_svm(cloud):
 def test_finds_outliers(cloud):
     rng = np.random.default_rng(5)
     inside, outside = rng.normal(size=(100, 4)), rng.normal(size=(100, 4)) * 4
-    ball = MinimumEnclosingBall(C=0.1).fit(cloud)
+    ball = MinimumEnclosingBall("pairwise", C=0.1).fit(cloud)
     scores = ball.decision_function(np.vstack([inside, outside]))
     assert roc_auc_score(np.arange(200) < 100, scores) > 0.9
 
@@ -130,7 +135,7 @@ def test_finds_outliers(cloud):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_training_rows_are_inside_a_hard_ball(many, kernel, dtype):
-    ball = MinimumEnclosingBall(kernel=kernel, dtype=dtype).fit(many)
+    ball = hard(kernel=kernel, dtype=dtype).fit(many)
     assert (ball.predict(many) == 1).all()
     for row in ball.support_[:5]:  # alone as in company
         assert ball.predict(many[[row]]) == [1]
@@ -141,14 +146,14 @@ def test_training_rows_are_inside_a_hard_ball(many, kernel, dtype):
 
 
 def test_support_rows_are_outside_a_soft_ball(cloud):
-    ball = MinimumEnclosingBall(C=0.1, tol=1e-8).fit(cloud)
+    ball = MinimumEnclosingBall("pairwise", C=0.1, tol=1e-8).fit(cloud)
     outside = np.flatnonzero(ball.predict(cloud) == -1)
     np.testing.assert_array_equal(outside, ball.support_[ball.dual_coef_[0] > 1e-5])
 
 
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
 def test_contamination_is_the_share_outside(many, share):
-    ball = MinimumEnclosingBall(C=0.01, contamination=share)
+    ball = MinimumEnclosingBall("pairwise", C=0.01, contamination=share)
     labels = ball.fit_predict(many)
     assert np.mean(labels == -1) == pytest.approx(share, abs=1 / len(many))
     np.testing.assert_array_equal(labels, ball.predict(many))
@@ -164,7 +169,7 @@ def test_contamination_counts_rows_as_often_as_they_weigh(cloud):
 
 
 def test_scores_decisions_and_labels_agree(cloud):
-    ball = MinimumEnclosingBall(C=0.1).fit(cloud)
+    ball = MinimumEnclosingBall("pairwise", C=0.1).fit(cloud)
     decisions = ball.decision_function(cloud)
     np.testing.assert_allclose(decisions, ball.score_samples(cloud) - ball.offset_)
     np.testing.assert_array_equal(ball.predict(cloud), np.where(decisions >= 0, 1, -1))
@@ -177,8 +182,8 @@ def test_scores_decisions_and_labels_agree(cloud):
 @pytest.mark.parametrize("C", [None, 0.1])
 def test_sparse_rows_give_the_same_ball(cloud, kernel, C):
     X = np.where(np.abs(cloud) > 0.5, cloud, 0.0)
-    dense = MinimumEnclosingBall(kernel=kernel, C=C, tol=1e-8).fit(X)
-    sparse = MinimumEnclosingBall(kernel=kernel, C=C, tol=1e-8).fit(sp.csr_array(X))
+    dense = MinimumEnclosingBall("pairwise", kernel=kernel, C=C, tol=1e-8).fit(X)
+    sparse = MinimumEnclosingBall("pairwise", kernel=kernel, C=C, tol=1e-8).fit(sp.csr_array(X))
     scale = dense.radius_
     np.testing.assert_allclose(
         dense.score_samples(X), sparse.score_samples(sp.csr_array(X)), atol=1e-3 * scale
@@ -213,7 +218,7 @@ def test_precomputed_kernel_of_another_diagonal(cloud):
 
 
 def test_precisions_agree(many):
-    single, double = (MinimumEnclosingBall(dtype=d).fit(many) for d in ("float32", "float64"))
+    single, double = (hard(dtype=d).fit(many) for d in ("float32", "float64"))
     assert single.radius_ == pytest.approx(double.radius_, rel=0.01)
     np.testing.assert_allclose(
         single.score_samples(many), double.score_samples(many), atol=0.05 * double.radius_
@@ -246,7 +251,7 @@ def test_weights(cloud):
 @pytest.mark.parametrize("n", [1, 2, 20])
 def test_equal_rows(n, kernel, C):
     X = np.full((n, 2), 0.7)
-    ball = MinimumEnclosingBall(kernel=kernel, C=C).fit(X)
+    ball = MinimumEnclosingBall("pairwise", kernel=kernel, C=C).fit(X)
     assert ball.radius_ == pytest.approx(0, abs=1e-7)
     assert ball.certificate_ < 0.03
     assert (ball.predict(X) == 1).all()
@@ -256,7 +261,7 @@ def test_equal_rows(n, kernel, C):
 def test_huge_values():
     X = np.array([[1e150, 0.0], [-1e150, 0.0], [0.0, 1e149]])
     assert linear().fit(X).radius_ == pytest.approx(1e150)
-    assert MinimumEnclosingBall().fit(X).stop_reason_ == "certified"
+    assert hard().fit(X).stop_reason_ == "certified"
     soft = linear(C=1e-299).fit(X)
     assert 0 < soft.lower_bound_ <= soft.objective_ <= soft.lower_bound_ * (1 + 1e-6)
     with pytest.raises(ValueError, match="overflows"):
@@ -265,7 +270,7 @@ def test_huge_values():
 
 def test_a_very_small_C_says_so(cloud):
     with pytest.warns(UserWarning, match="raise C"):
-        ball = MinimumEnclosingBall(C=1e-6).fit(cloud)
+        ball = MinimumEnclosingBall("pairwise", C=1e-6).fit(cloud)
     assert ball.radius_ == 0
     assert (ball.predict(cloud) == -1).all()
 
@@ -314,7 +319,7 @@ def test_limits_give_a_ball_and_a_warning(many, parameters, reason):
     X = many[:300] if reason == "rounding" else many
     word = {"core_full": "memory_limit", "rounding": "float64"}.get(reason, reason)
     with pytest.warns(ConvergenceWarning, match=word):
-        ball = MinimumEnclosingBall(5.0, **{"tol": 1e-5, **parameters}).fit(X)
+        ball = hard(5.0, **{"tol": 1e-5, **parameters}).fit(X)
     assert ball.stop_reason_ == reason
     assert (ball.predict(X) == 1).all()
     assert ball.lower_bound_ <= ball.objective_ < np.inf
@@ -323,29 +328,31 @@ def test_limits_give_a_ball_and_a_warning(many, parameters, reason):
 def test_time_is_kept(many):
     start = time.monotonic()
     with pytest.warns(ConvergenceWarning, match="max_time"):
-        MinimumEnclosingBall(5.0, tol=1e-9, max_time=0.2).fit(many)
+        hard(5.0, tol=1e-9, max_time=0.2).fit(many)
     assert time.monotonic() - start < 5
 
 
 def test_radius_rule(many):
     with pytest.warns(ConvergenceWarning, match="missed rows"):
-        ball = MinimumEnclosingBall(stopping="radius", random_state=0).fit(many)
+        ball = hard(stopping="radius", random_state=0).fit(many)
     assert ball.stop_reason_ == "radius"
     assert ball.lower_bound_ <= ball.objective_ <= 1.5 * ball.lower_bound_
     assert (ball.predict(many) == 1).all()
-    certified = MinimumEnclosingBall(random_state=0).fit(many)
+    certified = hard(random_state=0).fit(many)
     assert ball.n_kernel_evaluations_ <= certified.n_kernel_evaluations_
 
 
-@pytest.mark.parametrize("C", [None, 0.05])
+@pytest.mark.parametrize("C", [None, 0.05, "auto"])
 def test_the_same_seed_gives_the_same_ball(many, C):
-    a, b = (MinimumEnclosingBall(C=C, random_state=3).fit(many).dual_coef_ for _ in range(2))
+    a, b = (
+        MinimumEnclosingBall("pairwise", C=C, random_state=3).fit(many).dual_coef_ for _ in range(2)
+    )
     np.testing.assert_array_equal(a, b)
 
 
 def test_threads_and_pickles_give_the_same_scores(many):
-    one = MinimumEnclosingBall(random_state=0).fit(many)
-    two = MinimumEnclosingBall(random_state=0, n_jobs=2).fit(many)
+    one = hard(random_state=0).fit(many)
+    two = hard(random_state=0, n_jobs=2).fit(many)
     np.testing.assert_allclose(one.score_samples(many), two.score_samples(many), rtol=1e-9)
     again = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(again.score_samples(many), one.score_samples(many))
@@ -363,7 +370,7 @@ CLOUDS = st.integers(1, 4).flatmap(
 @settings(max_examples=60, deadline=None)
 @given(X=CLOUDS, kernel=st.sampled_from(["rbf", "linear"]), tol=st.sampled_from([0.1, 0.01, 1e-5]))
 def test_any_rows_are_enclosed(X, kernel, tol):
-    ball = MinimumEnclosingBall(kernel=kernel, tol=tol, random_state=0).fit(X)
+    ball = hard(kernel=kernel, tol=tol, random_state=0).fit(X)
     assert ball.stop_reason_ == "certified"
     assert (ball.predict(X) == 1).all()
     assert ball.lower_bound_ <= ball.objective_ + 1e-12
@@ -385,7 +392,7 @@ def test_the_ball_moves_with_its_rows(X, shift):
 def test_ties_on_the_surface_are_told_of():
     X = np.tile([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], (10, 1))
     with pytest.warns(UserWarning, match="tie on the ball's surface"):
-        MinimumEnclosingBall(kernel="linear", contamination=0.2, tol=1e-9).fit(X)
+        linear(contamination=0.2, tol=1e-9).fit(X)
 
 
 @pytest.mark.parametrize("name", ["negative", "random"])
@@ -393,5 +400,5 @@ def test_kernels_that_are_not_positive_are_told_of(name):
     X = np.random.default_rng(0).normal(size=(40, 40))
     K = -np.exp(-cdist(X, X) / 9) if name == "negative" else X + X.T
     with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):
-        ball = MinimumEnclosingBall(kernel="precomputed").fit(K)
+        ball = hard(kernel="precomputed").fit(K)
     assert ball.stop_reason_ == "indefinite"

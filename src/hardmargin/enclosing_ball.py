@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.ball_defaults import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
 from hardmargin.budget import CORE_SHARE, memory_bytes
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.validation import (
@@ -44,17 +45,24 @@ class MinimumEnclosingBall(OutlierMixin, BaseEstimator):
     """Smallest ball around the training rows, in the kernel's space: an outlier detector.
 
     Minimises ``R^2 + C sum(w * slack^2)`` with every row within a squared distance of
-    ``R^2 + slack`` from the centre; without a C there are no slacks, and every row is in the ball.
+    ``R^2 + slack`` from the centre. ``MinimumEnclosingBall()`` is a soft ball: its centre is a
+    mean of many rows, which a few outliers do not move. ``C=None`` is the hard ball, which has no
+    slacks and encloses every row.
+
     Rows join a core set as random samples find them outside, and training ends when a pass over
-    all rows proves that the ball is small enough [1]_; a few hundred thousand rows may take less
-    than a second. With a constant k(x, x) it is a one-class SVM, up to the kind of slack.
+    all rows proves that the ball is small enough [1]_. Hundreds of thousands of rows take a second
+    or two: hard balls have small core sets, and the default is found on at most 3,000 rows. With a
+    constant k(x, x) the ball is a one-class SVM, up to the kind of slack.
 
     Parameters
     ----------
-    gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
-        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
-        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
-        between rows.
+    gamma : float or {"near", "scale", "spread", "pairwise"}, default="near"
+        Width of the kernel. ``"near"`` is 1 / squared distance that a tenth of all pairs of
+        different rows are within (of 1,000 rows drawn at random, where there are more): about the
+        width of one cluster, where there are several, and a few outliers do not change it.
+        ``"scale"`` is scikit-learn's 1 / (n_features * X.var()), ``"spread"`` 1 / mean squared
+        distance to the mean, ``"pairwise"`` 1 / mean squared distance between rows. For the
+        Laplacian kernel all but ``"scale"`` take L1 distances in place of squared ones.
     kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
         The kernel; it should be positive semi-definite. ``"linear"`` is the ball around the rows
@@ -63,18 +71,25 @@ default="rbf"
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
-    C : float or None, default=None
-        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``, so
-        that C should be smaller for more rows: of normal rows, 10 / n_samples leaves about half
-        outside of an rbf ball, 100 / n_samples about one in eight. None encloses every row,
-        outliers too: to find those in the training rows, give a C, and a `contamination`.
+    C : float, "auto" or None, default="auto"
+        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``.
+        ``"auto"`` makes that a tenth of the variance in the kernel's space for each row, so that
+        most rows are a little outside, and draws 3,000 rows at random to find the ball with,
+        where there are more. A number should be smaller for more rows: of normal rows,
+        10 / n_samples leaves about half outside of an rbf ball, 100 / n_samples about one in
+        eight. None encloses every row, outliers too.
     tol : float, default=0.01
-        Training ends when the radius is known to this share of it; with a C,
-        the objective to about twice this share.
+        Training ends when the radius is known to this share of it; with slacks, the objective to
+        about twice this share.
     contamination : "auto" or float, default="auto"
-        ``"auto"`` predicts what is outside the ball to be outliers, a number in (0, 0.5] that share
-        of the training rows, those furthest from the centre. Rows on the surface of a ball without
-        a C are equally far from it but for rounding, so a share is best taken with a C.
+        A number in (0, 0.5] predicts that share of the training rows to be outliers, those furthest
+        from the centre. ``"auto"``, with ``C="auto"``, is a fence as in a box plot: outliers are
+        beyond the median of the training rows by more than four times the way from the median to
+        the quartile. It goes by the log of the similarity to the centre where kernel values are in
+        (0, 1], by the squared distance otherwise. Of normal rows it takes from one in a hundred
+        (thirty features) to one in sixteen (two). With C a number or None, ``"auto"`` is what is
+        outside the ball. Rows on the surface of a hard ball are equally far from its centre but for
+        rounding: take shares with a soft one.
     stopping : {"certified", "radius"}, default="certified"
         ``"radius"`` is the rule of the papers: training ends when a single sample of 59 rows is
         within `tol` of the ball. Rare rows outside are missed: `radius_` then grows to enclose
@@ -98,13 +113,15 @@ default="rbf"
     Attributes
     ----------
     radius_ : float
-        R. Without a C, the distance of the furthest training row from the centre.
+        R. With ``C=None``, the distance of the furthest training row from the centre.
     lower_bound_, objective_ : float
-        The optimum of ``R^2 + C sum(w * slack^2)``, without a C of ``R^2``, is between these two.
+        The optimum of ``R^2 + C sum(w * slack^2)``, for ``C=None`` of ``R^2``, is between these
+        two; for ``C="auto"`` that of the rows drawn.
     certificate_ : float
         Relative gap between them.
     offset_ : float
-        ``decision_function`` is ``score_samples - offset_``. For ``contamination="auto"`` it is
+        ``decision_function`` is ``score_samples - offset_``: rows further than ``-offset_`` from
+        the centre are outliers. With ``contamination="auto"`` and C a number or None it is
         ``-radius_``, less what rounding takes for no training row to be outside a hard ball.
     support_ : (n_support,) array
         Rows that the centre is a mean of.
@@ -127,6 +144,8 @@ default="rbf"
         ``"max_stages"`` or ``"max_time"``.
     gamma_ : float
         The kernel's gamma as a number.
+    C_ : float or None
+        C as a number; None for the hard ball.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
@@ -138,6 +157,13 @@ default="rbf"
 
     Notes
     -----
+    Features of unequal units should be scaled first, as for any kernel:
+    ``make_pipeline(StandardScaler(), MinimumEnclosingBall())``.
+
+    A training row is similar to itself, and so a little closer to the centre than it would be as a
+    new row. Among a hundred rows or so this hides outliers: ``contamination="auto"`` may then find
+    none of the training rows, where a share would. New rows are judged as they should be.
+
     Distances to new rows need their k(x, x), which a precomputed kernel does not have: it must be
     the same for all training rows, and is then taken to be that of all others.
     ``fit_predict`` works with any matrix.
@@ -151,20 +177,36 @@ default="rbf"
     --------
     >>> import numpy as np
     >>> from hardmargin import MinimumEnclosingBall
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(size=(190, 5)), rng.uniform(-8, 8, size=(10, 5))])
+    >>> labels = MinimumEnclosingBall(contamination=0.05, random_state=0).fit_predict(X)
+    >>> np.flatnonzero(labels == -1)
+    array([190, 191, 192, 193, 194, 195, 196, 197, 198, 199])
+
+    The smallest ball around all rows:
+
     >>> X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.2, 0.1]])
-    >>> ball = MinimumEnclosingBall(kernel="linear", tol=1e-6).fit(X)
+    >>> ball = MinimumEnclosingBall(kernel="linear", C=None, tol=1e-6).fit(X)
     >>> round(ball.radius_, 3), np.abs(ball.center_).round(3)
     (1.0, array([0., 0.]))
     >>> ball.predict([[0.5, 0.5], [2.0, 0.0]])
     array([ 1, -1])
     """
 
+    support_: NDArray[np.int32]
+    dual_coef_: FloatArray
+    _squared_norm_: float
+    _diagonal_: Any
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMA_RULES))],
+        "gamma": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"near", *GAMMA_RULES}),
+        ],
         "kernel": [StrOptions({*NAMED_KERNELS, "precomputed"}), callable],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="neither"), None],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "stopping": [StrOptions({"certified", "radius"})],
@@ -179,12 +221,12 @@ default="rbf"
 
     def __init__(
         self,
-        gamma: float | str = "pairwise",
+        gamma: float | str = "near",
         *,
         kernel: str | KernelFunction = "rbf",
         degree: float = 3,
         coef0: float = 0.0,
-        C: float | None = None,
+        C: float | str | None = "auto",
         tol: float = 0.01,
         contamination: float | str = "auto",
         stopping: str = "certified",
@@ -223,7 +265,7 @@ default="rbf"
             Ignored.
         sample_weight : (n_samples,) array, optional
             Weights; a weight of two equals the row twice, a weight of zero its absence. Positive
-            weights mean nothing to a ball without a C, but rules for gamma and a share for
+            weights mean nothing to a hard ball, but rules for gamma and a share for
             `contamination` use them.
 
         Returns
@@ -324,7 +366,9 @@ default="rbf"
             self._validate_params()
             with single_threaded_blas():
                 rows, weights = check_unlabelled_rows(self, X, sample_weight)
-                diagonal = self._find(rows, weights)
+                self._find(rows, weights)
+                is_precomputed = self.kernel == "precomputed"
+                diagonal = self._kernel_.diagonal(rows) if is_precomputed else None
                 self.offset_ = self._offset(rows, weights, diagonal)
         except BaseException:
             # A fit that fails or is interrupted leaves the estimator as it was.
@@ -333,13 +377,26 @@ default="rbf"
             raise
         return rows, diagonal
 
-    def _find(self, X: Rows, weights: FloatArray | None) -> FloatArray | None:
-        """Find the ball and keep it; return k(x, x) of the rows of a precomputed kernel."""
+    def _find(self, X: Rows, weights: FloatArray | None) -> None:
+        """Find the ball and keep it."""
+        random = random_numbers(self.random_state)
+        gamma = self._gamma(X, weights, random)
         self._kernel_: Kernel = kernel_of_rows(
-            self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+            self.kernel, X, weights, gamma=gamma, degree=self.degree, coef0=self.coef0
         )
         self.gamma_ = self._kernel_.gamma
         self._dtype_: Precision = precision(X, self.dtype, self.kernel)
+        rows = np.arange(X.shape[0])
+        if self.C == "auto":
+            rows = drawn(np.ones(len(rows)) if weights is None else weights, MAX_ROWS, random)
+        if len(rows) < X.shape[0]:
+            X = X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
+            weights = None if weights is None else weights[rows]
+        self._enclose(X, weights, random)
+        self.support_ = rows[self.support_].astype(np.int32)
+
+    def _enclose(self, X: Rows, weights: FloatArray | None, random: np.random.RandomState) -> None:
+        """Find the ball around all of these rows, and keep it."""
         seen = X
         if self._is_flat(X):
             # The ball moves with its rows, but rounding grows with their distance from the origin.
@@ -353,24 +410,38 @@ default="rbf"
         columns = HalfDistances(
             self._kernel_, seen, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
         )
-        solution = self._solve(columns, weights)
-        self._store(solution)
+        self.C_ = soft_C(columns, weights) if isinstance(self.C, str) else self.C
+        self._store(self._solve(columns, weights, random))
         self.support_vectors_: Rows = X[self.support_]
         if self.kernel == "linear":
             if not self._is_flat(X):
                 self._origin_ = np.zeros(X.shape[1])
             self._shift_ = np.asarray(self.dual_coef_ @ seen[self.support_]).ravel()
-        if self.kernel != "precomputed":
-            return None
-        self.support_vectors_ = np.empty((0, 0))
-        diagonal: FloatArray = 2 * columns.unit * columns.halves
-        some = diagonal[codes == 0]
-        is_constant = np.ptp(some) <= 1e-9 * np.abs(some).max()
-        self._diagonal_: Any = float(some.mean()) if is_constant else None
-        return diagonal
+        # No row is further from the centre than one whose kernel values are all zero.
+        self._largest_square_ = np.inf
+        if self._kernel_.has_unit_diagonal:
+            self._largest_square_ = 1.0 + self._squared_norm_
+        if self.kernel == "precomputed":
+            self.support_vectors_ = np.empty((0, 0))
+            diagonal = self._kernel_.diagonal(X)[codes == 0]
+            is_constant = np.ptp(diagonal) <= 1e-9 * np.abs(diagonal).max()
+            self._diagonal_ = float(diagonal.mean()) if is_constant else None
+            if self._diagonal_ is not None and (X >= 0).all():
+                self._largest_square_ = self._diagonal_ + self._squared_norm_
 
-    def _solve(self, columns: HalfDistances, weights: FloatArray | None) -> EnclosingSolution:
-        seed = random_numbers(self.random_state).randint(2**31 - 1)
+    def _gamma(
+        self, X: Rows, weights: FloatArray | None, random: np.random.RandomState
+    ) -> float | str:
+        if self.gamma != "near" or callable(self.kernel):
+            return self.gamma
+        if self.kernel in ("linear", "precomputed"):
+            return 1.0
+        return near_gamma(X, weights, random, kernel=self.kernel, n_jobs=self.n_jobs)
+
+    def _solve(
+        self, columns: HalfDistances, weights: FloatArray | None, random: np.random.RandomState
+    ) -> EnclosingSolution:
+        seed = random.randint(2**31 - 1)
 
         def solve(_: int, run: Run) -> EnclosingSolution:
             left = run.deadline - time.monotonic()
@@ -378,7 +449,7 @@ default="rbf"
                 columns,
                 weights,
                 options=BallOptions(
-                    C=np.inf if self.C is None else self.C,
+                    C=np.inf if self.C_ is None else self.C_,
                     tol=self.tol,
                     stopping="radius" if self.stopping == "radius" else "margin",
                     eps=self.tol,
@@ -399,7 +470,7 @@ default="rbf"
             )
         if solution.squared_radius < 0 and solution.furthest > solution.rounding:
             warn_caller(
-                f"C={self.C} is so small that rows may be outside by more than their distances, "
+                f"C={self.C_} is so small that rows may be outside by more than their distances, "
                 "and radius_ is 0; raise C.",
                 UserWarning,
             )
@@ -420,18 +491,23 @@ default="rbf"
         self._rounding_ = solution.rounding
 
     def _offset(self, X: Rows, weights: FloatArray | None, diagonal: FloatArray | None) -> float:
-        if self.contamination == "auto":
+        is_auto = self.contamination == "auto"
+        if is_auto and self.C != "auto":
             return -float(np.sqrt(self.radius_**2 + self._rounding_))
         scores = self._scores(X, diagonal)
         weights = np.ones(len(scores)) if weights is None else weights
+        if is_auto:
+            there = weights > 0
+            square = fence(scores[there] ** 2, weights[there], self._largest_square_)
+            return -float(np.sqrt(square + self._rounding_))
         wanted = float(self.contamination)
-        offset = _quantile(scores[weights > 0], weights[weights > 0], wanted)
+        offset = quantile(scores[weights > 0], weights[weights > 0], wanted)
         share = float(weights[scores < offset].sum() / weights.sum())
         if share < wanted / 2 and wanted * weights.sum() >= 2:
             warn_caller(
                 f"contamination={self.contamination}, but only {share:.1%} of the training rows "
                 "are further from the centre than the others: they tie on the ball's surface. Give "
-                "a C, or a smaller gamma.",
+                "a C, such as 'auto', or a smaller gamma.",
                 UserWarning,
             )
         return offset
@@ -479,13 +555,3 @@ default="rbf"
         step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
         for begin in range(0, Q.shape[0], step):
             yield slice(begin, min(begin + step, Q.shape[0]))
-
-
-def _quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
-    """Linear interpolation as numpy's, with every value as often as it weighs."""
-    order = np.argsort(values, kind="stable")
-    ends = np.cumsum(weights[order])
-    begins = ends - weights[order]
-    places = np.column_stack([begins, np.maximum(ends - 1, begins)]).ravel()
-    place = q * max(float(ends[-1]) - 1, 0.0)
-    return float(np.interp(place, places, values[order].repeat(2)))

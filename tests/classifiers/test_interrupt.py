@@ -61,8 +61,8 @@ CASES = {
     "exact discriminants": lambda: (
         MarginDiscriminantAnalysis(3, solver="exact", memory_limit="2GB"), *noise(5_000, 4)
     ),
-    "enclosing ball": lambda: (MinimumEnclosingBall(5.0, tol=1e-6), *noise(40_000)),
-    "soft ball": lambda: (MinimumEnclosingBall(C=0.01, tol=1e-4), *noise(400_000)),
+    "enclosing ball": lambda: (MinimumEnclosingBall(5.0, C=None, tol=1e-6), *noise(40_000)),
+    "soft ball": lambda: (MinimumEnclosingBall("pairwise", C=0.01, tol=1e-4), *noise(400_000)),
     "ensemble, streamed": lambda: (published("eps", memory_limit="50MB"), *noise(100_000)),
     "ensemble, low rank": lambda: (published(10_000, rank=100), *noise(200_000)),
     "ensemble, many classes": lambda: (published(10_000, n_jobs=2), *noise(6_000, 4)),
