@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import hardmargin.reduction as reduction
 from hardmargin import (
@@ -442,8 +446,12 @@ def test_what_described_training_is_gone(estimator):
 @pytest.mark.parametrize(
     ("kwargs", "error", "message"),
     [
-        ({}, ValueError, "either n_support or tolerance"),
-        ({"n_support": 5, "tolerance": 0.1}, ValueError, "not both"),
+        ({}, ValueError, "Neither n_support nor tolerance was given; give one: n_support is the"),
+        (
+            {"n_support": 5, "tolerance": 0.1},
+            ValueError,
+            "Both n_support=5 and tolerance=0.1 were given; give only one: n_support is the",
+        ),
         ({"n_support": 0}, ValueError, "at least 1, got 0"),
         ({"n_support": 2.5}, TypeError, "whole number, got 2.5"),
         ({"n_support": True}, TypeError, "whole number, got True"),
@@ -463,10 +471,101 @@ def test_not_fitted():
         compress(GreedySVC(), n_support=5)
 
 
-@pytest.mark.parametrize("other", [LogisticRegression(), make_pipeline(GreedySVC()), None])
+@pytest.mark.parametrize("other", [LogisticRegression(), None])
 def test_not_a_classifier_of_ours(other):
-    with pytest.raises(TypeError, match=f"got {type(other).__name__}; of a pipeline"):
+    with pytest.raises(TypeError, match=f"a pipeline that ends in one, got {type(other).__name__}"):
         compress(other, n_support=5)
+
+
+SMALL = GreedySVC(0.3, max_visits=1)
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "attribute"),
+    [
+        (GridSearchCV(SMALL, {"gamma": [0.1]}, cv=2), "best_estimator_"),
+        (RandomizedSearchCV(SMALL, {"gamma": [0.1]}, n_iter=1, cv=2), "best_estimator_"),
+        (OneVsRestClassifier(SMALL), "estimators_"),
+        (CalibratedClassifierCV(SMALL, cv=2), "calibrated_classifiers_"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_wrapper_is_told_what_to_compress(wrapper, attribute):
+    fitted_wrapper = wrapper.fit(X, Y)
+    with pytest.raises(TypeError, match=f"compress what is in its {attribute}"):
+        compress(fitted_wrapper, n_support=5)
+
+
+def test_an_unfitted_search_is_told_the_same():
+    with pytest.raises(TypeError, match="best_estimator_"):
+        compress(GridSearchCV(SMALL, {"gamma": [0.1]}), n_support=5)
+
+
+# --- pipelines -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    return make_pipeline(StandardScaler(), GreedySVC(0.1, max_visits=1)).fit(X, Y)
+
+
+def test_the_last_step_of_a_pipeline_is_compressed(scaled):
+    small = compress(scaled, n_support=15)
+    expected = compress(scaled[-1], n_support=15)
+    np.testing.assert_array_equal(small[-1].dual_coef_, expected.dual_coef_)
+
+
+def test_a_compressed_pipeline_predicts_raw_rows(scaled):
+    small = compress(scaled, n_support=15)
+    expected = small[-1].decision_function(scaled[:-1].transform(NEW))
+    np.testing.assert_array_equal(small.decision_function(NEW), expected)
+
+
+def test_a_compressed_pipeline_keeps_names_and_options():
+    steps = [("scale", StandardScaler()), ("svm", GreedySVC(0.1, max_visits=1))]
+    small = compress(Pipeline(steps, verbose=False, memory=None).fit(X, Y), n_support=15)
+    assert isinstance(small, Pipeline)
+    assert list(small.named_steps) == ["scale", "svm"]
+
+
+def test_rows_for_a_pipeline_go_through_its_earlier_steps(scaled):
+    small = compress(scaled, n_support=15, X=NEW)
+    expected = compress(scaled[-1], n_support=15, X=scaled[:-1].transform(NEW))
+    np.testing.assert_array_equal(small[-1].dual_coef_, expected.dual_coef_)
+
+
+def test_the_pipeline_stays_as_it_was(scaled):
+    before = pickle.dumps(scaled)
+    compress(scaled, n_support=15, X=NEW)
+    assert pickle.dumps(scaled) == before
+
+
+def test_another_fit_of_the_compressed_leaves_the_pipeline_as_it_was(scaled):
+    before = scaled[0].mean_.copy()
+    compress(scaled, n_support=15).fit(X + 1, Y)
+    np.testing.assert_array_equal(scaled[0].mean_, before)
+
+
+def test_a_pipeline_in_a_pipeline(scaled):
+    outer = make_pipeline("passthrough", make_pipeline(StandardScaler(), clone(scaled[-1])))
+    small = compress(outer.fit(X, Y), n_support=15, X=X)
+    assert len(small[-1][-1].support_) == 15
+
+
+def test_a_pipeline_of_one_step():
+    small = compress(make_pipeline(GreedySVC(0.1, max_visits=1)).fit(X, Y), n_support=15, X=X)
+    assert len(small[-1].support_) == 15
+
+
+def test_a_pipeline_that_ends_in_another_classifier():
+    with pytest.raises(TypeError, match="got LogisticRegression"):
+        compress(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), n_support=5)
+
+
+@pytest.mark.parametrize("rows", [None, X])
+def test_a_pipeline_that_is_not_fitted(rows):
+    with pytest.raises(NotFittedError, match="GreedySVC"):
+        compress(make_pipeline(StandardScaler(), GreedySVC()), n_support=5, X=rows)
 
 
 def test_too_few_rows_are_worth_a_warning():

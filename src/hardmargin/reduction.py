@@ -62,6 +62,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.budget import memory_bytes
@@ -156,18 +157,19 @@ def compress(
 
     Parameters
     ----------
-    clf : fitted classifier of this package
+    clf : fitted classifier of this package, or fitted pipeline that ends in one
         It is left as it is.
     n_support : int, optional
         Support rows of the result; fewer, if those give the same function.
     tolerance : float in (0, 1), optional
         The largest relative change of the decision values allowed: root mean square of the change
         over that of the values. The result has the fewest rows that reach it, one after the other
-        being chosen. Give this or `n_support`.
+        being chosen. Give either this or `n_support`.
     X : (n_samples, n_features) array or sparse matrix, optional
         Rows on which to keep the function and to measure the change, without labels: training
         rows, or such as will be predicted. The support rows by default. For
-        ``kernel="precomputed"`` it is needed: their kernel values against all training rows.
+        ``kernel="precomputed"`` it is needed: their kernel values against all training rows. With a
+        pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
     random_state : int, RandomState instance or None, default=None
         Draws rows where there are more than about 4,000. None always draws the same.
 
@@ -177,7 +179,8 @@ def compress(
         With fewer rows in `support_` and `support_vectors_`, and other `dual_coef_` and
         `intercept_`. What describes the path of training or the plane it found (staged predictions,
         ``stage_..._``, ``..._path_``, ``weight_norm_``, ``certificate_`` and the like) is gone. It
-        says in ``compression_``, a :class:`Compression`, what it cost.
+        says in ``compression_``, a :class:`Compression`, what it cost. Of a pipeline, a new
+        pipeline with copies of the fitted earlier steps, and this classifier as the last.
 
     Notes
     -----
@@ -197,6 +200,8 @@ def compress(
     >>> abs(clf.score(X[400:], y[400:]) - small.score(X[400:], y[400:])) < 0.02
     True
     """
+    if isinstance(clf, Pipeline):
+        return _compressed_pipeline(clf, n_support, tolerance, X, random_state)
     _check(clf, n_support, tolerance, X)
     n_before = len(clf.support_)
     if n_before <= (1 if n_support is None else n_support):
@@ -232,15 +237,40 @@ def compress(
     return _unchanged(clf)
 
 
+def _compressed_pipeline(
+    pipeline: Pipeline, n_support: Any, tolerance: Any, X: Any, random_state: Any
+) -> Pipeline:
+    """Copy a pipeline, with its last step compressed."""
+    *earlier, (name, last) = pipeline.steps
+    if X is not None and earlier:
+        check_is_fitted(last)
+        X = pipeline[:-1].transform(X)
+    small = compress(last, n_support, tolerance=tolerance, X=X, random_state=random_state)
+    result = copy.copy(pipeline)
+    result.steps = [*copy.deepcopy(earlier), (name, small)]
+    return result
+
+
 def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
     if not isinstance(clf, KernelClassifier):
+        inside = _attribute_inside(clf)
         raise TypeError(
-            "compress takes a classifier of hardmargin, such as GreedySVC, got "
-            f"{type(clf).__name__}; of a pipeline or a search, compress the classifier inside."
+            "compress takes a fitted classifier of hardmargin, such as GreedySVC, or a pipeline "
+            f"that ends in one, got {type(clf).__name__}"
+            + (f"; compress what is in its {inside}." if inside else ".")
         )
     check_is_fitted(clf)
-    if (n_support is None) == (tolerance is None):
-        raise ValueError("Give either n_support or tolerance, and not both.")
+    meanings = (
+        "n_support is the number of support rows to keep, tolerance the largest relative change of "
+        "the decision values allowed"
+    )
+    if n_support is None and tolerance is None:
+        raise ValueError(f"Neither n_support nor tolerance was given; give one: {meanings}.")
+    if n_support is not None and tolerance is not None:
+        raise ValueError(
+            f"Both n_support={n_support!r} and tolerance={tolerance!r} were given; give only one: "
+            f"{meanings}."
+        )
     if n_support is not None:
         if not isinstance(n_support, Integral) or isinstance(n_support, bool):
             raise TypeError(f"n_support must be a whole number, got {n_support!r}.")
@@ -253,6 +283,14 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
             "A model with kernel='precomputed' holds no rows to evaluate kernels on: hand in the "
             "kernel matrix it was trained on (or that of other rows against those) as X."
         )
+
+
+def _attribute_inside(wrapper: Any) -> str | None:
+    """Name of the attribute in which a wrapper keeps what it fitted."""
+    if hasattr(wrapper, "best_estimator_") or hasattr(wrapper, "refit"):
+        return "best_estimator_"
+    names = ("estimator_", "estimators_", "calibrated_classifiers_", "estimator")
+    return next((name for name in names if hasattr(wrapper, name)), None)
 
 
 @dataclass(frozen=True)
