@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.ball_defaults import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
 from hardmargin.budget import CORE_SHARE, memory_bytes
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.validation import (
     check_queries,
@@ -201,17 +202,17 @@ default="rbf"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
-            StrOptions({"near", *GAMMA_RULES}),
+            Choice({"near", *GAMMA_RULES}),
         ],
-        "kernel": [StrOptions({*NAMED_KERNELS, "precomputed"}), callable],
+        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
+        "C": [Interval(Real, 0, None, closed="neither"), Choice({"auto"}), None],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
-        "stopping": [StrOptions({"certified", "radius"})],
+        "contamination": [Choice({"auto"}), Interval(Real, 0, 0.5, closed="right")],
+        "stopping": [Choice({"certified", "radius"})],
         "max_stages": [Interval(Integral, 1, None, closed="left"), None],
-        "dtype": [StrOptions({"auto", "float32", "float64"})],
+        "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],

@@ -17,13 +17,14 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.multiclass import class_scores, machines_of
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
 from hardmargin.classifiers.run import reporter
 from hardmargin.classifiers.validation import (
@@ -61,13 +62,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the kernel classifiers; subclasses train the machines in ``_solve``."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMA_RULES))],
-        "kernel": [StrOptions({*NAMED_KERNELS, "precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), Choice(GAMMA_RULES)],
+        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "multi_class": [StrOptions({"ovo", "ovr"})],
-        "dtype": [StrOptions({"auto", "float32", "float64"})],
+        "class_weight": [Choice({"balanced"}), dict, None],
+        "multi_class": [Choice({"ovo", "ovr"})],
+        "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],

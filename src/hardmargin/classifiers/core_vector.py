@@ -7,11 +7,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.budget import COLUMNS_SHARE, CORE_SHARE, memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import one_or_all
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.warn import warn_caller, warn_unfinished_core_set
@@ -152,7 +153,7 @@ default="rbf"
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "stopping": [StrOptions({"margin", "radius"})],
+        "stopping": [Choice({"margin", "radius"})],
         "eps": [Interval(Real, 0, None, closed="neither")],
         "max_stages": [Interval(Integral, 1, None, closed="left"), None],
     }

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.planes import PlanesClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.standardize import StandardizeMixin
 from hardmargin.classifiers.tuned import TunedMixin
-from hardmargin.kernels import FloatArray, KernelFunction
+from hardmargin.kernels import GAMMA_RULES, NAMED_KERNELS, FloatArray, KernelFunction
 from hardmargin.solvers.lowrank import LANDMARKS, LowRankMatrix
 from hardmargin.solvers.paths import LOSSES
 from hardmargin.solvers.projection import ProjectionOptions
@@ -201,14 +202,14 @@ default="cv"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PlanesClassifier._parameter_constraints,
-        "n_stages": [StrOptions({"cv", "eps"}), Interval(Integral, 1, None, closed="left")],
-        "kernel": [*PlanesClassifier._parameter_constraints["kernel"], StrOptions({"cv"})],
-        "gamma": [*PlanesClassifier._parameter_constraints["gamma"], StrOptions({"cv"})],
+        "n_stages": [Choice({"cv", "eps"}), Interval(Integral, 1, None, closed="left")],
+        "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
         "cv": ["cv_object"],
         "max_stages": [Interval(Integral, 1, None, closed="left"), None],
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [Choice(LOSSES)],
         "standardize": ["boolean"],
-        "landmarks": [StrOptions({*LANDMARKS, "greedy"})],
+        "landmarks": [Choice({*LANDMARKS, "greedy"})],
     }
 
     def __init__(

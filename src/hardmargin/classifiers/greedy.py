@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.greedy_chooser import Chosen, GreedyChooser
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.threshold import cut_machines, training_threshold
@@ -208,15 +209,15 @@ default="rbf"
         **KernelClassifier._parameter_constraints,
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
-            StrOptions({"cv", *GAMMA_RULES}),
+            Choice({"cv", *GAMMA_RULES}),
         ],
-        "max_visits": [StrOptions({"cv"}), Interval(Integral, 1, None, closed="left")],
+        "max_visits": [Choice({"cv"}), Interval(Integral, 1, None, closed="left")],
         "step_tol": [Interval(Real, 0, None, closed="left")],
         "max_stages": [Interval(Integral, 1, None, closed="left"), None],
-        "threshold": [StrOptions({"auto"}), Interval(Real, None, None, closed="neither")],
-        "standardize": [StrOptions({"auto"}), "boolean"],
+        "threshold": [Choice({"auto"}), Interval(Real, None, None, closed="neither")],
+        "standardize": [Choice({"auto"}), "boolean"],
         "cv": ["cv_object"],
-        "method": [StrOptions(set(METHODS))],
+        "method": [Choice(METHODS)],
     }
 
     def __init__(

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.budget import memory_bytes, tasks_at_once
 from hardmargin.classifiers.base import KernelClassifier
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Problem
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_matrix import KernelMatrix, StreamedMatrix, kernel_matrix
@@ -32,10 +33,10 @@ class MatrixClassifier(KernelClassifier):
         "rank": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
-            StrOptions({"auto"}),
+            Choice({"auto"}),
             None,
         ],
-        "landmarks": [StrOptions(set(LANDMARKS))],
+        "landmarks": [Choice(LANDMARKS)],
         "max_stages": [Interval(Integral, 1, None, closed="left")],
     }
 

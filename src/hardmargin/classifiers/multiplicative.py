@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import MatrixClassifier, one_or_all
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.staged import StagedMixin
@@ -167,7 +168,7 @@ default="rbf"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), Choice({"auto"})],
         "tol": [Interval(Real, 0, 1, closed="left")],
         "max_stages": [Interval(Integral, 1, None, closed="left")],
     }

@@ -6,9 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.classifiers.matrix import one_or_all
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.path_base import MachinePaths, PathClassifier
 from hardmargin.classifiers.probabilities import warn_of_shortage
 from hardmargin.classifiers.problem import Expansion, Problem
@@ -170,7 +171,7 @@ default="rbf"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PathClassifier._parameter_constraints,
         "selection": [
-            StrOptions({"cv", "loo", "validation"}),
+            Choice({"cv", "loo", "validation"}),
             Interval(Real, 0, None, closed="neither"),
         ],
         "cv": ["cv_object"],

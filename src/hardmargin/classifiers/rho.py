@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Real, StrOptions
+from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.metaestimators import available_if
 
 from hardmargin.classifiers.hard_margin import exact_expansion, solve_exact_machines
 from hardmargin.classifiers.matrix import one_or_all
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.planes import PlanesClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.kernels import KernelFunction
@@ -144,7 +145,7 @@ default="rbf"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PlanesClassifier._parameter_constraints,
-        "solver": [StrOptions({"multiplicative", "smo"})],
+        "solver": [Choice({"multiplicative", "smo"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
     }
 

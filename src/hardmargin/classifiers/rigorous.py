@@ -6,10 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.classifiers.greedy import GreedySVC
 from hardmargin.classifiers.matrix import one_or_all
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.path_base import PathClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.warn import warn_caller
@@ -136,7 +137,7 @@ default="rbf"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PathClassifier._parameter_constraints,
-        "norm_bound": [StrOptions({"greedy"}), Interval(Real, 0, None, closed="neither")],
+        "norm_bound": [Choice({"greedy"}), Interval(Real, 0, None, closed="neither")],
     }
 
     _only_of_the_choice = ("norm_bound_", "loo_path_")

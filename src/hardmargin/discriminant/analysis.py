@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hardmargin.budget import memory_bytes
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.validation import (
     TrainingRows,
     check_queries,
@@ -182,18 +183,18 @@ default="rbf"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(GAMMA_RULES))],
-        "kernel": [StrOptions({*NAMED_KERNELS, "precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), Choice(GAMMA_RULES)],
+        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "constraint": [StrOptions(set(CONSTRAINTS))],
-        "solver": [StrOptions(set(DEFAULT_TOL))],
+        "constraint": [Choice(CONSTRAINTS)],
+        "solver": [Choice(DEFAULT_TOL)],
         "rank": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
-        "stopping": [StrOptions({"margin", "radius"})],
+        "tol": [Interval(Real, 0, 1, closed="neither"), Choice({"auto"})],
+        "stopping": [Choice({"margin", "radius"})],
         "eps": [Interval(Real, 0, None, closed="neither")],
         "moment_rows": [Interval(Integral, 1, None, closed="left"), None],
-        "dtype": [StrOptions({"auto", "float32", "float64"})],
+        "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],

@@ -16,7 +16,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -27,6 +27,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
+from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.validation import check_training_rows
 from hardmargin.discriminant.analysis import MarginDiscriminantAnalysis
 from hardmargin.discriminant.machines import Solver
@@ -226,7 +227,7 @@ default="rbf"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MarginDiscriminantAnalysis._parameter_constraints,
-        "final_estimator": [StrOptions(set(RESPONSES)), HasMethods(["fit", "predict"])],
+        "final_estimator": [Choice(RESPONSES), HasMethods(["fit", "predict"])],
         "cv": ["cv_object"],
     }
 
