@@ -51,9 +51,10 @@ default="cv"
         distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
         distance between rows.
     cv : int, splitter or iterable of splits, default=5
-        How rows are held out: shuffled stratified folds (up to 500 rows by three shuffles), or any
-        splitter of scikit-learn (groups are an argument of ``fit``), or pairs of train and test
-        indices.
+        How rows are held out: shuffled stratified folds (by three shuffles up to 500 rows), or any
+        splitter of scikit-learn, or pairs of train and test indices. Splitters that need groups
+        take those given to ``fit``, whose notes say how to hand them on from ``cross_val_score``
+        and searches.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0

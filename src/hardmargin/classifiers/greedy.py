@@ -75,7 +75,8 @@ default="rbf"
         takes what is better. A precomputed kernel is never changed.
     cv : int, splitter or iterable of (train, test) indices, default=5
         The splits that ``"cv"`` chooses by; a number stands for shuffled folds, stratified by
-        class. Splitters that need groups take those given to ``fit``.
+        class. Splitters that need groups take those given to ``fit``, whose notes say how to hand
+        them on from ``cross_val_score`` and searches.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They leave training alone and move the threshold, by the log ratio
         of the weights over the slope of a sigmoid fitted to the held-out scores, or to the training

@@ -234,7 +234,8 @@ default="rbf"
         sample_weight : (n_samples,) array, optional
             Weights; a weight of two equals the row twice, a weight of zero its absence.
         groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`.
+            Rows that belong together, for a splitter that is given as `cv`; the notes of
+            ``EnsembleSVC.fit`` say how they come through ``cross_val_score`` and searches.
 
         Returns
         -------

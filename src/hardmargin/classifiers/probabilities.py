@@ -65,11 +65,35 @@ class ProbabilityMixin(KernelClassifier):
             that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
             scaled up to it: normalised weights do no harm.
         groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`.
+            Rows that belong together, for a splitter that is given as `cv`; the notes say how they
+            come through ``cross_val_score`` and searches.
 
         Returns
         -------
         self
+
+        Notes
+        -----
+        Where a splitter outside needs groups as well as `cv`, both must get them. Without metadata
+        routing, these are two arguments::
+
+            cross_val_score(clf, X, y, cv=GroupKFold(5), groups=g, params={"groups": g})
+
+        hands the first to the splitter and the second to ``fit``; ``cross_validate`` and
+        ``cross_val_predict`` do the same. In a pipeline the second has the name of the step,
+        ``params={"ensemblesvc__groups": g}``. A search keeps what is called groups for its own
+        splitter, so that only a pipeline can be searched::
+
+            pipeline = make_pipeline(EnsembleSVC(cv=GroupKFold(3)))
+            search = GridSearchCV(pipeline, grid, cv=GroupKFold(5))
+            search.fit(X, y, groups=g, ensemblesvc__groups=g)
+
+        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument is for both, if the
+        classifier asks for it, in a pipeline or not::
+
+            clf = EnsembleSVC(cv=GroupKFold(3)).set_fit_request(groups=True)
+            cross_val_score(clf, X, y, cv=GroupKFold(5), params={"groups": g})
+            GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         return self._fit(X, y, sample_weight, groups)
 

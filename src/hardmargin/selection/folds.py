@@ -16,6 +16,16 @@ BoolArray = NDArray[np.bool_]
 #: As many as scikit-learn has where `cv` is None.
 DEFAULT_FOLDS = 5
 
+#: What to do where a splitter needs groups and ``fit`` was given none.
+MISSING_GROUPS = (
+    "cv needs groups, and fit was given none: fit(X, y, groups=groups). From cross_val_score, "
+    "cross_validate and cross_val_predict they come with params={'groups': groups} (in a pipeline "
+    "params={'<step>__groups': groups}), besides groups=groups for a splitter outside. A search "
+    "hands them on to a step of a pipeline: "
+    "search.fit(X, y, groups=groups, <step>__groups=groups). "
+    "Where metadata routing is on, call set_fit_request(groups=True); they then reach both."
+)
+
 #: A class needs so many rows in every fold, or there are fewer folds.
 ROWS_A_FOLD = 2
 
@@ -137,11 +147,7 @@ def _of_splitter(
                 splits = list(cv.split(X[present], codes[present], among))
             except ValueError as error:
                 if groups is None and "groups" in str(error):
-                    error.add_note(
-                        "Pass groups to fit; from cross_val_score and the like with "
-                        "params={'groups': groups}, or with set_fit_request(groups=True) where "
-                        "metadata routing is on."
-                    )
+                    error.add_note(MISSING_GROUPS)
                 raise
     for train, test in splits:
         both = []
