@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold, check_cv
+from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold
 
 BoolArray = NDArray[np.bool_]
 
@@ -90,11 +90,7 @@ def make_folds(
             )
         return _stratified(int(cv), codes, present, n_shuffles, random_state)
     if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != codes.shape:
-            raise ValueError(
-                f"groups must have one entry a row: {len(codes)}, got shape {groups.shape}."
-            )
+        groups = _groups_of_rows(groups, len(codes))
     return _of_splitter(cv, X, codes, present, groups)
 
 
@@ -133,9 +129,10 @@ def _of_splitter(
     # Their indices are those of the rows as they came.
     given_splits = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
     n = len(codes)
-    trains, tests = [], []
+    trains: list[BoolArray] = []
+    tests: list[BoolArray] = []
     if given_splits:
-        splits = check_cv(cv, codes, classifier=True).split(X, codes)
+        splits = list(cv.split(X, codes) if isinstance(cv, PredefinedSplit) else cv)
         rows = np.arange(n)
     else:
         rows = present
@@ -145,18 +142,61 @@ def _of_splitter(
             warnings.filterwarnings("ignore", message="The least populated class")
             try:
                 splits = list(cv.split(X[present], codes[present], among))
-            except ValueError as error:
-                if groups is None and "groups" in str(error):
+            except (TypeError, ValueError) as error:
+                if groups is not None:
+                    error.add_note("groups must be of one type that can be sorted, without NaN.")
+                elif "groups" in str(error):
                     error.add_note(MISSING_GROUPS)
                 raise
-    for train, test in splits:
-        both = []
-        for part in (train, test):
+    for split in splits:
+        for part, masks in zip(_pair(split), (trains, tests), strict=True):
             mask = np.zeros(n, dtype=bool)
-            mask[rows[np.asarray(part, dtype=None if len(part) else np.intp)]] = True
-            both.append(mask & (codes >= 0))
-        trains.append(both[0])
-        tests.append(both[1])
+            mask[rows[_indices(part, len(rows))]] = True
+            masks.append(mask & (codes >= 0))
     if not trains:
         raise ValueError("cv has no splits; give at least one pair of train and test rows.")
     return Folds(np.array(trains), np.array(tests))
+
+
+def _pair(split: Any) -> tuple[Any, Any]:
+    """Return the two parts of a split."""
+    try:
+        train, test = split
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"cv must give pairs of train and test rows, such as [(train, test)], got {split!r}."
+        ) from None
+    return train, test
+
+
+def _indices(part: Any, n: int) -> NDArray[Any]:
+    """Return the rows of one part of a split, as integers or as a mask."""
+    given = np.asarray(part)
+    if given.shape == (0,):
+        return np.empty(0, dtype=np.intp)
+    if given.ndim != 1 or given.dtype.kind not in "iub":
+        raise ValueError(
+            "cv must give train and test rows as one-dimensional arrays of integers or of bools, "
+            f"got {type(part).__name__} of {given.dtype} and shape {given.shape}."
+        )
+    if given.dtype.kind == "b":
+        if len(given) != n:
+            raise ValueError(
+                f"A mask of cv must have an entry for each of the {n} rows, got {len(given)}."
+            )
+    elif given.max() >= n or given.min() < -n:
+        beyond = given.max() if given.max() >= n else given.min()
+        raise ValueError(f"cv asks for row {beyond}, but the {n} rows are 0 to {n - 1}.")
+    return given
+
+
+def _groups_of_rows(groups: Any, n: int) -> NDArray[Any]:
+    """Return groups as an array with an entry for every row."""
+    try:
+        given = np.asarray(groups)
+        found = f"shape {given.shape}"
+    except ValueError as error:
+        given, found = np.empty(0), f"what is no array: {error}"
+    if given.shape != (n,):
+        raise ValueError(f"groups must have one entry a row: {n}, got {found}.")
+    return given
