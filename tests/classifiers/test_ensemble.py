@@ -820,7 +820,7 @@ def test_a_kernel_too_narrow_for_any_stage_warns():
 
 def test_a_number_of_stages_needs_no_other_limit():
     X, y = cancer()
-    assert published(5, max_stages=2).fit(X, y).n_stages_ == 5
+    assert published(5).fit(X, y).n_stages_ == 5
 
 
 def test_eps_stop_above_eps_start_is_refused():

@@ -62,8 +62,8 @@ default="cv"
     eps_start, eps_stop : float, default=0.1 and 0.005
         The first epsilon of the published path, and the one that ends it.
     max_stages : int or None, default=None
-        Limit on the stages of each machine; None is 150 where they are chosen and 10,000 on the
-        published path.
+        Limit on the stages of each machine, whatever `n_stages` is; None is 150 where they are
+        chosen, 10,000 on the published path, and none where `n_stages` is a number.
     loss : {"logistic", "exponential"}, default="logistic"
         What the vote descends on; ``"exponential"`` is the paper's. The logistic loss does not let
         single rows outweigh all others.
@@ -303,13 +303,14 @@ default="cv"
 
     def _published(self, problem: Problem) -> list[Expansion]:
         self._slopes_ = None
-        limit = MAX_PUBLISHED_STAGES if self.max_stages is None else self.max_stages
+        n_stages = None if self.n_stages == "eps" else int(self.n_stages)
+        # A number of stages that was asked for needs no other limit.
+        limit = MAX_PUBLISHED_STAGES if n_stages is None else n_stages
         options = ProjectionOptions(
             eps_start=self.eps_start,
             eps_stop=self.eps_stop,
-            n_stages=None if self.n_stages == "eps" else int(self.n_stages),
-            # A number of stages that was asked for needs no other limit.
-            max_stages=limit if self.n_stages == "eps" else int(self.n_stages),
+            n_stages=n_stages,
+            max_stages=limit if self.max_stages is None else int(self.max_stages),
             fit_intercept=self.fit_intercept,
         )
         return self._expansions(problem, options, last=False)

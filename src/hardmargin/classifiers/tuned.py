@@ -179,11 +179,14 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         return found
 
     def _path_options(self) -> PathOptions:
+        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
+        # A number of stages that was asked for needs no other limit.
+        limit = MAX_STAGES if n_stages is None else n_stages
         return PathOptions(
             loss=self.loss,
             fit_intercept=self.fit_intercept,
-            n_stages=None if self.n_stages == "cv" else int(self.n_stages),
-            max_stages=MAX_STAGES if self.max_stages is None else self.max_stages,
+            n_stages=n_stages,
+            max_stages=limit if self.max_stages is None else int(self.max_stages),
             memory_bytes=min(memory_bytes(self.memory_limit) // 4, KEPT_MATRICES),
             max_seconds=self.max_time,
             n_threads=self._threads(),
@@ -307,7 +310,10 @@ class TunedMixin(ProbabilityMixin, MatrixClassifier):
         if "max_time" in reasons:
             warn_caller("Training stopped at max_time; the model is that of the stages so far.")
         elif "max_stages" in reasons and self.max_stages is not None:
+            what = "while their held-out loss still fell"
+            if self.n_stages != "cv":
+                what = f"before n_stages={self.n_stages}"
             warn_caller(
-                "Some paths stopped at max_stages while their held-out loss still fell; to go on, "
-                "raise max_stages."
+                f"Some paths stopped at max_stages={self.max_stages} {what}; to go on, raise "
+                "max_stages."
             )

@@ -23,7 +23,7 @@ with the best any more are stopped. The loops are in the compiled core (``core/s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -58,7 +58,7 @@ class PathOptions:
     n_stages : int or None
         So many stages, of which the last is the model; None lets all vote.
     max_stages : int
-        Limit where their number is chosen.
+        Limit on the stages in any case.
     race : bool
         Stop kernels that fall behind.
     compact : bool
@@ -194,6 +194,10 @@ def solve_paths(
     report : callable, optional
         Called now and then with (machines done, stage, held-out loss).
     """
+    n_stages = options.n_stages
+    if n_stages is not None:
+        n_stages = min(n_stages, options.max_stages)
+    is_cut = n_stages != options.n_stages
     run = _core.paths_float32 if arrays[0].dtype == np.float32 else _core.paths_float64
     results = run(
         list(arrays),
@@ -205,7 +209,7 @@ def solve_paths(
         test=np.ascontiguousarray(test, dtype=np.uint8),
         loss=options.loss,
         bias=options.fit_intercept,
-        n_stages=options.n_stages or 0,
+        n_stages=n_stages or 0,
         max_stages=options.max_stages,
         race=options.race,
         compact=options.compact,
@@ -216,7 +220,17 @@ def solve_paths(
     )
     return [
         MachinePaths(
-            r["rows"], r["held_rows"], r["held_splits"], [HeldOutPath(**p) for p in r["paths"]]
+            r["rows"],
+            r["held_rows"],
+            r["held_splits"],
+            [_with_reason(HeldOutPath(**p), is_cut) for p in r["paths"]],
         )
         for r in results
     ]
+
+
+def _with_reason(path: HeldOutPath, is_cut: bool) -> HeldOutPath:
+    """Say which limit ended a path, where `max_stages` was less than `n_stages`."""
+    if is_cut and path.stop_reason == "n_stages":
+        return replace(path, stop_reason="max_stages")
+    return path
