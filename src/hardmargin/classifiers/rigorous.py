@@ -179,12 +179,14 @@ default="rbf"
 
     def _solve(self, problem: Problem) -> list[Expansion]:
         bounds = self._bounds(problem)
+        with np.errstate(over="ignore", under="ignore"):  # an infinite square is no bound
+            squared: list[float] = np.square(bounds).tolist()
 
         def options(machine: int) -> PathOptions:
             return PathOptions(
                 C_max=self.C_max,
                 max_stages=self.max_stages,
-                max_squared_norm=float(bounds[machine]) ** 2,
+                max_squared_norm=squared[machine],
             )
 
         paths = [machine.whole for machine in self._trace(problem, options)]
@@ -195,7 +197,7 @@ default="rbf"
                 f"No C up to C_max={self.C_max:g} has a norm as large as norm_bound; raise C_max, "
                 "or lower norm_bound."
             )
-        Cs = [path.C_of_norm(float(b) ** 2) for path, b in zip(paths, bounds, strict=True)]
+        Cs = [path.C_of_norm(norm) for path, norm in zip(paths, squared, strict=True)]
         return self._expansions(problem, paths, Cs)
 
     def _bounds(self, problem: Problem) -> FloatArray:

@@ -256,7 +256,8 @@ class _Path:
         self.rhos.append(rho)
         self.plane_intercepts.append(self._middle(margins))
         if rho > 0:
-            self.lower_bound = max(self.lower_bound, max(self._least(margins), 0.0) ** 2 / rho)
+            least = max(self._least(margins), 0.0)
+            self.lower_bound = max(self.lower_bound, least * (least / rho))
         return True
 
     def solution(self) -> ProjectionSolution:

@@ -68,6 +68,12 @@ MIN_MAX_STAGES, STAGES_A_ROW = 10_000, 100
 #: Shares of C that are skipped where rounding blocks the way, one after another until one does.
 _SKIPS = tuple(1e-8 * 16.0**k for k in range(5))
 
+#: Kernels of this size, or of one over it, have no path: their products with multipliers overflow.
+LARGEST_SCALE = 1e150
+
+#: In units of the kernel and the weights, smaller C count as the one, and larger as the other.
+_LEAST_C, _LARGEST_C = 1e-100, 1e20
+
 #: Quarters of a way that are tried, each of the one before.
 _N_SHORTER = 30
 
@@ -100,14 +106,24 @@ class CentredKernel:
 def centred_kernel(K: FloatArray) -> CentredKernel:
     """Centre and scale a symmetric kernel matrix (into a copy)."""
     diagonal = K.diagonal().copy()
-    means = K.mean(axis=1)
-    values = np.add.outer(means, means)
-    np.subtract(K, values, out=values)
-    values += means.mean()
-    scale = float(values.diagonal().mean())
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = K.mean(axis=1)
+        values = np.add.outer(means, means)
+        np.subtract(K, values, out=values)
+        values += means.mean()
+        scale = float(values.diagonal().mean())
+    if not np.isfinite(scale):  # a single value that is not finite makes it so
+        raise ValueError(
+            "The kernel's values, and sums of them, must be finite; some are NaN or infinite."
+        )
     if scale <= 4 * _EPS * np.abs(diagonal).mean():  # all rows are the same
         first = np.zeros(len(K), dtype=np.intp)
         return CentredKernel(np.zeros_like(values), means, 1.0, diagonal, first)
+    if not 1.0 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
+        raise ValueError(
+            f"Squared distances between rows in the kernel's space are of size {scale:.2g}, beyond "
+            "the precision of a path; scale the features, or choose another gamma."
+        )
     values /= scale
     own = values.diagonal()
     twins = np.empty(len(K), dtype=np.intp)
@@ -217,7 +233,10 @@ class _Tracer:
         self.K, self.y = kernel.values, labels
         self.w = np.where(training, weights / mean_weight, 0.0)
         self.unit = 1.0 / (kernel.scale * mean_weight)
-        self.C_max, self.C_end = options.C_max / self.unit, options.C_max
+        self.C_end = float(options.C_max)
+        self.C_max = min(max(self.C_end / self.unit, _LEAST_C), _LARGEST_C)
+        if self.C_max in (_LEAST_C, _LARGEST_C):
+            self.C_end = self.C_max * self.unit
         n = int(training.sum())
         self.max_stages = options.max_stages or max(MIN_MAX_STAGES, STAGES_A_ROW * n)
         self.max_squared_norm = options.max_squared_norm
