@@ -25,6 +25,10 @@ RESPONSES = {
 #: Units of the network's one hidden layer, as in the paper.
 HIDDEN_UNITS = 10
 
+#: Steps of the SVM at most: as many as libsvm allows itself, whose limit scikit-learn lifts. Where
+#: rows of huge weight overlap it would go on for ever.
+MAX_SVM_STEPS = 10_000_000
+
 
 def scales(
     final_estimator: Any, Z: FloatArray, sample_weight: FloatArray | None = None
@@ -90,7 +94,8 @@ def second_layer(
             )
         return clone(final_estimator)
     if final_estimator == "svm":
-        layer = SVC(C=1.0, break_ties=True)  # predicts what its decision_function says
+        # With ties broken, it predicts what its decision_function says.
+        layer = SVC(C=1.0, break_ties=True, max_iter=MAX_SVM_STEPS)
         if Z is not None:
             layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
         return layer

@@ -76,6 +76,9 @@ RADIUS_SAMPLE_ROWS = 59
 #: Share of the tolerance that the core set's own solution may leave open.
 INNER_SHARE = 0.15
 
+#: A larger share of the radius allows any row to be anywhere, and its square would overflow.
+_LARGEST_EPS = 1e100
+
 #: Rows that a core set may have in any case.
 _LEAST_ROOM = 64
 
@@ -418,7 +421,7 @@ class CoreSetMachine:
         # ||centre - row||^2 = kappa + d - 2 s; here both d and s are 1 / sum(alpha) times as large
         mass = float(self.core.alpha.sum())
         d = self.mu / mass
-        allowed = (1.0 + self.options.eps) ** 2 * (self.kappa - d)
+        allowed = (1.0 + min(self.options.eps, _LARGEST_EPS)) ** 2 * (self.kappa - d)
         return (self.kappa + d - allowed) / 2 * mass
 
     def sample(self, size: int) -> IndexArray:

@@ -71,8 +71,9 @@ class LinearSpan:
 
     def __init__(self, X: Rows) -> None:
         self.X = X
-        gram = X.T @ X
-        gram = np.asarray(gram.toarray() if is_sparse(gram) else gram, dtype=np.float64)
+        wide = X.astype(np.float64, copy=False)  # squares may be beyond float32
+        gram = wide.T @ wide
+        gram = np.asarray(gram.toarray() if is_sparse(gram) else gram)
         values, vectors = np.linalg.eigh(gram)
         has_mass = values > self._RANK_TOL * max(float(values[-1]), 0.0)
         self._back = (vectors[:, has_mass] / values[has_mass]) @ vectors[:, has_mass].T

@@ -167,7 +167,7 @@ class _Ball(CoreSetMachine):
         keep_going: Callable[[int, float], bool],
     ) -> None:
         # C has the inverse unit of squared distances.
-        options = replace(options, C=max(options.C * columns.unit, _LEAST_C))
+        options = replace(options, C=max(float(options.C) * columns.unit, _LEAST_C))
         nowhere = Directions.none(columns.n_rows)
         super().__init__(columns, present, weights, nowhere, options, random, keep_going)
         self.slack /= 4.0

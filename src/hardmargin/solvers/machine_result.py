@@ -30,6 +30,9 @@ _ABOVE_ROUNDING = 10.0
 #: Smaller weights than one over this count as that.
 LARGEST_SLACK = 1e15
 
+#: So does a C times weight that is larger than this, or smaller than one over it.
+LARGEST_C = 1e100
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -56,11 +59,13 @@ class Bounds:
 
 def slack_of(n_rows: int, C: float, weights: FloatArray | None) -> FloatArray:
     """Make the diagonal ``1 / (C w_i)`` of Q."""
-    slack = np.full(n_rows, 1.0 / C)
+    if np.isinf(C):
+        return np.zeros(n_rows)
+    largest = np.full(n_rows, min(C, LARGEST_C))
     if weights is not None:
         # Rows that weigh next to nothing must not overflow Q.
-        slack /= np.maximum(weights, 1.0 / LARGEST_SLACK)
-    return slack
+        largest *= np.maximum(weights, 1.0 / LARGEST_SLACK)
+    return np.asarray(1.0 / np.clip(largest, 1.0 / LARGEST_C, LARGEST_C))
 
 
 def bounds_of(alpha: FloatArray, margins: FloatArray, slack: FloatArray) -> Bounds:
@@ -81,10 +86,10 @@ def bounds_of(alpha: FloatArray, margins: FloatArray, slack: FloatArray) -> Boun
         return Bounds(1.0, 0.0, np.inf)
     mu = product / mass
     missing = np.maximum(1.0 - margins / mu, 0.0)
-    upper = float(alpha @ margins) / mu**2 + float((missing**2 / slack).sum())
+    upper = float(alpha @ margins) / mu / mu + float((missing**2 / slack).sum())
     least = float(g.min())
     if least > 0:
-        upper = min(upper, product / least**2)
+        upper = min(upper, product / least / least)  # whose square may vanish
     lower = mass**2 / product
     return Bounds(mu, lower, max(upper, lower))
 

@@ -226,6 +226,9 @@ class _ActiveEquations:
 
     def solve(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Alpha of all rows, and the margins that it makes."""
+        if len(active) == 0:
+            nothing = np.zeros(len(self.machine.labels))
+            return nothing, nothing
         n_changed = len(np.setxor1d(self.rows, active, assume_unique=True))
         if n_changed <= _SCHUR_SHARE * len(active):
             alpha = self._corrected(active)
