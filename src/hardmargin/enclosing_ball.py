@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,8 +18,11 @@ from hardmargin.budget import CORE_SHARE, memory_bytes
 from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.validation import (
+    COUNT,
+    N_JOBS,
     check_queries,
     check_unlabelled_rows,
+    finite_scores,
     kernel_of_rows,
     precision,
 )
@@ -211,10 +214,10 @@ default="rbf"
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "contamination": [Choice({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "stopping": [Choice({"certified", "radius"})],
-        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "max_stages": [COUNT, None],
         "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": [N_JOBS, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -528,7 +531,7 @@ default="rbf"
                 own = None if diagonal is None else diagonal[part]
                 squares = self._squared_distances(Q[part], own)
                 scores[part] = -np.sqrt(np.maximum(squares, 0.0))
-        return scores
+        return finite_scores(scores, self.kernel)
 
     def _squared_distances(self, Q: Rows, diagonal: FloatArray | None) -> FloatArray:
         if self._is_flat(Q):

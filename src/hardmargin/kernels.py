@@ -142,8 +142,9 @@ class Kernel:
             products = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         if self.name == "linear":
             return products
-        inner = self.gamma * products + self.coef0
-        return inner**self.degree if self.name == "poly" else np.tanh(inner)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks sees what is not finite
+            inner = self.gamma * products + self.coef0
+            return inner**self.degree if self.name == "poly" else np.tanh(inner)
 
     def product(
         self,

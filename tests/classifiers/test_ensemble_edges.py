@@ -33,9 +33,9 @@ def test_float32_weights(weight, which):
     assert np.isfinite(m.decision_function(X)).all()
 
 
-def test_weights_beyond_squares_blame_the_weights():
-    with pytest.raises(ValueError, match="weight"):
-        EnsembleSVC().fit(X, Y, sample_weight=np.full(150, 1e300))
+def test_weights_beyond_squares_are_taken():
+    m = EnsembleSVC(random_state=0).fit(X, Y, sample_weight=np.full(150, 1e300))
+    assert np.isfinite(m.predict_proba(X)).all()
 
 
 def test_greedy_landmarks_need_a_number():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,9 +28,12 @@ from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
 from hardmargin.classifiers.run import reporter
 from hardmargin.classifiers.validation import (
+    N_JOBS,
     check_queries,
     check_training_rows,
+    finite_scores,
     kernel_of_rows,
+    moderate,
     precision,
     warn_if_flat,
 )
@@ -46,6 +49,9 @@ from hardmargin.kernels import (
     is_sparse,
 )
 from hardmargin.parallel import multiply, single_threaded_blas
+
+#: Sums of kernel values times larger coefficients overflow float32.
+MAX_FLOAT32_COEFFICIENT = 1e30
 
 
 def _tells_probabilities(classifier: KernelClassifier) -> bool:
@@ -70,7 +76,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         "multi_class": [Choice({"ovo", "ovr"})],
         "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": [N_JOBS, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -102,6 +108,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 del self.__dict__[name]
         try:
             self._validate_params()
+            memory_bytes(self.memory_limit)  # which not every fit asks for, but predictions do
             with single_threaded_blas():
                 problem = self._prepare(X, y, sample_weight, groups)
                 self._store(problem, self._solve(problem))
@@ -267,7 +274,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 f"class_weight must be positive and finite for every class, got {given.tolist()}."
             )
-        return given
+        return moderate(given)
 
     def _row_weights(self, problem: Problem) -> FloatArray:
         """Sample weights, times the weights of the classes."""
@@ -275,9 +282,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         weights[problem.codes < 0] = 0.0
         if problem.class_weights is not None:
             present = problem.codes >= 0
-            products = weights[present] * problem.class_weights[problem.codes[present]]
-            weights[present] = np.maximum(products, np.finfo(np.float64).tiny)  # zero is absence
-        return weights
+            weights[present] *= problem.class_weights[problem.codes[present]]
+        return moderate(weights)
 
     def _precision(self, X: Rows) -> Precision:
         return precision(X, self.dtype, self.kernel)
@@ -299,9 +305,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         codes = problem.codes[support]
         self.n_support_ = np.bincount(codes, minlength=len(problem.classes)).astype(np.int32)
         self.intercept_ = np.array([m.intercept for m in machines])
+        values = self.dual_coef_.data if is_sparse(self.dual_coef_) else self.dual_coef_
+        largest = float(np.abs(values).max(initial=0.0))
+        if not np.isfinite([largest, *self.intercept_]).all():
+            raise ValueError(
+                "Training overflowed, and the model is not finite; scale the features (for "
+                "instance with StandardScaler), the kernel or the weights."
+            )
         self.gamma_ = problem.kernel.gamma
         self._kernel_: Kernel | KernelSum = problem.kernel
-        self._dtype_ = problem.dtype
+        self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_COEFFICIENT else problem.dtype
         # Rows of one class take part in the same machines: side by side they are cheap to expand.
         self._by_class_ = np.argsort(codes, kind="stable")
 
@@ -326,8 +339,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Scores of all machines, of shape (n, n_machines)."""
         if self._kernel_.name == "linear":
             coef = self.coef_.T
-            products = Q @ coef if is_sparse(Q) else multiply(Q, coef, n_jobs=self.n_jobs)
-            return np.asarray(products + self.intercept_, dtype=np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                products = Q @ coef if is_sparse(Q) else multiply(Q, coef, n_jobs=self.n_jobs)
+                scores = np.asarray(products + self.intercept_, dtype=np.float64)
+            return finite_scores(scores, self.kernel)
         order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
         columns = order
         if isinstance(self._kernel_, KernelSum) and len(self.classes_) > 2:
@@ -342,7 +357,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             n_jobs=self.n_jobs,
         )
         sums += self.intercept_
-        return sums
+        return finite_scores(sums, self.kernel)
 
     def _scores(self, margins: FloatArray) -> FloatArray:
         if len(self.classes_) == 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.run import Run, for_each
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.classifiers.warn import warn_caller, warn_unfinished_core_set
 from hardmargin.kernel_columns import KernelColumns, core_sets_at_once, shared_evaluations
 from hardmargin.kernels import KernelFunction
@@ -155,7 +156,7 @@ default="rbf"
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "stopping": [Choice({"margin", "radius"})],
         "eps": [Interval(Real, 0, None, closed="neither")],
-        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "max_stages": [COUNT, None],
     }
 
     def __init__(
@@ -198,7 +199,7 @@ default="rbf"
         self.random_state = random_state
 
     def _solve(self, problem: Problem) -> list[Expansion]:
-        finite_diagonal(problem.kernel, problem.X, problem.codes)
+        finite_diagonal(problem.kernel, problem.X, problem.codes, squared=True)
         n_machines = len(problem.machines)
         budget = memory_bytes(self.memory_limit)
         for_columns, for_core = COLUMNS_SHARE, CORE_SHARE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from hardmargin.classifiers.planes import PlanesClassifier
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.standardize import StandardizeMixin
 from hardmargin.classifiers.tuned import TunedMixin
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.kernels import GAMMA_RULES, NAMED_KERNELS, FloatArray, KernelFunction
 from hardmargin.solvers.lowrank import LANDMARKS, LowRankMatrix
 from hardmargin.solvers.paths import LOSSES
@@ -203,11 +204,11 @@ default="cv"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PlanesClassifier._parameter_constraints,
-        "n_stages": [Choice({"cv", "eps"}), Interval(Integral, 1, None, closed="left")],
+        "n_stages": [Choice({"cv", "eps"}), COUNT],
         "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
         "cv": ["cv_object"],
-        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "max_stages": [COUNT, None],
         "loss": [Choice(LOSSES)],
         "standardize": ["boolean"],
         "landmarks": [Choice({*LANDMARKS, "greedy"})],

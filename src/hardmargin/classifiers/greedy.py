@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.staged import StagedMixin
 from hardmargin.classifiers.threshold import cut_machines, training_threshold
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import GAMMA_RULES, FloatArray, Kernel, KernelFunction
 from hardmargin.solvers.greedy import METHODS, solve_greedy
@@ -212,9 +213,9 @@ default="rbf"
             Interval(Real, 0, None, closed="neither"),
             Choice({"cv", *GAMMA_RULES}),
         ],
-        "max_visits": [Choice({"cv"}), Interval(Integral, 1, None, closed="left")],
+        "max_visits": [Choice({"cv"}), COUNT],
         "step_tol": [Interval(Real, 0, None, closed="left")],
-        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "max_stages": [COUNT, None],
         "threshold": [Choice({"auto"}), Interval(Real, None, None, closed="neither")],
         "standardize": [Choice({"auto"}), "boolean"],
         "cv": ["cv_object"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import KernelFunction
 from hardmargin.solvers.exact import ExactOptions, solve_exact
@@ -119,7 +120,7 @@ default="rbf"
         **KernelClassifier._parameter_constraints,
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "max_stages": [COUNT, None],
     }
 
     def __init__(

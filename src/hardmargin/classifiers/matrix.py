@@ -15,6 +15,7 @@ from hardmargin.budget import memory_bytes, tasks_at_once
 from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Problem
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_matrix import KernelMatrix, StreamedMatrix, kernel_matrix
 from hardmargin.randomness import random_numbers
@@ -31,13 +32,13 @@ class MatrixClassifier(KernelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "rank": [
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
             Interval(Real, 0, 1, closed="neither"),
             Choice({"auto"}),
             None,
         ],
         "landmarks": [Choice(LANDMARKS)],
-        "max_stages": [Interval(Integral, 1, None, closed="left")],
+        "max_stages": [COUNT],
     }
 
     def _low_rank(self, problem: Problem) -> LowRankMatrix | None:

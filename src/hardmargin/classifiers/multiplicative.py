@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.problem import Expansion, IntArray, Problem
 from hardmargin.classifiers.run import Run, for_each
 from hardmargin.classifiers.staged import StagedMixin
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
 from hardmargin.parallel import single_threaded_blas
@@ -170,7 +171,7 @@ default="rbf"
         **KernelClassifier._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither"), Choice({"auto"})],
         "tol": [Interval(Real, 0, 1, closed="left")],
-        "max_stages": [Interval(Integral, 1, None, closed="left")],
+        "max_stages": [COUNT],
     }
 
     def __init__(

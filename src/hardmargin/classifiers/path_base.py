@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from hardmargin.classifiers.base import KernelClassifier
 from hardmargin.classifiers.matrix import one_or_all
 from hardmargin.classifiers.problem import Expansion, Problem
 from hardmargin.classifiers.run import Run, for_each
+from hardmargin.classifiers.validation import COUNT
 from hardmargin.classifiers.warn import warn_caller
 from hardmargin.kernel_matrix import StoredMatrix, kernel_matrix
 from hardmargin.kernels import FloatArray
@@ -57,7 +58,7 @@ class PathClassifier(KernelClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "C_max": [Interval(Real, 0, None, closed="neither")],
-        "max_stages": [Interval(Integral, 1, None, closed="left"), None],
+        "max_stages": [COUNT, None],
     }
 
     def at(self, C: float) -> Any:

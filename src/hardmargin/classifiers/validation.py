@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -29,6 +31,14 @@ MAX_EXACT_ROWS = 5_000
 
 #: Squares of larger features overflow float32.
 MAX_FLOAT32_FEATURE = 1e18
+
+#: The largest weight is between one over this and this, and no other is smaller by more than this:
+#: sums of weights and of their squares then neither overflow nor vanish.
+MAX_WEIGHT = 1e75
+
+#: Counts that parameters may give: they fit the integers of the compiled core.
+COUNT = Interval(Integral, 1, 2**62, closed="both")
+N_JOBS = Interval(Integral, -(2**31), 2**31 - 1, closed="both")
 
 
 #: So many rows are compared with each other to see whether a kernel tells rows apart.
@@ -97,13 +107,14 @@ def check_queries(estimator: Any, X: Any) -> Rows:
     check_is_fitted(estimator)
     is_precomputed = estimator.kernel == "precomputed"
     try:
-        X = validate_data(
-            estimator,
-            X,
-            reset=False,
-            accept_sparse=False if is_precomputed else "csr",
-            dtype=[np.float64, np.float32],
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum looks for NaN in large features
+            X = validate_data(
+                estimator,
+                X,
+                reset=False,
+                accept_sparse=False if is_precomputed else "csr",
+                dtype=[np.float64, np.float32],
+            )
     except ValueError as error:
         _suggest_preprocessing(error)
         if is_precomputed and "features" in str(error):
@@ -130,7 +141,23 @@ def kernel_of_rows(
         X = X if is_there.all() else X[is_there]
         weights = weights[is_there]
     with np.errstate(over="ignore", invalid="ignore"):
-        return make_kernel(name, X, gamma=gamma, degree=degree, coef0=coef0, sample_weight=weights)
+        kernel = make_kernel(
+            name, X, gamma=gamma, degree=degree, coef0=coef0, sample_weight=weights
+        )
+        if kernel.name == "poly" and float(degree) % 1 != 0:
+            _check_powers(kernel, X)
+    return kernel
+
+
+def finite_scores(scores: FloatArray, kernel: str | KernelFunction) -> FloatArray:
+    """Refuse rows whose scores are not finite."""
+    if np.isfinite(scores).all():
+        return scores
+    name = "the kernel" if callable(kernel) else f"kernel={kernel!r}"
+    raise ValueError(
+        f"Some rows have no finite score, as {name} is not finite on them; scale them as the rows "
+        "of fit."
+    )
 
 
 def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
@@ -179,14 +206,15 @@ def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:
 def _validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Validate rows, and labels where there are some, as scikit-learn does."""
     try:
-        return validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse=False if estimator.kernel == "precomputed" else "csr",
-            dtype=[np.float64, np.float32],
-            **options,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum looks for NaN in large features
+            return validate_data(
+                estimator,
+                X,
+                y,
+                accept_sparse=False if estimator.kernel == "precomputed" else "csr",
+                dtype=[np.float64, np.float32],
+                **options,
+            )
     except ValueError as error:
         _suggest_preprocessing(error)
         raise
@@ -202,13 +230,42 @@ def _square_if_precomputed(estimator: Any, X: Rows) -> Rows:
     return X
 
 
+def _check_powers(kernel: Kernel, X: Rows) -> None:
+    """Refuse a fractional degree where the number to be raised to it may be negative."""
+    values = X.data if is_sparse(X) else X
+    least = 0.0
+    if values.min(initial=0.0) < 0:  # x'z is no less than minus the largest x'x
+        least = -kernel.gamma * float(Kernel("linear").diagonal(X).max())
+    if least + kernel.coef0 < 0:
+        raise ValueError(
+            f"degree={kernel.degree} is no whole number, and gamma * x'z + coef0 may be negative "
+            "on these rows, which then has no power; use a whole degree, features that are not "
+            "negative, or a larger coef0."
+        )
+
+
 def _weights(X: Rows, sample_weight: Any) -> FloatArray | None:
     if sample_weight is None:
         return None
-    weights: FloatArray = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
-    return weights
+    with np.errstate(over="ignore"):
+        weights: FloatArray = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+    return moderate(weights)
+
+
+def moderate(weights: FloatArray) -> FloatArray:
+    """Bring extreme weights to where they can be added up and squared.
+
+    Ratios stay as they are, but for weights so much smaller than the largest that they count for
+    nothing; these stay positive, as zero is absence.
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0:
+        return weights
+    bounded = min(max(largest, 1.0 / MAX_WEIGHT), MAX_WEIGHT)
+    scaled = weights if largest == bounded else weights / largest * bounded
+    return np.where(weights > 0, np.maximum(scaled, bounded / MAX_WEIGHT), 0.0)
 
 
 def _suggest_preprocessing(error: ValueError) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +12,12 @@ from sklearn.utils._param_validation import Interval
 from hardmargin.budget import memory_bytes
 from hardmargin.classifiers.options import Choice
 from hardmargin.classifiers.validation import (
+    COUNT,
+    N_JOBS,
     TrainingRows,
     check_queries,
     check_training_rows,
+    finite_scores,
     kernel_of_rows,
     precision,
     warn_if_flat,
@@ -181,7 +184,7 @@ default="rbf"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_directions": [Interval(Integral, 1, None, closed="left")],
+        "n_directions": [COUNT],
         "C": [Interval(Real, 0, None, closed="neither")],
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice(GAMMA_RULES)],
         "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
@@ -189,14 +192,14 @@ default="rbf"
         "coef0": [Interval(Real, None, None, closed="neither")],
         "constraint": [Choice(CONSTRAINTS)],
         "solver": [Choice(DEFAULT_TOL)],
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        "rank": [COUNT],
         "tol": [Interval(Real, 0, 1, closed="neither"), Choice({"auto"})],
         "stopping": [Choice({"margin", "radius"})],
         "eps": [Interval(Real, 0, None, closed="neither")],
-        "moment_rows": [Interval(Integral, 1, None, closed="left"), None],
+        "moment_rows": [COUNT, None],
         "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": [N_JOBS, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -289,13 +292,14 @@ default="rbf"
         if self.kernel == "precomputed":
             queries = queries[:, self.support_]
         with single_threaded_blas():
-            return self._kernel_.expand(
+            projections = self._kernel_.expand(
                 queries,
                 self.support_vectors_,
                 self.directions_,
                 dtype=self._dtype_,
                 n_jobs=self.n_jobs,
             )
+        return finite_scores(projections, self.kernel)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -316,7 +320,7 @@ default="rbf"
         )
         self.gamma_ = self._kernel_.gamma
         warn_if_flat(self._kernel_, X, weights)
-        finite_diagonal(self._kernel_, X, codes)
+        finite_diagonal(self._kernel_, X, codes, squared=True)
         self._dtype_: Precision = precision(X, self._dtype(), self.kernel)
         is_precomputed = self._kernel_.name == "precomputed"
         present = np.flatnonzero(codes >= 0)

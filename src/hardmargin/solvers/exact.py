@@ -124,7 +124,7 @@ def solve_exact(
         classes=classes,
         n_classes=int(classes.max()) + 1,
         machines=machines,
-        diagonal=finite_diagonal(kernel, X, classes),
+        diagonal=finite_diagonal(kernel, X, classes, squared=True),
         bias=options.fit_intercept,
         tol=options.tol,
         max_stages=max_stages,

@@ -21,20 +21,57 @@ _MAX_PACKED_COLUMNS = 4_096
 #: What a row takes in a machine at most, columns aside.
 _BYTES_A_ROW = 80
 
+#: Kernels whose largest k(x, x) is smaller, but not zero, would make coefficients overflow.
+LEAST_KERNEL_VALUE = 1e-250
 
-def finite_diagonal(kernel: Kernel, X: Rows, classes: NDArray[np.int32]) -> FloatArray | None:
-    """``k(x, x)`` of every row, finite where a row has a class; None where all are one."""
+#: Squares of larger kernel values, and sums of these, overflow.
+LARGEST_SQUARED_VALUE = 1e150
+
+
+def finite_diagonal(
+    kernel: Kernel, X: Rows, classes: NDArray[np.int32], *, squared: bool = False
+) -> FloatArray | None:
+    """``k(x, x)`` of every row, of a size that solvers can use where a row has a class.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel.
+    X : rows
+        Rows, or the kernel matrix for a precomputed kernel.
+    classes : (n,) int32 array
+        Class of every row; negative for rows that take no part.
+    squared : bool
+        Whether the solver squares kernel values.
+
+    Returns
+    -------
+    (n,) array, or None where all values are one
+    """
     if kernel.has_unit_diagonal:
         return None
     diagonal = kernel.diagonal(X)
-    if not np.isfinite(diagonal[classes >= 0]).all():
-        if kernel.name in ("callable", "precomputed"):
+    own = kernel.name in ("callable", "precomputed")
+    sizes = np.abs(diagonal[classes >= 0])
+    if not np.isfinite(sizes).all():
+        if own:
             raise ValueError(
                 "The kernel's values k(x, x) must be finite; some are NaN or infinite."
             )
         raise ValueError(
             f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
             "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
+        )
+    largest = float(sizes.max(initial=0.0))
+    advice = "scale the kernel" if own else "scale the features (for instance with StandardScaler)"
+    if squared and largest > LARGEST_SQUARED_VALUE:
+        raise ValueError(
+            f"The kernel's values k(x, x) go up to {largest:.2g}, whose square overflows; {advice}."
+        )
+    if 0 < largest < LEAST_KERNEL_VALUE:
+        raise ValueError(
+            f"The kernel's values k(x, x) are at most {largest:.2g}, too small for coefficients to "
+            f"be finite; {advice}."
         )
     return diagonal
 
