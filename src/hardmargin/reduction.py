@@ -72,6 +72,7 @@ from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Row
 from hardmargin.parallel import single_threaded_blas
 from hardmargin.randomness import random_numbers
 from hardmargin.solvers.forward import Selection, columns_of
+from hardmargin.solvers.machines import LARGEST_SQUARED_VALUE
 
 #: A larger share of changed predictions is worth a warning.
 MANY_CHANGES = 0.05
@@ -373,7 +374,7 @@ class _Fit:
         target = clf._margins(sample)
         if not np.isfinite(target).all():
             raise ValueError("Decision values of the classifier must be finite to be kept.")
-        root = np.sqrt((target**2).mean(axis=0))
+        root = _root_mean_square(target)
         self._scale = np.where(root > 0, root, 1.0)
         weights = _weights(target / self._scale, n_real)
         self._target = weights[:, None] * (target / self._scale)
@@ -383,6 +384,11 @@ class _Fit:
             self._candidates = np.sort(random.permutation(n_support)[: size.n_candidates])
         self._columns = _kernel_values(clf, sample, self._candidates)
         largest = float(max(self._columns.max(), -self._columns.min()))
+        if largest > LARGEST_SQUARED_VALUE:
+            raise ValueError(
+                f"Kernel values of this classifier go up to {largest:.2g}, whose squares overflow; "
+                "scale the features and fit it again."
+            )
         self._columns *= weights[:, None]
         # The intercept is a column of ones: what it explains is taken off first.
         total = float(weights @ weights)
@@ -429,14 +435,22 @@ class _Fit:
     def measure(self, small: Any) -> tuple[float, float]:
         """Relative change of the decision values, and share of the predictions that changed."""
         values = small._margins(self._witnesses)
-        root = np.sqrt((self._values**2).mean(axis=0))
-        changes = np.sqrt(((values - self._values) ** 2).mean(axis=0)) / np.where(root > 0, root, 1)
+        root = _root_mean_square(self._values)
+        changes = _root_mean_square(values - self._values) / np.where(root > 0, root, 1)
         before, after = (_winners(self.clf, v) for v in (self._values, values))
         return float(np.sqrt((changes**2).mean())), float((before != after).mean())
 
     @property
     def n_measured(self) -> int:
         return len(self._values)
+
+
+def _root_mean_square(values: FloatArray) -> FloatArray:
+    """Of every column, whose squares may overflow."""
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    unit = np.ldexp(1.0, exponent - 1)  # a power of two, which takes no digits
+    roots: FloatArray = unit * np.sqrt(((values / unit) ** 2).mean(axis=0))
+    return roots
 
 
 def _weights(target: FloatArray, n_real: int) -> FloatArray:
