@@ -351,6 +351,28 @@ def test_huge_coefficients_are_not_rounded_to_float32():
     assert outcome(model, rows, np.tile([0, 1], 15)) is None
 
 
+IN_FLOAT32 = {
+    "CoreVectorSVC": CoreVectorSVC(dtype="float32"),
+    "MarginDiscriminantAnalysis": MarginDiscriminantAnalysis(
+        2, constraint="uncorrelated", dtype="float32"
+    ),
+    "MinimumEnclosingBall": MinimumEnclosingBall(C=1.0, dtype="float32"),
+}
+
+
+@pytest.mark.parametrize("model", IN_FLOAT32)
+@pytest.mark.parametrize("C", [LEAST, 1e-60, 1e60, LARGEST])
+def test_core_sets_in_float32_take_any_C(model, C):
+    model = type(IN_FLOAT32[model])(**IN_FLOAT32[model].get_params(deep=False) | {"C": C})
+    assert outcome(model, X, Y) is None
+
+
+@pytest.mark.parametrize("model", IN_FLOAT32)
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_core_sets_in_float32_take_any_weights(model, weights):
+    assert outcome(IN_FLOAT32[model], X, Y, sample_weight=WEIGHTS[weights]) is None
+
+
 # --- predictions ---------------------------------------------------------------------------------
 
 

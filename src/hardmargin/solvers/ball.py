@@ -79,6 +79,9 @@ INNER_SHARE = 0.15
 #: A larger share of the radius allows any row to be anywhere, and its square would overflow.
 _LARGEST_EPS = 1e100
 
+#: Slacks are no larger where Q is held in float32.
+_LARGEST_FLOAT32_SLACK = 1e30
+
 #: Rows that a core set may have in any case.
 _LEAST_ROOM = 64
 
@@ -275,6 +278,8 @@ class CoreSetMachine:
         if options.max_seconds is not None:
             self.deadline = time.monotonic() + options.max_seconds
         self.slack = slack_of(columns.n_rows, options.C, weights)
+        if columns.dtype == "float32":  # which Q is held in
+            self.slack = np.minimum(self.slack, _LARGEST_FLOAT32_SLACK)
         if options.stopping == "radius":
             self.kappa = self._constant_diagonal()
         self.n_stages = self.n_steps = self.n_repeats = 0

@@ -178,7 +178,8 @@ def constrain(
     if moment_rows is not None and moment_rows < len(rows):
         random = np.random.default_rng(0) if random is None else random
         rows = np.sort(random.choice(rows, moment_rows, replace=False))
-    mass = np.ones(len(rows)) if weights is None else weights[rows]
+    # Only ratios matter, and sums of large weights would overflow float32.
+    mass = np.ones(len(rows)) if weights is None else weights[rows] / weights[rows].max()
     moment = solution.projections[rows]
     if constraint == "uncorrelated-centred":
         moment = moment - mass @ moment / mass.sum()
