@@ -49,6 +49,8 @@ class Scaling:
 
     def transform(self, X: Rows) -> Rows:
         """Scale rows."""
+        if self.scaler.with_mean and is_sparse(X):
+            X = X.toarray()  # shifted rows have no zeros to leave out
         if self.clip is not None:
             X = np.clip(X, *(limit.astype(X.dtype) for limit in self.clip))
         return self.scaler.transform(_times_powers(X, self.exponents))

@@ -1,0 +1,238 @@
+"""Rows of every kind, and bad ones, as users of scikit-learn's SVC know them."""
+
+import functools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn_tools.problems import CLASSIFIERS, TASKS, make
+
+TWO = TASKS["two classes"]
+
+every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
+every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+
+
+def precise(name):
+    """Make a classifier that is trained as far as sums in another order agree."""
+    is_hard = name in ("HardMarginSVC", "RhoSVC")
+    return make(name, solver="smo", tol=1e-6) if is_hard else make(name)
+
+
+@functools.cache
+def fitted(name):
+    return make(name).fit(TWO.X, TWO.y)
+
+
+def assert_close(found, expected):
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
+# Sparse rows, and rows of any layout
+
+
+SPARSE = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array, sp.dok_array]
+
+
+@every_task
+@every_classifier
+def test_sparse_rows_give_the_decisions_of_dense_ones(name, task):
+    dense = precise(name).fit(task.X, task.y)
+    sparse = precise(name).fit(sp.csr_array(task.X), task.y)
+    found = sparse.decision_function(sp.csr_array(task.X_test))
+    assert_close(found, dense.decision_function(task.X_test))
+
+
+@every_classifier
+@pytest.mark.parametrize("container", SPARSE)
+def test_every_sparse_format_is_taken(container, name):
+    expected = make(name).fit(sp.csr_array(TWO.X), TWO.y).predict(sp.csr_array(TWO.X_test))
+    found = make(name).fit(container(TWO.X), TWO.y).predict(container(TWO.X_test))
+    np.testing.assert_array_equal(found, expected)
+
+
+@every_classifier
+def test_indices_of_sparse_rows_may_be_in_any_order(name):
+    rows = sp.csr_array(TWO.X)
+    backwards = rows.copy()
+    for begin, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+        backwards.indices[begin:end] = rows.indices[begin:end][::-1]
+        backwards.data[begin:end] = rows.data[begin:end][::-1]
+    backwards.has_sorted_indices = False
+    backwards.has_canonical_format = False
+    found, expected = (
+        make(name).fit(X, TWO.y).decision_function(TWO.X_test) for X in (backwards, rows)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+@every_task
+@every_classifier
+def test_sparse_queries_of_a_dense_fit(name, task):
+    model = make(name).fit(task.X, task.y)
+    np.testing.assert_allclose(
+        model.decision_function(sp.csr_array(task.X_test)),
+        model.decision_function(task.X_test),
+        atol=1e-9,
+    )
+
+
+@every_task
+@every_classifier
+def test_dense_queries_of_a_sparse_fit(name, task):
+    model = make(name).fit(sp.csr_array(task.X), task.y)
+    np.testing.assert_allclose(
+        model.decision_function(task.X_test),
+        model.decision_function(sp.csr_array(task.X_test)),
+        atol=1e-9,
+    )
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+LAYOUTS = {
+    "Fortran order": np.asfortranarray,
+    "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "backwards": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": read_only,
+    "another byte order": lambda X: X.astype(X.dtype.newbyteorder()),
+    "nested lists": lambda X: X.tolist(),
+}
+
+
+@every_classifier
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_rows_of_any_layout_give_the_same_decisions(layout, name):
+    model = precise(name).fit(layout(TWO.X), np.repeat(TWO.y, 2)[::2])
+    plain = precise(name).fit(TWO.X, TWO.y)
+    assert_close(model.decision_function(layout(TWO.X_test)), plain.decision_function(TWO.X_test))
+
+
+@every_classifier
+def test_fit_leaves_its_input_alone(name):
+    X, y, weights = TWO.X.copy(), TWO.y.copy(), np.linspace(1, 2, len(TWO.y))
+    make(name).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(X, TWO.X)
+
+
+# Input that is refused
+
+
+def with_value(value):
+    X = TWO.X.copy()
+    X[3, 1] = value
+    return X
+
+
+BAD_ROWS = {
+    "NaN": ((with_value(np.nan), TWO.y), "NaN"),
+    "infinity": ((with_value(np.inf), TWO.y), "infinity"),
+    "one dimension": ((TWO.X[:, 0], TWO.y), "1D array"),
+    "three dimensions": ((TWO.X[:, :, None], TWO.y), "dim 3"),
+    "no rows": ((TWO.X[:0], TWO.y[:0]), "0 sample"),
+    "no columns": ((TWO.X[:, :0], TWO.y), r"0 feature\(s\)"),
+    "complex numbers": ((TWO.X + 1j, TWO.y), "Complex"),
+    "fewer labels": ((TWO.X, TWO.y[:-1]), "inconsistent"),
+    "one class": ((TWO.X, np.zeros(len(TWO.y))), "class"),
+    "labels of a regression": ((TWO.X, TWO.X[:, 0]), "continuous"),
+    "labels of two columns": ((TWO.X, np.column_stack([TWO.y, TWO.y])), "1d array"),
+    "no labels": ((TWO.X, None), "y"),
+}
+
+
+@every_classifier
+@pytest.mark.parametrize("bad", BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows_are_refused(bad, name):
+    arguments, words = bad
+    with pytest.raises(ValueError, match=words):
+        make(name).fit(*arguments)
+
+
+@every_classifier
+@pytest.mark.parametrize("parameters", [{"kernel": "gauss"}, {"gamma": -1.0}, {"gamma": "wide"}])
+def test_bad_kernels_are_refused(parameters, name):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        make(name, **parameters).fit(TWO.X, TWO.y)
+
+
+@every_classifier
+def test_a_callable_kernel_of_the_wrong_shape_is_refused(name):
+    with pytest.raises(ValueError, match="shape"):
+        make(name, kernel=lambda A, B: A).fit(TWO.X, TWO.y)
+
+
+@every_classifier
+def test_a_precomputed_kernel_is_square(name):
+    with pytest.raises(ValueError, match="square"):
+        make(name, kernel="precomputed").fit(TWO.X, TWO.y)
+
+
+@every_classifier
+def test_a_precomputed_kernel_is_not_sparse(name):
+    values = sp.csr_array(rbf_kernel(TWO.X))
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        make(name, kernel="precomputed").fit(values, TWO.y)
+
+
+METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba", "score")
+
+
+def methods_of(name):
+    return [method for method in METHODS if hasattr(make(name), method)]
+
+
+METHODS_OF_ALL = [(name, method) for name in CLASSIFIERS for method in methods_of(name)]
+every_method = pytest.mark.parametrize(("name", "method"), METHODS_OF_ALL)
+
+
+def ask(model, method, X):
+    return model.score(X, TWO.y_test[: len(X)]) if method == "score" else getattr(model, method)(X)
+
+
+@every_method
+def test_an_unfitted_classifier_says_so(name, method):
+    with pytest.raises(NotFittedError, match=f"This {name} instance is not fitted yet"):
+        ask(make(name), method, TWO.X_test)
+
+
+@every_classifier
+def test_an_unfitted_classifier_looks_at_no_rows(name):
+    with pytest.raises(NotFittedError):
+        make(name).predict("rows")
+
+
+BAD_QUERIES = {
+    "more columns": (np.hstack([TWO.X_test, TWO.X_test]), "8 features"),
+    "fewer columns": (TWO.X_test[:, :3], "3 features"),
+    "one dimension": (TWO.X_test[0], "1D array"),
+    "no rows": (TWO.X_test[:0], "0 sample"),
+    "NaN": (with_value(np.nan), "NaN"),
+}
+
+
+@every_method
+@pytest.mark.parametrize("bad", BAD_QUERIES.values(), ids=BAD_QUERIES)
+def test_bad_queries_are_refused(bad, name, method):
+    rows, words = bad
+    with pytest.raises(ValueError, match=words):
+        ask(fitted(name), method, rows)
+
+
+@every_classifier
+def test_kernel_values_against_some_training_rows_are_refused(name):
+    model = make(name, kernel="precomputed").fit(rbf_kernel(TWO.X), TWO.y)
+    with pytest.raises(ValueError, match="89 features"):
+        model.predict(rbf_kernel(TWO.X_test, TWO.X[:-1]))
+
+
+@every_classifier
+def test_another_fit_may_have_other_columns(name):
+    model = make(name).fit(TWO.X, TWO.y).fit(np.hstack([TWO.X, TWO.X]), TWO.y)
+    assert model.n_features_in_ == 8
