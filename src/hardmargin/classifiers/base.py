@@ -188,13 +188,18 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights of the features, one row a machine; for ``kernel="linear"`` only."""
+        """Weights of the features, one row per machine; for ``kernel="linear"`` only.
+
+        Where an estimator standardises, they are those of the standardised features.
+        """
         check_is_fitted(self)
         if self.kernel != "linear":
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {self.kernel!r}.")
         with single_threaded_blas():
-            coef = self.dual_coef_ @ self.support_vectors_
-        return np.asarray(coef.toarray() if is_sparse(coef) else coef, dtype=np.float64)
+            product = self.dual_coef_ @ self.support_vectors_
+        coef = np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float64)
+        coef.flags.writeable = False  # a change would change no decision
+        return coef
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

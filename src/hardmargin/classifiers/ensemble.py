@@ -157,7 +157,7 @@ default="cv"
     intercept_ : (n_machines,) array
         Bias of the vote.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        For the linear kernel; of the standardised features where the option says so.
     gamma_ : float
         Gamma of the kernel, of that with the largest share if there are several.
     n_features_in_ : int
