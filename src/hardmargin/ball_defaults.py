@@ -88,7 +88,7 @@ def near_gamma(
     order = np.argsort(away, kind="stable")
     ends = np.cumsum(pair_weights[order])
     width = away[order[np.searchsorted(ends, NEAR_SHARE * ends[-1])]]
-    return float(min(1.0 / width, 1e308))
+    return 1.0 / max(float(width), 1e-308)
 
 
 def drawn(weights: FloatArray, most: int, random: np.random.RandomState) -> NDArray[np.intp]:

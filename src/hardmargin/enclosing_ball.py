@@ -91,7 +91,7 @@ default="rbf"
         beyond the median of the training rows by more than four times the way from the median to
         the quartile. It goes by the log of the similarity to the centre where kernel values are in
         (0, 1], by the squared distance otherwise. Of normal rows it takes from one in a hundred
-        (thirty features) to one in sixteen (two). With C a number or None, ``"auto"`` is what is
+        (thirty features) to one in fourteen (two). With C a number or None, ``"auto"`` is what is
         outside the ball. Rows on the surface of a hard ball are equally far from its centre but for
         rounding: take shares with a soft one.
     stopping : {"certified", "radius"}, default="certified"
@@ -217,7 +217,7 @@ default="rbf"
         "max_stages": [COUNT, None],
         "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [N_JOBS, None],
+        "n_jobs": [*N_JOBS, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],

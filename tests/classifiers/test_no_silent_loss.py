@@ -137,6 +137,15 @@ def test_a_skewed_column_is_nothing_to_warn_of(estimator):
 
 
 @SELF_TUNING
+@pytest.mark.parametrize("scale", [2.0**-120, 2.0**100])
+def test_columns_of_any_size_in_float32_count_as_any_other(estimator, scale):
+    X, X_new, y, _ = cancer()
+    X, X_new = X.astype(np.float32), X_new.astype(np.float32)
+    plain, scaled = (estimator(random_state=0).fit(X * np.float32(s), y) for s in (1.0, scale))
+    np.testing.assert_array_equal(plain.predict(X_new), scaled.predict(X_new * np.float32(scale)))
+
+
+@SELF_TUNING
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_tiny_columns_count_as_any_other(estimator, container):
     X, X_new, y, _ = cancer()

@@ -76,7 +76,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         "multi_class": [Choice({"ovo", "ovr"})],
         "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [N_JOBS, None],
+        "n_jobs": [*N_JOBS, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
@@ -221,6 +221,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Problem:
         X, codes, classes, weights = check_training_rows(self, X, y, sample_weight)
+        if weights is not None:
+            weights = self._counted(weights)
+            if (weights == 1).all():
+                weights = None
         X = self._fit_scaling(X, weights)
         kernel = kernel_of_rows(
             self._kernel_name(),
@@ -231,10 +235,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             coef0=self.coef0,
         )
         warn_if_flat(kernel, X, weights)
-        if weights is not None:
-            weights = self._counted(weights)
-            if (weights[weights > 0] == 1).all():
-                weights = None
+        if weights is not None and (weights[weights > 0] == 1).all():
+            weights = None
         return Problem(
             X=X,
             codes=codes,

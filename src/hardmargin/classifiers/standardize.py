@@ -24,9 +24,9 @@ FLATTENED = 30.0
 #: Such a column is clipped at so many widths of its middle from the middle.
 CLIPPED_AT = 10.0
 
-#: Columns of smaller or larger size are multiplied by a power of two first, as their squares
-#: would vanish or overflow.
-SIZES = (1e-100, 1e100)
+#: Columns of larger size, or smaller than one over this, are multiplied by a power of two first, as
+#: their squares would overflow or vanish.
+LARGEST_SIZE = {np.dtype(np.float64): 1e100, np.dtype(np.float32): 1e15}
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class StandardizeMixin:
         self._scaling_: Scaling | None = None
         if not self._standardizes():
             return X
+        if not is_sparse(X):
+            X = np.ascontiguousarray(X)  # sums of columns in another order would round otherwise
         scaling = fit_scaling(X, sample_weight)
         if scaling.clip is not None:
             columns = np.flatnonzero(np.isfinite(scaling.clip[0]))
@@ -111,13 +113,13 @@ def fit_scaling(X: Rows, sample_weight: FloatArray | None = None) -> Scaling:
     if sample_weight is not None and not sample_weight.all():
         seen, weights = X[sample_weight > 0], sample_weight[sample_weight > 0]
     low, high = _range_of_columns(seen)
-    exponents = _exponents(low, high)
+    exponents = _exponents(low, high, X.dtype)
     scaler = _fit_scaler(_times_powers(seen, exponents), weights)
     clip = None if is_sparse(X) else _clip(seen, weights, low, high, *_moments(scaler, exponents))
     if clip is not None:
         seen = np.clip(seen, *clip)
         low, high = np.clip(low, *clip), np.clip(high, *clip)
-        exponents = _exponents(low, high)
+        exponents = _exponents(low, high, X.dtype)
         scaler = _fit_scaler(_times_powers(seen, exponents), weights)
     two_valued = _is_two_valued(seen, low, high)
     step = high - low if exponents is None else np.ldexp(high, exponents) - np.ldexp(low, exponents)
@@ -137,10 +139,10 @@ def _fit_scaler(X: Rows, weights: FloatArray | None) -> StandardScaler:
     return scaler
 
 
-def _exponents(low: FloatArray, high: FloatArray) -> NDArray[np.int64] | None:
+def _exponents(low: FloatArray, high: FloatArray, dtype: Any) -> NDArray[np.int64] | None:
     """Powers of two that bring columns of extreme size to about one."""
-    sizes = np.maximum(np.abs(low), np.abs(high))
-    extreme = (sizes > 0) & ((sizes < SIZES[0]) | (sizes > SIZES[1]))
+    sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[dtype]
+    extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
     if not extreme.any():
         return None
     return np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
@@ -176,7 +178,8 @@ def _clip(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of the columns that outliers would flatten; infinite for the others."""
     # Less than a fifth of the rows makes nearly all of the variance: one of them is this far off.
-    suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
+    with np.errstate(over="ignore"):
+        suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
     if len(suspects) == 0:
         return None
     some = slice(None, None, -(-X.shape[0] // ROWS_FOR_QUANTILES))
@@ -187,8 +190,9 @@ def _clip(
         method="inverted_cdf",
         weights=None if weights is None else weights[some],
     ).astype(np.float64)
-    width = above - below
-    flattened = (width > 0) & (deviation[suspects] > FLATTENED * width)
+    with np.errstate(over="ignore"):
+        width = above - below
+        flattened = (width > 0) & (deviation[suspects] > FLATTENED * width)
     if not flattened.any():
         return None
     limits = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])

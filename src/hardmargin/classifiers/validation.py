@@ -38,7 +38,12 @@ MAX_WEIGHT = 1e75
 
 #: Counts that parameters may give: they fit the integers of the compiled core.
 COUNT = Interval(Integral, 1, 2**62, closed="both")
-N_JOBS = Interval(Integral, -(2**31), 2**31 - 1, closed="both")
+
+#: Threads: so many, or -1 for one per core, -2 for one less, and so on.
+N_JOBS = (
+    Interval(Integral, 1, 2**31 - 1, closed="both"),
+    Interval(Integral, -(2**31), -1, closed="both"),
+)
 
 
 #: So many rows are compared with each other to see whether a kernel tells rows apart.

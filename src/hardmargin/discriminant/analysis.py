@@ -199,7 +199,7 @@ default="rbf"
         "moment_rows": [COUNT, None],
         "dtype": [Choice({"auto", "float32", "float64"})],
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [N_JOBS, None],
+        "n_jobs": [*N_JOBS, None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
