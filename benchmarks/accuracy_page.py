@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,18 @@ from scipy.stats import wilcoxon
 
 HERE = Path(__file__).resolve().parent
 NUMBERS = (
-    *("split", "error", "balanced_error", "log_loss", "fit_cpu_s", "calibrate_cpu_s", "predict_s"),
-    *("n_train", "n_test", "n_features", "n_classes"),
+    *("split", "error", "balanced_error", "log_loss", "average_precision", "fit_cpu_s"),
+    *("calibrate_cpu_s", "predict_s", "n_train", "n_test", "n_features", "n_classes"),
 )
 # What is shown: a title, the factor of the printed numbers, and their decimals.
 QUANTITIES = {
     "error": ("error %", 100.0, 2),
     "balanced_error": ("balanced error %", 100.0, 2),
     "log_loss": ("log-loss", 1.0, 4),
+    "average_precision": ("average precision", 1.0, 4),
 }
+OF_UNBALANCED = ("balanced_error", "average_precision")
+LARGEST_IS_BEST = ("average_precision",)
 MARKS = {"ok": "", "cut": ">", "failed": "failed"}  # where there is no number
 PAIRS = [(a, b) for a in OURS for b in RIVALS if not {a, b} & set(UNBALANCED_ONLY)]
 BALANCED_PAIRS = [(a, b) for a in OURS for b in ("svc-grid", "svc-grid-balanced")]
@@ -68,7 +71,7 @@ def page(frame: pd.DataFrame) -> str:
     for group in GROUPS:
         chosen = frame[frame["group"] == group]
         for quantity in QUANTITIES:
-            if not chosen.empty and (quantity != "balanced_error" or group == "unbalanced"):
+            if not chosen.empty and (quantity not in OF_UNBALANCED or group == "unbalanced"):
                 parts += [f"## {group}: {QUANTITIES[quantity][0]}", means_table(chosen, quantity)]
     parts += [
         "## Time",
@@ -107,25 +110,28 @@ def means_table(frame: pd.DataFrame, quantity: str) -> str:
     """The best of every line in bold, and the mean over the sets that all models have."""
     _, factor, decimals = QUANTITIES[quantity]
     means = means_of(frame, quantity) * factor
+    best = np.max if quantity in LARGEST_IS_BEST else np.min
     gone = frame[frame["status"] != "ok"]
     reasons = dict(zip(zip(gone["set"], gone["model"], strict=True), gone["status"], strict=True))
     lines = []
     for name, line in means.iterrows():
         marks = [MARKS[reasons.get((name, model), "ok")] for model in means.columns]
-        lines.append([str(name), *bold_least(line.to_numpy(), decimals, marks)])
+        lines.append([str(name), *bold_best(line.to_numpy(), decimals, marks, best)])
     whole = means.dropna()
     label = f"mean of {len(whole)} sets"
     unmarked = [""] * len(means.columns)
-    lines.append([label, *bold_least(whole.mean().to_numpy(), decimals, unmarked)])
+    lines.append([label, *bold_best(whole.mean().to_numpy(), decimals, unmarked, best)])
     return table(["set", *means.columns], lines)
 
 
-def bold_least(values: np.ndarray, decimals: int, marks: list[str]) -> list[str]:
+def bold_best(
+    values: np.ndarray, decimals: int, marks: list[str], best: Callable[[np.ndarray], float]
+) -> list[str]:
     """Printed numbers; `marks` stand where there is none."""
     texts = [f"{v:.{decimals}f}" if np.isfinite(v) else "" for v in values]
     finite = values[np.isfinite(values)]
-    least = f"{finite.min():.{decimals}f}" if len(finite) else ""
-    bold = [f"**{text}**" if text and text == least else text for text in texts]
+    most = f"{best(finite):.{decimals}f}" if len(finite) else ""
+    bold = [f"**{text}**" if text and text == most else text for text in texts]
     return [text or mark for text, mark in zip(bold, marks, strict=True)]
 
 

@@ -198,8 +198,8 @@ default="cv"
     >>> round(clf.score(X[400:], y[400:]), 3)
     0.982
     >>> clf.predict_proba(X[400:402]).round(2)
-    array([[1., 0.],
-           [0., 1.]])
+    array([[1.  , 0.  ],
+           [0.01, 0.99]])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
