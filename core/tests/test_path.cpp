@@ -484,6 +484,20 @@ void test_how_it_is_run_changes_no_bit() {
         }
 }
 
+// Weights that add up to little still stand for as many rows: their scale changes no bit.
+template <class T>
+void test_the_scale_of_small_weights_changes_no_bit() {
+    Rows<T> rows(60);
+    const auto scaled = [&](double factor) {
+        Rows<T> copy = rows;
+        for (double& w : copy.weights) w *= factor;
+        return solve(copy.problem()).at(0);
+    };
+    const MachinePaths expected = scaled(0x1p-10);
+    for (const double factor : {0x1p-20, 0x1p-900}) check_identical(scaled(factor), expected);
+    CHECK(scaled(0x1p10).paths[0].mass < expected.paths[0].mass);  // more rows: a sharper vote
+}
+
 template <class T>
 void test_splits_without_both_classes_are_left_out() {
     Rows<T> rows(60);
@@ -565,6 +579,7 @@ void test_paths() {
     test_first_stage_is_a_damped_newton_step<T>();
     test_held_out_rows_judge_the_stages<T>();
     test_how_it_is_run_changes_no_bit<T>();
+    test_the_scale_of_small_weights_changes_no_bit<T>();
     test_splits_without_both_classes_are_left_out<T>();
     test_limits_keep_a_path<T>();
 }
