@@ -389,7 +389,7 @@ def test_memory_is_limited():
 
 def test_the_cost_in_words():
     text = repr(compress(greedy(), n_support=20).compression_)
-    pattern = r"Compression\(\d+ -> 20 support rows, predict about [\d.]+x as fast; on \d+ rows .*"
+    pattern = r"Compression\(\d+ -> 20 support rows, predict up to [\d.]+x as fast; on \d+ rows .*"
     assert re.fullmatch(pattern, text)
 
 

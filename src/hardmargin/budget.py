@@ -6,8 +6,7 @@ import re
 
 from hardmargin.free_memory import free_memory
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)B?\s*", re.IGNORECASE)
+_PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 #: Share of the free memory that a fit may use when nothing else is said.
 DEFAULT_SHARE = 0.5
@@ -35,7 +34,7 @@ def memory_bytes(memory_limit: float | str | None) -> int:
         return int(DEFAULT_SHARE * free_memory())
     if isinstance(memory_limit, str):
         match = _PATTERN.fullmatch(memory_limit)
-        size = float(match[1]) * _UNITS[match[2].upper()] if match else 0.0
+        size = _bytes_of(match) if match else 0.0
     else:
         size = float(memory_limit)
     if not 0 < size < 2**63:
@@ -44,6 +43,13 @@ def memory_bytes(memory_limit: float | str | None) -> int:
             f"got {memory_limit!r}."
         )
     return int(size)
+
+
+def _bytes_of(match: re.Match[str]) -> float:
+    """Read a number with its unit: MB is a million bytes, MiB 2**20."""
+    number, unit, is_binary = match.groups()
+    power = " KMGT".index(unit.upper() or " ")
+    return float(number) * (1024.0 if is_binary else 1000.0) ** power
 
 
 def tasks_at_once(n_threads: int, n_tasks: int, bytes_each: int, n_bytes: int) -> int:

@@ -140,7 +140,7 @@ class Compression:
             return f"Compression(none: all {self.n_support:,} support rows are kept)"
         return (
             f"Compression({self.n_support_before:,} -> {self.n_support:,} support rows, predict "
-            f"about {self.speedup:.3g}x as fast; on {self.n_measured:,} rows the decision values "
+            f"up to {self.speedup:.3g}x as fast; on {self.n_measured:,} rows the decision values "
             f"changed by {self.relative_change:.2%} (RMS) and {self.changed_predictions:.2%} of "
             "the predictions)"
         )

@@ -122,6 +122,26 @@ def test_one_huge_row_leaves_the_others_apart(estimator, value):
     assert model.score(X_new, y_new) > 0.9
 
 
+@SELF_TUNING
+def test_one_huge_entry_of_sparse_rows_leaves_the_others_apart(estimator):
+    X, X_new, y, y_new = cancer()
+    rows = sp.csr_array(np.where(np.median(X, axis=0) < X, X, 0.0))
+    new = sp.csr_array(np.where(X_new > np.median(X, axis=0), X_new, 0.0))
+    plain = estimator(random_state=0).fit(rows, y).score(new, y_new)
+    rows.data[::20] = 1e12
+    with pytest.warns(UserWarning, match="are so large"):
+        model = estimator(random_state=0).fit(rows, y)
+    assert model.score(new, y_new) > plain - 0.06
+
+
+@SELF_TUNING
+def test_rare_entries_of_usual_size_are_nothing_to_warn_of(estimator):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = sp.random_array((300, 200), density=0.05, rng=rng, data_sampler=rng.lognormal).tocsr()
+    estimator(random_state=0).fit(X + sp.csr_array(y[:, None] * (rng.uniform(size=200) < 0.1)), y)
+
+
 def test_the_warning_names_the_columns_of_a_data_frame():
     X, _, y, _ = cancer()
     frame = pd.DataFrame(X.copy(), columns=[f"feature {k}" for k in range(10)])

@@ -52,10 +52,10 @@ default="cv"
         distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
         distance between rows.
     cv : int, splitter or iterable of splits, default=5
-        How rows are held out: shuffled stratified folds (by three shuffles up to 500 rows), or any
-        splitter of scikit-learn, or pairs of train and test indices. Splitters that need groups
-        take those given to ``fit``, whose notes say how to hand them on from ``cross_val_score``
-        and searches.
+        How rows are held out: shuffled stratified folds (by three shuffles up to 500 rows, copies
+        of a row in the same fold), or any splitter of scikit-learn, or pairs of train and test
+        indices. Splitters that need groups take those given to ``fit``, whose notes say how to hand
+        them on from ``cross_val_score`` and searches.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
@@ -72,8 +72,8 @@ default="cv"
         Train with a bias; each class then holds half of the weight. The paper has none.
     standardize : bool, default=True
         Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart. Dense features that a few huge values would
-        flatten are clipped, with a warning.
+        that take two values only, to values 1 apart. Features that a few huge values would flatten
+        are clipped, with a warning.
     rank : int, float, "auto" or None, default="auto"
         Approximate the kernel through landmark rows: so many, or as many as leave this share of
         its trace. ``"auto"`` does so for machines of more than 10,000 rows, or where the memory
@@ -113,13 +113,13 @@ default="cv"
         The labels.
     kernel_weights_ : structured array
         What voted: ``machine``, ``kernel``, ``gamma`` and ``share``, one record for each kernel
-        with a share of a machine's vote, the largest share first. ``pandas.DataFrame`` takes it as
-        it is. Only where something was chosen, like the next five.
+        with a share of a machine's vote, kernels in the order of their shares of all votes.
+        ``pandas.DataFrame`` takes it as it is. Only where something was chosen, like the next five.
     cv_table_ : structured array
         How every stage was judged: ``machine``, ``kernel``, ``gamma``, ``stage`` and ``log_loss``
         on held-out rows, each stage at its own best temperature.
     cv_log_loss_, cv_error_ : float
-        Log-loss and share of errors on held-out rows.
+        Log-loss and share of errors on held-out rows, weighted by sample and class weights.
     temperature_ : float or array
         Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes

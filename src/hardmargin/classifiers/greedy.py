@@ -70,14 +70,14 @@ default="rbf"
         of their number.
     standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart. Dense features that a few huge values would
-        flatten are clipped, with a warning. ``"auto"`` does so where gamma is ``"cv"``, but not for
+        that take two values only, to values 1 apart. Features that a few huge values would flatten
+        are clipped, with a warning. ``"auto"`` does so where gamma is ``"cv"``, but not for
         a callable; above 20,000 rows it compares with the features as they are, and
         takes what is better. A precomputed kernel is never changed.
     cv : int, splitter or iterable of (train, test) indices, default=5
         The splits that ``"cv"`` chooses by; a number stands for shuffled folds, stratified by
-        class. Splitters that need groups take those given to ``fit``, whose notes say how to hand
-        them on from ``cross_val_score`` and searches.
+        class, with copies of a row in the same fold. Splitters that need groups take those given to
+        ``fit``, whose notes say how to hand them on from ``cross_val_score`` and searches.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They leave training alone and move the threshold, by the log ratio
         of the weights over the slope of a sigmoid fitted to the held-out scores, or to the training
@@ -181,7 +181,7 @@ default="rbf"
 
     A row of sample weight w may be chosen w times as often; a fraction left over scales its last
     step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with more
-    visits it is approximate.
+    visits it is approximate. Weights in the hundreds take long: divide them by their mean.
 
     References
     ----------

@@ -63,7 +63,7 @@ class ProbabilityMixin(KernelClassifier):
         sample_weight : (n_samples,) array, optional
             Weights; a weight of two equals the row twice, a weight of zero its absence. Weights
             that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
-            scaled up to it: normalised weights do no harm.
+            scaled up to it, so that normalised weights do not look like too few rows.
         groups : (n_samples,) array, optional
             Rows that belong together, for a splitter that is given as `cv`; the notes say how they
             come through ``cross_val_score`` and searches.

@@ -21,6 +21,9 @@ ROWS_FOR_QUANTILES = 20_000
 #: Outliers flatten a column whose standard deviation is so many times the width of its middle.
 FLATTENED = 30.0
 
+#: Sparse columns of fewer entries are left as they are.
+LEAST_ENTRIES = 10
+
 #: Such a column is clipped at so many widths of its middle from the middle.
 CLIPPED_AT = 10.0
 
@@ -52,7 +55,7 @@ class Scaling:
         if self.scaler.with_mean and is_sparse(X):
             X = X.toarray()  # shifted rows have no zeros to leave out
         if self.clip is not None:
-            X = np.clip(X, *(limit.astype(X.dtype) for limit in self.clip))
+            X = _clipped(X, self.clip)
         return self.scaler.transform(_times_powers(X, self.exponents))
 
     @property
@@ -67,7 +70,7 @@ class StandardizeMixin:
 
     Columns that take two values get a step of 1 instead, as indicators have. At variance 1 a rare
     indicator would outweigh all other features, and columns of unequal steps can not be packed as
-    bits. Dense columns that a few huge values would flatten are clipped, with a warning.
+    bits. Columns that a few huge values would flatten are clipped, with a warning.
     """
 
     standardize: bool | str
@@ -115,9 +118,13 @@ def fit_scaling(X: Rows, sample_weight: FloatArray | None = None) -> Scaling:
     low, high = _range_of_columns(seen)
     exponents = _exponents(low, high, X.dtype)
     scaler = _fit_scaler(_times_powers(seen, exponents), weights)
-    clip = None if is_sparse(X) else _clip(seen, weights, low, high, *_moments(scaler, exponents))
+    mean, deviation = _moments(scaler, exponents)
+    if is_sparse(X):
+        clip = _sparse_clip(seen, deviation)
+    else:
+        clip = _clip(seen, weights, low, high, mean, deviation)
     if clip is not None:
-        seen = np.clip(seen, *clip)
+        seen = _clipped(seen, clip)
         low, high = np.clip(low, *clip), np.clip(high, *clip)
         exponents = _exponents(low, high, X.dtype)
         scaler = _fit_scaler(_times_powers(seen, exponents), weights)
@@ -200,6 +207,33 @@ def _clip(
     limits[0, columns] = (below - CLIPPED_AT * width)[flattened]
     limits[1, columns] = (above + CLIPPED_AT * width)[flattened]
     return limits[0], limits[1]
+
+
+def _sparse_clip(X: Rows, deviation: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Limits of sparse columns that outliers would flatten, by the size of their other entries."""
+    entries = np.bincount(X.indices, minlength=X.shape[1])
+    with np.errstate(divide="ignore"):
+        logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
+    # A few huge entries move the geometric mean little, and the deviation above it.
+    is_suspect = deviation > np.exp(logs / np.maximum(entries, 1))
+    suspects = np.flatnonzero(is_suspect & (entries >= LEAST_ENTRIES))
+    limits = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
+    columns = X[:, suspects].tocsc()
+    for column, begin, end in zip(suspects, columns.indptr[:-1], columns.indptr[1:], strict=True):
+        sizes = np.abs(columns.data[begin:end])
+        usual = float(np.quantile(sizes, MIDDLE[1], method="inverted_cdf"))
+        if deviation[column] > FLATTENED * usual:
+            limits[:, column] = -CLIPPED_AT * usual, CLIPPED_AT * usual
+    return (limits[0], limits[1]) if np.isfinite(limits).any() else None
+
+
+def _clipped(X: Rows, clip: tuple[FloatArray, FloatArray]) -> Rows:
+    low, high = (limit.astype(X.dtype) for limit in clip)
+    if is_sparse(X):
+        clipped = X.copy()
+        clipped.data = np.clip(X.data, low[X.indices], high[X.indices])
+        return clipped
+    return np.clip(X, low, high)
 
 
 def _listed(names: NDArray[Any], at_most: int = 5) -> str:

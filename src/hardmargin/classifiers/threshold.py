@@ -98,9 +98,10 @@ def cut_machines(problem: Problem, held_out: HeldOut, threshold: float | None) -
             log_ratio=log_weight_ratio(problem, m),
         )
     if n_reversed := sum(cut.is_reversed for cut in found.values()):
+        which = f" of {n_reversed} of {len(found)} machines" if len(found) > 1 else ""
         warn_caller(
-            f"The held-out scores of {n_reversed} of {len(found)} machines tell nothing of the "
-            "classes: their probabilities are close to one half. Are the labels right?",
+            f"The held-out scores{which} tell nothing of the classes: probabilities are close to "
+            "one half. Are the labels right?",
             UserWarning,
         )
     # Machines that no held-out rows could judge are taken to be like the others.

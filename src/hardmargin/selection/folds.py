@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold
+
+from hardmargin.selection.copies import first_copies
 
 BoolArray = NDArray[np.bool_]
 
@@ -68,9 +70,10 @@ def make_folds(
     ----------
     cv : int, splitter or iterable of (train, test) indices
         A number stands for shuffled folds, stratified by class: fewer if a class has less than two
-        rows a fold. Rows of a class with less than four are never held out.
-    X : rows
-        Only splitters look at them.
+        rows a fold. Rows of a class with less than four are never held out. Copies of a row are in
+        the same fold (see `first_copies`).
+    X : rows or None
+        Splitters, and the search for copies, look at them.
     codes : (n,) int array
         Class of each row, -1 for rows that take no part: no split contains them.
     groups : (n,) array, optional
@@ -88,7 +91,8 @@ def make_folds(
                 f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
                 "for instance cv=GroupKFold(5)."
             )
-        return _stratified(int(cv), codes, present, n_shuffles, random_state)
+        firsts = np.arange(len(codes)) if X is None else first_copies(X, codes)
+        return _stratified(int(cv), codes, firsts, n_shuffles, random_state)
     if groups is not None:
         groups = _groups_of_rows(groups, len(codes))
     return _of_splitter(cv, X, codes, present, groups)
@@ -97,11 +101,13 @@ def make_folds(
 def _stratified(
     n_folds: int,
     codes: NDArray[np.int32],
-    present: NDArray[Any],
+    firsts: NDArray[np.intp],
     n_shuffles: int,
     random_state: Any,
 ) -> Folds:
-    sizes = np.bincount(codes[present])
+    """Split different rows, stratified by class; copies go where the first of them goes."""
+    different = np.flatnonzero((codes >= 0) & (firsts == np.arange(len(codes))))
+    sizes = np.bincount(codes[different])
     # Classes that are too small for two folds stay in training: the others can still be judged.
     foldable = sizes >= 2 * ROWS_A_FOLD
     none = np.zeros((0, len(codes)), dtype=bool)
@@ -113,13 +119,14 @@ def _stratified(
         shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have less than 4 rows"
     elif n_used < n_folds:
         shortage = f"the smallest class has {sizes.min()} rows, which allow {n_used} folds"
-    held_out = present[foldable[codes[present]]]
+    held_out = different[foldable[codes[different]]]
     splitter = RepeatedStratifiedKFold(
         n_splits=n_used, n_repeats=n_shuffles, random_state=random_state
     )
     test = np.zeros((n_used * n_shuffles, len(codes)), dtype=bool)
     for part, (_, rows) in zip(test, splitter.split(held_out, codes[held_out]), strict=True):
         part[held_out[rows]] = True
+    test = test[:, firsts]
     return Folds(~test & (codes >= 0), test, shortage)
 
 
@@ -155,7 +162,10 @@ def _of_splitter(
             masks.append(mask & (codes >= 0))
     if not trains:
         raise ValueError("cv has no splits; give at least one pair of train and test rows.")
-    return Folds(np.array(trains), np.array(tests))
+    folds = Folds(np.array(trains), np.array(tests))
+    if (folds.train & folds.test).any():
+        return replace(folds, shortage="some splits hold out rows that they train on as well")
+    return folds
 
 
 def _pair(split: Any) -> tuple[Any, Any]:
