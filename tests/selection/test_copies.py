@@ -26,7 +26,7 @@ def codes_of(n, n_classes=1):
 
 
 @CONTAINERS
-@given(copied=st.lists(st.integers(0, 29), max_size=50), seed=st.integers(0, 5))
+@given(copied=st.lists(st.integers(0, 29), min_size=12, max_size=50), seed=st.integers(0, 5))
 def test_copies_are_found(container, copied, seed):
     rows = np.concatenate([np.arange(30), np.array(copied, dtype=int)])
     found = first_copies(container(different_rows(30, seed)[rows]), codes_of(len(rows)))
@@ -51,8 +51,16 @@ def test_rows_of_few_values_are_equal_by_chance(container):
 
 
 def test_zeros_of_either_sign_are_equal():
-    X = np.vstack([different_rows(30), [[0.0, 1.0, 2.0]], [[-0.0, 1.0, 2.0]]])
-    assert first_copies(X, codes_of(32))[31] == 30
+    X = different_rows(30)
+    X[:, 0] = 0.0
+    minus = X * [-1.0, 1.0, 1.0]
+    found = first_copies(np.vstack([X, minus]), codes_of(60))
+    np.testing.assert_array_equal(found, np.tile(np.arange(30), 2))
+
+
+def test_a_few_copies_are_left_apart():
+    X = np.vstack([different_rows(30), different_rows(30)[:8]])
+    np.testing.assert_array_equal(first_copies(X, codes_of(38)), np.arange(38))
 
 
 def test_few_rows_are_equal_by_chance():

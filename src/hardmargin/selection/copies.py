@@ -11,6 +11,9 @@ from hardmargin.kernels import Rows, is_sparse
 
 IntArray = NDArray[np.intp]
 
+#: A smaller share of copies is none.
+LEAST_SHARE = 0.25
+
 #: A feature of fewer values does not tell rows apart.
 LEAST_VALUES = 20
 
@@ -23,7 +26,8 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> IntArray:
 
     Rows of few possible values are equal by chance, and none is then a copy of another. Copies are
     looked for where a feature takes at least half as many values as there are different rows, and
-    at least twenty.
+    at least twenty. They must be a quarter of the rows, as where rows were drawn again: the rows to
+    come repeat a few as well, and these do no harm.
 
     Parameters
     ----------
@@ -42,7 +46,8 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> IntArray:
     some = X if len(present) == len(codes) else X[present]
     hashes = _hashes(some) + codes[present].astype(np.uint64)
     _, firsts, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    if len(firsts) == len(present) or not _has_many_values(some[np.sort(firsts)]):
+    n_copies = len(present) - len(firsts)
+    if n_copies < LEAST_SHARE * len(present) or not _has_many_values(some[np.sort(firsts)]):
         return itself
     itself[present] = present[firsts[inverse]]
     return itself
