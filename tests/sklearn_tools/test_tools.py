@@ -144,7 +144,7 @@ REFUSALS = [
 ]
 
 # What a tool leaves of the columns, or makes of the labels, need not tell anything of the classes.
-pytestmark = pytest.mark.filterwarnings("ignore:The held-out scores of:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:The held-out scores:UserWarning")
 
 
 @functools.cache
