@@ -467,8 +467,11 @@ def is_sparse(X: Rows) -> bool:
 
 
 def canonical(X: Rows) -> Rows:
-    """Sparse rows with every entry stored once; dense ones as they are."""
-    if is_sparse(X) and not X.has_canonical_format:
+    """Sparse rows with every entry stored once, their indices checked; dense ones as they are."""
+    if not is_sparse(X):
+        return X
+    X.check_format(full_check=True)  # the compiled core relies on it
+    if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
