@@ -16,6 +16,7 @@ from reproduction_tasks import (
     without_data,
 )
 
+from hardmargin.experiments import runner
 from hardmargin.experiments.parts import Settings
 from hardmargin.experiments.runner import run, tasks_of
 
@@ -146,3 +147,11 @@ def test_progress_in_lines(tmp_path, capsys):
             f"[1/2] toy/a: {remark}",
             "[2/2] toy/b: 0.0 s, no data: no file 'x.npz'",
         ]
+
+
+def test_another_source_of_the_package_is_measured_anew(tmp_path, monkeypatch):
+    toy = part(tmp_path, [number])
+    run_part(toy, tmp_path)
+    monkeypatch.setattr(runner, "_package", lambda: "another")
+    run_part(toy, tmp_path)
+    assert logged(tmp_path) == ["a", "a"]

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,19 +136,25 @@ def _execute(task: Task, settings: Settings, file: Path | None) -> tuple[str, Ou
 
 
 def _file(task: Task, settings: Settings, data: object, out: Path | None) -> Path | None:
-    """Name the file of a task by what its numbers depend on.
-
-    That is the module of the task too, so that who works on a part does not see old numbers. A
-    change elsewhere in the package shows with its next version only.
-    """
+    """Name the file of a task by what its numbers depend on: any change of the package counts."""
     if out is None:
         return None
     source = inspect.getsource(inspect.getmodule(task.function) or task.function)
     asked = (settings.quick, settings.full, settings.cut, data)
-    what = (task.key, task.arguments, task.fills, task.draws, asked, hardmargin.__version__, source)
+    what = (task.key, task.arguments, task.fills, task.draws, asked, _package(), source)
     digest = hashlib.sha256(repr(what).encode()).hexdigest()[:12]
     name = re.sub(r"[^\w.-]+", "_", task.key)
     return out / "cells" / f"{name}-{digest}.json"
+
+
+@cache
+def _package() -> str:
+    """Return a digest of the package's modules, the compiled one included."""
+    folder = Path(hardmargin.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted([*folder.rglob("*.py"), *folder.glob("_core*.so")]):
+        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
 
 
 def _data_files(folder: str | None) -> tuple[tuple[str, int, int], ...]:
