@@ -106,7 +106,8 @@ default="rbf"
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds and draws the subsamples that large sets are chosen on, and the rows that
         `class_weight` fits its sigmoid on when a machine has more than 5,000. None always draws
-        the same, so that fits can be repeated.
+        the same, so that fits can be repeated. The order of the rows matters as well, and more than
+        the seed: among equal steps the lowest row is chosen.
 
     Attributes
     ----------
