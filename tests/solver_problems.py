@@ -100,7 +100,7 @@ def mixed(n=2200, seed=0):
 @functools.cache
 def sparse(n_columns, density, n=120, seed=0):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, n_columns), density=density, format="csr", rng=rng)
+    X = sp.random_array((n, n_columns), density=density, format="csr", random_state=rng)
     w = rng.normal(size=n_columns)
     score = X @ w + 0.05 * rng.normal(size=n)
     return X, np.where(score > np.median(score), 1.0, -1.0)

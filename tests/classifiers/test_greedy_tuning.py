@@ -501,7 +501,7 @@ def test_features_that_are_all_constant():
 
 def test_sparse_text_like_rows():
     rng = np.random.default_rng(0)
-    counts = sp.random_array((200, 3000), density=0.01, format="csr", rng=rng)
+    counts = sp.random_array((200, 3000), density=0.01, format="csr", random_state=rng)
     y = (counts[:, :300].sum(axis=1) > counts[:, 300:600].sum(axis=1)).astype(int)
     model = GreedySVC(random_state=0).fit(counts[:150], y[:150])
     assert sp.issparse(model.support_vectors_)

@@ -33,7 +33,7 @@ def slow(X, Z):
     return (X @ Z.T + 1.0) ** 2
 
 def wide(n, d, density):
-    X = sp.random_array((n, d), density=density, format="csr", rng=rng)
+    X = sp.random_array((n, d), density=density, format="csr", random_state=rng)
     return X, rng.integers(2, size=n)
 
 def greedy(gamma="scale", max_visits=1, **parameters):
