@@ -86,6 +86,14 @@ def test_the_slope_is_the_minimum_of_its_loss(weighted):
     assert platt_slope(margins, positive, weights) == pytest.approx(best.x[0], rel=1e-4)
 
 
+def test_rows_that_are_there_three_times_count_once():
+    scores, positive = noisy_scores()
+    few, few_positive = scores[:20], positive[:20]
+    once = platt_slope(few, few_positive)
+    assert platt_slope(np.tile(few, 3), np.tile(few_positive, 3), copies=3) == pytest.approx(once)
+    assert platt_slope(np.tile(few, 3), np.tile(few_positive, 3)) > 1.001 * once
+
+
 def test_the_slope_of_wrong_scores_is_small_and_positive():
     scores, positive = noisy_scores()
     slope = platt_slope(-scores, positive)
