@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray, Rows, distances, is_sparse
 from hardmargin.solvers.enclosing import HalfDistances
 
-#: A ball with ``C="auto"`` is found on so many rows at most, drawn at random.
+#: The most rows that a ball with ``C="auto"`` is found on; they are drawn at random.
 MAX_ROWS = 3_000
 
 #: Rows between which distances are looked at.
@@ -39,7 +39,7 @@ NEAR_SHARE = 0.1
 #: What rows exceed the squared radius by on average, relative to the variance.
 MEAN_EXCESS = 0.1
 
-#: Outliers are beyond the median by so many times the way to the quartile.
+#: Outliers are beyond the median by more than this many times the way to the quartile.
 FENCE = 4.0
 
 #: Squares of larger features overflow.

@@ -15,16 +15,16 @@ from hardmargin.kernels import FloatArray, Rows, is_sparse
 #: The middle of a column: what lies between these quantiles.
 MIDDLE = (0.1, 0.9)
 
-#: Quantiles are those of at most so many rows.
+#: The most rows that quantiles are taken of.
 ROWS_FOR_QUANTILES = 20_000
 
-#: Outliers flatten a column whose standard deviation is so many times the width of its middle.
+#: Outliers flatten a column if its standard deviation is this many times the width of its middle.
 FLATTENED = 30.0
 
 #: Sparse columns of fewer entries are left as they are.
 LEAST_ENTRIES = 10
 
-#: Such a column is clipped at so many widths of its middle from the middle.
+#: A flattened column is clipped this many widths of its middle away from the middle.
 CLIPPED_AT = 10.0
 
 #: Columns of larger size, or smaller than one over this, are multiplied by a power of two first, as

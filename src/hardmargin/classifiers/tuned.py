@@ -30,8 +30,8 @@ from hardmargin.solvers.paths import MAX_STAGES, PathOptions
 MAX_FLOAT64_ROWS = 500
 MAX_FLOAT32_ROWS = 1_500
 
-#: Up to so many rows, a number of folds is made by several shuffles. They cost little there, and
-#: the model depends a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
+#: Up to this many rows, folds are made by several shuffles. They cost little there, and the model
+#: depends a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
 

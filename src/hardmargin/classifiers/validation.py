@@ -39,14 +39,14 @@ MAX_WEIGHT = 1e75
 #: Counts that parameters may give: they fit the integers of the compiled core.
 COUNT = Interval(Integral, 1, 2**62, closed="both")
 
-#: Threads: so many, or -1 for one per core, -2 for one less, and so on.
+#: Threads: a number of them, or -1 for one per core, -2 for one less, and so on.
 N_JOBS = (
     Interval(Integral, 1, 2**31 - 1, closed="both"),
     Interval(Integral, -(2**31), -1, closed="both"),
 )
 
 
-#: So many rows are compared with each other to see whether a kernel tells rows apart.
+#: Rows that are compared with each other to see whether a kernel tells rows apart.
 ROWS_TO_TELL_APART = 64
 
 #: A kernel is flat if gamma times the distance is less than this for nearly all pairs of rows.

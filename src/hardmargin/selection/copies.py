@@ -17,7 +17,7 @@ LEAST_SHARE = 0.25
 #: A feature of fewer values does not tell rows apart.
 LEAST_VALUES = 20
 
-#: Rows are hashed so many numbers at a time.
+#: Numbers that are hashed at a time.
 _NUMBERS_AT_ONCE = 1_000_000
 
 
