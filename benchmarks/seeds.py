@@ -19,7 +19,7 @@ from accuracy import divided, loss
 from accuracy_sets import SETS
 
 from hardmargin import EnsembleSVC
-from hardmargin.classifiers import tuned
+from hardmargin.estimators._base import tuned
 
 DEFAULT_SETS = "a9a,australian,banana,breast,bupa,chess,covtype-2,contraceptive,dna,hayes-roth"
 SHUFFLES = (1, 3)

@@ -32,9 +32,9 @@ from threadpoolctl import threadpool_limits
 
 from hardmargin import EnsembleSVC, HardMarginSVC
 from hardmargin.datasets import load_covtype_binary
-from hardmargin.kernel_matrix import kernel_matrix
 from hardmargin.kernels import make_kernel
-from hardmargin.solvers.projection import ProjectionOptions, solve_projection
+from hardmargin.kernels.matrix import kernel_matrix
+from hardmargin.solvers.rho import ProjectionOptions, solve_projection
 
 STAGES = 40
 

@@ -18,10 +18,10 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin.kernel_matrix import kernel_matrix
 from hardmargin.kernels import make_kernel
+from hardmargin.kernels.matrix import kernel_matrix
 from hardmargin.solvers.boosting import boost_parzen_windows
-from hardmargin.solvers.projection import ProjectionOptions, solve_projection
+from hardmargin.solvers.rho import ProjectionOptions, solve_projection
 
 N_STAGES = 40
 EPS = (0.1, 0.005)  # the paper's

@@ -7,12 +7,14 @@ import sys
 import time
 
 import pytest
-from reproduction_tasks import broken, interrupted_once, number, part
+from problems.reproduction_tasks import broken, interrupted_once, number, part
 
 import hardmargin
 from hardmargin.cli import main
-from hardmargin.experiments import esann99, mcs06_tasks, registry, report, runner, verdicts
-from hardmargin.experiments.registry import PARTS
+from hardmargin.reproduction import registry, report, runner, verdicts
+from hardmargin.reproduction.esann99 import parts as esann99
+from hardmargin.reproduction.mcs06 import tasks as mcs06_tasks
+from hardmargin.reproduction.registry import PARTS
 
 COMMAND = [sys.executable, "-W", "error", "-m", "hardmargin"]
 

@@ -27,7 +27,7 @@ from hardmargin import (
     RigorousSVC,
     compress,
 )
-from hardmargin.classifiers.validation import MAX_WEIGHT, moderate
+from hardmargin.estimators._base.validation import MAX_WEIGHT, moderate
 
 LARGEST, LEAST = float(np.finfo(np.float64).max), 5e-324
 

@@ -6,11 +6,11 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems.sklearn_tools import CLASSIFIERS, PROBABILISTIC, TASKS, make
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.preprocessing import StandardScaler
-from sklearn_tools.problems import CLASSIFIERS, PROBABILISTIC, TASKS, make
 
 TWO, MANY = TASKS["two classes"], TASKS["many classes"]
 # Test rows where the two classes meet.

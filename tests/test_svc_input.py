@@ -5,9 +5,9 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems.sklearn_tools import CLASSIFIERS, TASKS, make
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn_tools.problems import CLASSIFIERS, TASKS, make
 
 TWO = TASKS["two classes"]
 

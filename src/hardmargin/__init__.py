@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hardmargin import datasets
-    from hardmargin.classifiers.core_vector import CoreVectorSVC
-    from hardmargin.classifiers.ensemble import EnsembleSVC
-    from hardmargin.classifiers.greedy import GreedySVC
-    from hardmargin.classifiers.hard_margin import HardMarginSVC
-    from hardmargin.classifiers.multiplicative import MultiplicativeSVC
-    from hardmargin.classifiers.parzen import ParzenClassifier
-    from hardmargin.classifiers.path import PathSVC
-    from hardmargin.classifiers.rho import RhoSVC
-    from hardmargin.classifiers.rigorous import RigorousSVC
-    from hardmargin.discriminant.analysis import MarginDiscriminantAnalysis
-    from hardmargin.discriminant.diversified import DiversifiedSVC
-    from hardmargin.enclosing_ball import MinimumEnclosingBall
+    from hardmargin.estimators.core_vector import CoreVectorSVC
+    from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
+    from hardmargin.estimators.diversified import DiversifiedSVC
+    from hardmargin.estimators.enclosing_ball import MinimumEnclosingBall
+    from hardmargin.estimators.ensemble import EnsembleSVC
+    from hardmargin.estimators.greedy import GreedySVC
+    from hardmargin.estimators.hard_margin import HardMarginSVC
+    from hardmargin.estimators.multiplicative import MultiplicativeSVC
+    from hardmargin.estimators.parzen import ParzenClassifier
+    from hardmargin.estimators.path import PathSVC
+    from hardmargin.estimators.rho import RhoSVC
+    from hardmargin.estimators.rigorous import RigorousSVC
     from hardmargin.reduction import compress
 
 __all__ = [
@@ -39,18 +39,18 @@ __version__ = "0.1.0"
 
 # Loaded when first asked for: all of them together take a quarter of a second.
 _MODULES = {
-    "CoreVectorSVC": "classifiers.core_vector",
-    "DiversifiedSVC": "discriminant.diversified",
-    "EnsembleSVC": "classifiers.ensemble",
-    "GreedySVC": "classifiers.greedy",
-    "HardMarginSVC": "classifiers.hard_margin",
-    "MarginDiscriminantAnalysis": "discriminant.analysis",
-    "MinimumEnclosingBall": "enclosing_ball",
-    "MultiplicativeSVC": "classifiers.multiplicative",
-    "ParzenClassifier": "classifiers.parzen",
-    "PathSVC": "classifiers.path",
-    "RhoSVC": "classifiers.rho",
-    "RigorousSVC": "classifiers.rigorous",
+    "CoreVectorSVC": "estimators.core_vector",
+    "DiversifiedSVC": "estimators.diversified",
+    "EnsembleSVC": "estimators.ensemble",
+    "GreedySVC": "estimators.greedy",
+    "HardMarginSVC": "estimators.hard_margin",
+    "MarginDiscriminantAnalysis": "estimators.discriminant",
+    "MinimumEnclosingBall": "estimators.enclosing_ball",
+    "MultiplicativeSVC": "estimators.multiplicative",
+    "ParzenClassifier": "estimators.parzen",
+    "PathSVC": "estimators.path",
+    "RhoSVC": "estimators.rho",
+    "RigorousSVC": "estimators.rigorous",
     "compress": "reduction",
 }
 

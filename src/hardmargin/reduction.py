@@ -65,14 +65,14 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.budget import memory_bytes
-from hardmargin.classifiers.base import KernelClassifier
-from hardmargin.classifiers.warn import warn_caller
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.warn import warn_caller
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
+from hardmargin.memory import memory_bytes
 from hardmargin.parallel import single_threaded_blas
 from hardmargin.randomness import random_numbers
-from hardmargin.solvers.forward import Selection, columns_of
-from hardmargin.solvers.machines import LARGEST_SQUARED_VALUE
+from hardmargin.solvers.forward_selection import Selection, columns_of
+from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
 
 #: A larger share of changed predictions is worth a warning.
 MANY_CHANGES = 0.05

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_files import write_libsvm, write_npz
+from problems.dataset_files import write_libsvm, write_npz
 
 from hardmargin.datasets import FOLDER_NAMES, load_covtype_binary, load_folder
 from hardmargin.datasets import folder as folder_module

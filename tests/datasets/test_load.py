@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import sklearn.datasets
-from dataset_files import write_libsvm, write_npz
+from problems.dataset_files import write_libsvm, write_npz
 from scipy.io import savemat
 from sklearn.utils import Bunch
 

@@ -5,11 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from greedy_problems import four_classes, two_classes
 from oracles.greedy_choice import held_out_scores, mean_log_loss
+from problems.greedy import four_classes, two_classes
 from sklearn.model_selection import RepeatedStratifiedKFold, TimeSeriesSplit
 
-from hardmargin.classifiers.multiclass import machines_of
+from hardmargin.estimators._base.multiclass import machines_of
 from hardmargin.kernels import Kernel, make_kernel
 from hardmargin.selection import greedy as module
 from hardmargin.selection import greedy_levels

@@ -10,7 +10,7 @@ from hardmargin.selection import low_rank_vote
 from hardmargin.selection.folds import make_folds
 from hardmargin.selection.low_rank_vote import GAMMA_FACTORS, low_rank_votes
 from hardmargin.selection.vote import candidate_kernels, exact_votes
-from hardmargin.solvers.paths import PathOptions
+from hardmargin.solvers.staged_vote import PathOptions
 
 TWO = [([0], [1])]
 THREE = [([0], [1]), ([0], [2]), ([1], [2])]

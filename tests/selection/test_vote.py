@@ -19,7 +19,7 @@ from hardmargin.selection.vote import (
     count_votes,
     exact_votes,
 )
-from hardmargin.solvers.paths import SHARPNESS, HeldOutPath, MachinePaths, PathOptions
+from hardmargin.solvers.staged_vote import SHARPNESS, HeldOutPath, MachinePaths, PathOptions
 
 TWO = [([0], [1])]
 THREE = [([0], [1]), ([0], [2]), ([1], [2])]

@@ -1,6 +1,7 @@
 """The displays of scikit-learn: each takes a classifier and a task, and returns what it drew."""
 
 import numpy as np
+from problems.sklearn_tools import agreement, parameter
 from sklearn.calibration import CalibrationDisplay
 from sklearn.inspection import DecisionBoundaryDisplay, PartialDependenceDisplay
 from sklearn.metrics import (
@@ -10,7 +11,6 @@ from sklearn.metrics import (
     RocCurveDisplay,
 )
 from sklearn.model_selection import LearningCurveDisplay, ValidationCurveDisplay, cross_validate
-from sklearn_tools.problems import agreement, parameter
 
 
 def ends(values):

@@ -1,9 +1,9 @@
 """AdaBoost gives every row a weight of 1 / n at first: that machine is the plain one."""
 
 import pytest
+from problems.sklearn_tools import CLASSIFIERS, PROBABILISTIC, TASKS, classifier
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.metrics import log_loss
-from sklearn_tools.problems import CLASSIFIERS, PROBABILISTIC, TASKS, classifier
 
 # Weights matter to a soft margin, whose C they multiply: SVC is alike.
 SCALE_FREE = [name for name in CLASSIFIERS if name not in ("CoreVectorSVC", "DiversifiedSVC")]

@@ -7,12 +7,12 @@ import pickle
 import joblib
 import numpy as np
 import pytest
+from problems.sklearn_tools import CLASSIFIERS, TASKS
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
-from sklearn_tools.problems import CLASSIFIERS, TASKS
 
 from hardmargin import MarginDiscriminantAnalysis, MinimumEnclosingBall
 

@@ -6,11 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.model_selection import GridSearchCV, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn_tools.problems import (
+from problems.sklearn_tools import (
     CLASSIFIERS,
     PROBABILISTIC,
     TASKS,
@@ -18,6 +14,10 @@ from sklearn_tools.problems import (
     described,
     reference,
 )
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 NAMES = ["width", "height", "depth", "age"]
 FRAMES = {

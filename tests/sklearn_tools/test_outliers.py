@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
+from problems.sklearn_tools import described, parameter
 from sklearn.base import is_outlier_detector
 from sklearn.ensemble import IsolationForest
 from sklearn.inspection import DecisionBoundaryDisplay, permutation_importance
@@ -17,7 +18,6 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn_tools.problems import described, parameter
 
 from hardmargin import MinimumEnclosingBall
 

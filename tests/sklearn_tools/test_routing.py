@@ -5,12 +5,12 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import sklearn
+from problems.sklearn_tools import CLASSIFIERS, PROBABILISTIC, TASKS, classifier, parameter
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn_tools.problems import CLASSIFIERS, PROBABILISTIC, TASKS, classifier, parameter
 
 TASK = TASKS["many classes"]
 FOLDS = StratifiedKFold(2)

@@ -4,10 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
-from sklearn_tools.problems import (
+from problems.sklearn_tools import (
     CLASSIFIERS,
     PROBABILISTIC,
     TASKS,
@@ -15,6 +12,9 @@ from sklearn_tools.problems import (
     parameter,
     reference,
 )
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 
 OF_CLUSTERS = {
     "adjusted_mutual_info_score",

@@ -11,10 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
-from sklearn.inspection import DecisionBoundaryDisplay
-from sklearn.metrics import RocCurveDisplay
-from sklearn_tools import displays, wrappers
-from sklearn_tools.problems import (
+from problems.sklearn_tools import (
     CLASSIFIERS,
     PROBABILISTIC,
     TASKS,
@@ -22,6 +19,9 @@ from sklearn_tools.problems import (
     described,
     reference,
 )
+from sklearn.inspection import DecisionBoundaryDisplay
+from sklearn.metrics import RocCurveDisplay
+from sklearn_tools import displays, wrappers
 
 #: How much lower than that of SVC a score may be.
 MARGIN = 0.15

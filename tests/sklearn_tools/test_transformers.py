@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from problems.sklearn_tools import TASKS, classifier
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -12,7 +13,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn_tools.problems import TASKS, classifier
 
 from hardmargin import DiversifiedSVC, EnsembleSVC, GreedySVC, MarginDiscriminantAnalysis
 

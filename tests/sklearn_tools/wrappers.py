@@ -1,6 +1,7 @@
 """Tools that fit a classifier, often many times: each returns what it gives for the test rows."""
 
 import numpy as np
+from problems.sklearn_tools import agreement, parameter
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
@@ -27,7 +28,6 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCo
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn_tools.problems import agreement, parameter
 
 
 def outcome(model, task, *methods):

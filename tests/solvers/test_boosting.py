@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from projection_problems import best_of, problem, published, rows_and_labels, solve
+from problems.rho import best_of, problem, published, rows_and_labels, solve
 from scipy.special import softmax
 
 from hardmargin import RhoSVC
-from hardmargin.kernel_matrix import StoredMatrix
+from hardmargin.kernels.matrix import StoredMatrix
 from hardmargin.solvers.boosting import boost_parzen_windows
 
 EQUAL = {"rtol": 0, "atol": 1e-10}

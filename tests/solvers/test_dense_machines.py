@@ -5,17 +5,18 @@ import time
 
 import numpy as np
 import pytest
-from oracles.ball import l2_svm, l2_svms
-from solver_problems import KERNELS, gram, small
+from oracles.core_vector import l2_svm, l2_svms
+from problems.two_class import KERNELS, gram, small
 
-from hardmargin.kernel_columns import KernelColumns
-from hardmargin.kernel_matrix import StoredMatrix
-from hardmargin.solvers import dense_machine, newton
-from hardmargin.solvers.ball import BallOptions, solve_balls
-from hardmargin.solvers.dense_machine import DenseOptions, Stopped, cholesky, triangular
-from hardmargin.solvers.directions import CONSTRAINTS
-from hardmargin.solvers.lagrangian import Inverse, lagrangian_machines
-from hardmargin.solvers.newton import halves, newton_machines, step_length
+from hardmargin.kernels.columns import KernelColumns
+from hardmargin.kernels.matrix import StoredMatrix
+from hardmargin.solvers.core_sets import dense as dense_machine
+from hardmargin.solvers.core_sets import newton
+from hardmargin.solvers.core_sets.core_vector import BallOptions, solve_balls
+from hardmargin.solvers.core_sets.dense import DenseOptions, Stopped, cholesky, triangular
+from hardmargin.solvers.core_sets.directions import CONSTRAINTS
+from hardmargin.solvers.core_sets.lagrangian import Inverse, lagrangian_machines
+from hardmargin.solvers.core_sets.newton import halves, newton_machines, step_length
 
 CONSTRAINT = pytest.mark.parametrize("constraint", CONSTRAINTS)
 SOLVER = pytest.mark.parametrize("solver", ["newton", "lagrangian"])

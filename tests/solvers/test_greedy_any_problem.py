@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from solver_problems import DISTANCE, KERNELS, NAMED, STEP_TOL, gram, solve
+from problems.two_class import DISTANCE, KERNELS, NAMED, STEP_TOL, gram, solve
 
 
 def assert_greedy(solution, K, y, max_visits):

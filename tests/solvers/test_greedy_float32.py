@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from solver_problems import KERNELS, alpha_of, gram, mixed, small, solve
+from problems.two_class import KERNELS, alpha_of, gram, mixed, small, solve
 
 
 @pytest.mark.parametrize("method", ["fused", "lazy", "bits", "lazy-bits"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from solver_problems import KERNELS, assert_same_path, mixed, mixed_path, oracle, small, solve
+from problems.two_class import KERNELS, assert_same_path, mixed, mixed_path, oracle, small, solve
 
 
 @pytest.mark.parametrize("method", ["fused", "lazy"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from solver_problems import KERNELS, mixed, oracle, small
+from problems.two_class import KERNELS, mixed, oracle, small
 
 from hardmargin.kernels import Kernel
 from hardmargin.solvers.greedy import GreedyOptions, solve_greedy

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from solver_problems import (
+from problems.two_class import (
     DISTANCE,
     KERNELS,
     assert_same_path,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles.greedy import algorithm_1
-from solver_problems import (
+from problems.two_class import (
     INDEFINITE,
     KERNELS,
     NAMED,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from solver_problems import (
+from problems.two_class import (
     INDEFINITE,
     KERNELS,
     alpha_of,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from solver_problems import KERNELS, STEP_TOL, alpha_of, gram, oracle, small, solve
+from problems.two_class import KERNELS, STEP_TOL, alpha_of, gram, oracle, small, solve
 
 from hardmargin.kernels import Kernel
 

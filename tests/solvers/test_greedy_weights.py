@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from solver_problems import KERNELS, assert_same_path, mixed, oracle, small, solve
+from problems.two_class import KERNELS, assert_same_path, mixed, oracle, small, solve
 
 from hardmargin.kernels import Kernel
 

@@ -10,7 +10,7 @@ from oracles import multiplicative as oracle
 from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
-from hardmargin.kernel_matrix import StoredMatrix
+from hardmargin.kernels.matrix import StoredMatrix
 from hardmargin.solvers import multiplicative
 from hardmargin.solvers.multiplicative import MultiplicativeOptions, solve_multiplicative
 

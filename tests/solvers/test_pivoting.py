@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from hardmargin.solvers.pivoting import solve_by_pivoting
+from hardmargin.solvers.core_sets.pivoting import solve_by_pivoting
 
 
 def problem(n, rank, ridge, seed):

@@ -23,7 +23,7 @@ from hardmargin.selection.calibration import platt_of_machines
 from hardmargin.selection.folds import BoolArray, Folds
 from hardmargin.selection.held_out import HeldOut
 from hardmargin.solvers.greedy import GreedyOptions, solve_greedy
-from hardmargin.solvers.machines import Machine, machines_at_once
+from hardmargin.solvers.problem import Machine, machines_at_once
 from hardmargin.solvers.solution import GreedySolution
 
 IntArray = NDArray[np.intp]

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels.low_rank import Landmarks, LowRankMatrix, low_rank_matrix
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.vote import Vote, count_votes, diagonal_scale, exact_votes
 from hardmargin.solvers.greedy import GreedyOptions, solve_greedy
-from hardmargin.solvers.lowrank import Landmarks, LowRankMatrix, low_rank_matrix
-from hardmargin.solvers.machines import Machine
-from hardmargin.solvers.paths import KernelSource, PathOptions, Report, solve_paths
+from hardmargin.solvers.problem import Machine
+from hardmargin.solvers.staged_vote import KernelSource, PathOptions, Report, solve_paths
 
 #: Rows that the kernel is chosen on.
 SAMPLE_ROWS = 2_000

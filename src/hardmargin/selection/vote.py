@@ -1,7 +1,7 @@
 """Kernels that are weighed by held-out rows, and vote.
 
 The candidates are RBF and Laplacian kernels of widths around the spread of the rows. Each runs a
-path of stages (``solvers/paths.py``); its weight in the vote is its path's mass, faded by how much
+path of stages (``solvers/staged_vote.py``); its weight in the vote is its path's mass, faded by how much
 worse its held-out loss is than the best of all.
 """
 
@@ -28,8 +28,8 @@ from hardmargin.kernels import (
 )
 from hardmargin.selection.evidence import as_rows
 from hardmargin.selection.folds import Folds
-from hardmargin.solvers.machines import Machine
-from hardmargin.solvers.paths import (
+from hardmargin.solvers.problem import Machine
+from hardmargin.solvers.staged_vote import (
     SHARPNESS,
     HeldOutPath,
     KernelSource,

@@ -60,8 +60,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 
-from hardmargin.kernel_matrix import KernelMatrix
 from hardmargin.kernels import FloatArray
+from hardmargin.kernels.matrix import KernelMatrix
 
 __all__ = ["BoostingSolution", "BoostingStop", "boost_parzen_windows"]
 
@@ -140,7 +140,7 @@ def boost_parzen_windows(
     Examples
     --------
     >>> import numpy as np
-    >>> from hardmargin.kernel_matrix import StoredMatrix
+    >>> from hardmargin.kernels.matrix import StoredMatrix
     >>> X, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([1, -1, -1, 1])
     >>> K = np.exp(-((X[:, None] - X) ** 2))
     >>> boost_parzen_windows(StoredMatrix(K), y, eps=(0.1, 0.005), n_stages=2).edges.round(4)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Rows
-from hardmargin.solvers.machines import (
+from hardmargin.solvers.problem import (
     Machine,
     core_source,
     finite_diagonal,

@@ -48,8 +48,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardmargin.kernel_matrix import KernelMatrix
 from hardmargin.kernels import FloatArray
+from hardmargin.kernels.matrix import KernelMatrix
 from hardmargin.solvers.solution import MultiplicativeSolution, MultiplicativeStop
 
 #: Classes overlap when the dual proves a margin below 1e-4 of the rows' spread around their mean,

@@ -1,1 +1,0 @@
-"""The estimators: validation, labels, weights, multi-class; no loops over samples."""

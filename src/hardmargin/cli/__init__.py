@@ -1,0 +1,60 @@
+"""The command ``hardmargin``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+import hardmargin
+from hardmargin.cli.reproduce import add_reproduce
+
+__all__ = ["main"]
+
+INTERRUPTED, BROKEN_PIPE = 130, 141  # what a shell gives commands that these signals ended
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Command-line arguments; those of the process if not given.
+
+    Returns
+    -------
+    int
+        The exit code: 0; 1 if something failed on the way; 130 after Ctrl-C. Wrong arguments leave
+        with 2.
+
+    Examples
+    --------
+    >>> main(["reproduce", "list"])  # doctest: +ELLIPSIS
+    IJCAI-07
+      ijcai07-table1   Table 1: the data sets
+    ...
+    """
+    parser = argparse.ArgumentParser(
+        prog="hardmargin", description="Kernel SVMs with nothing to tune."
+    )
+    parser.add_argument("--version", action="version", version=hardmargin.__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_reproduce(commands)
+    options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has a ✓
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough of it, as head has. What is left must go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return code

@@ -1,1 +1,0 @@
-"""Margin-maximising discriminant analysis, and the stacked ensemble on top of it."""

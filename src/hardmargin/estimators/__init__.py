@@ -1,0 +1,1 @@
+"""The public estimators, one per file; ``_base`` holds what they share."""

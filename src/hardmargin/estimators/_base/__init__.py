@@ -1,0 +1,1 @@
+"""What the estimators share: validation, scaling, storage, probabilities."""

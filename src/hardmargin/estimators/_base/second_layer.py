@@ -1,0 +1,235 @@
+"""Classifiers that combine the machines of an ensemble: the second layers of MCS-06."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hardmargin.estimators.core_vector import CoreVectorSVC
+from hardmargin.kernels import FloatArray, resolve_gamma
+
+#: What the named second layers can be asked for beside ``predict``.
+RESPONSES = {
+    "svm": "decision_function",
+    "mlp": "predict_proba",
+    "cvm": "decision_function",
+    "vote": "decision_function",
+}
+
+#: Units of the network's one hidden layer, as in the paper.
+HIDDEN_UNITS = 10
+
+#: Steps of the SVM at most: as many as libsvm allows itself, whose limit scikit-learn lifts. Where
+#: rows of huge weight overlap it would go on for ever.
+MAX_SVM_STEPS = 10_000_000
+
+
+def scales(
+    final_estimator: Any, Z: FloatArray, sample_weight: FloatArray | None = None
+) -> FloatArray:
+    """Say what projections are divided by for a second layer: their standard deviations.
+
+    Machines are of very different length, and those that say most of a class need not be the
+    longest. Votes, and classifiers that are given, have the projections as they are.
+
+    Parameters
+    ----------
+    final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier
+        The second layer.
+    Z : (n_samples, n_machines) array
+        Projections.
+    sample_weight : (n_samples,) array, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    (n_machines,) array
+    """
+    if not isinstance(final_estimator, str) or final_estimator == "vote":
+        return np.ones(Z.shape[1])
+    mean = np.average(Z, axis=0, weights=sample_weight)
+    deviations = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=sample_weight))
+    return np.where(deviations > 0, deviations, 1.0)
+
+
+def second_layer(
+    final_estimator: Any,
+    Z: FloatArray | None = None,
+    *,
+    sample_weight: FloatArray | None = None,
+    machine_classes: NDArray[Any] | None = None,
+    intercepts: FloatArray | None = None,
+    memory_limit: str | float | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+) -> Any:
+    """Make a second layer, not yet fitted.
+
+    Parameters
+    ----------
+    final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier
+        ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean squared distance between
+        rows of Z, ``"mlp"`` a network with ten hidden units, ``"cvm"`` `CoreVectorSVC` with the C
+        and the gamma of ``"svm"``, ``"vote"`` a `MachineVote`; a classifier is cloned.
+    Z : (n_samples, n_machines) array, optional
+        What it will be fitted to, for gamma.
+    sample_weight : (n_samples,) array, optional
+        Weights of these rows.
+    machine_classes, intercepts : (n_machines,) arrays, optional
+        For ``"vote"``, as in `MachineVote`.
+    memory_limit, n_jobs, random_state
+        For the named layers that have them.
+    """
+    if not isinstance(final_estimator, str):
+        if not is_classifier(final_estimator):
+            raise ValueError(
+                f"final_estimator must be one of {sorted(RESPONSES)} or a classifier, got "
+                f"{final_estimator!r}."
+            )
+        return clone(final_estimator)
+    if final_estimator == "svm":
+        # With ties broken, it predicts what its decision_function says.
+        layer = SVC(C=1.0, break_ties=True, max_iter=MAX_SVM_STEPS)
+        if Z is not None:
+            layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
+        return layer
+    if final_estimator == "mlp":
+        # Imported here, as few need it and `import hardmargin` should be fast.
+        from sklearn.neural_network import MLPClassifier
+
+        # With so few units the usual learning rate takes very long.
+        return MLPClassifier(
+            (HIDDEN_UNITS,), learning_rate_init=0.01, max_iter=2_000, random_state=random_state
+        )
+    if final_estimator == "cvm":
+        return CoreVectorSVC(memory_limit=memory_limit, n_jobs=n_jobs, random_state=random_state)
+    if final_estimator == "vote":
+        return MachineVote(machine_classes, intercepts)
+    raise ValueError(
+        f"final_estimator must be one of {sorted(RESPONSES)} or a classifier, got "
+        f"{final_estimator!r}."
+    )
+
+
+def fit_second_layer(layer: Any, Z: FloatArray, y: NDArray[Any], **fit_params: Any) -> Any:
+    """Fit a second layer so that Ctrl-C ends it.
+
+    Networks of scikit-learn take Ctrl-C for the wish to have the model so far, and only warn.
+    """
+    interrupted = "Training interrupted by user"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=interrupted)
+        try:
+            return layer.fit(Z, y, **fit_params)
+        except UserWarning as warning:
+            if interrupted in str(warning):
+                raise KeyboardInterrupt from None
+            raise
+
+
+class MachineVote(ClassifierMixin, BaseEstimator):
+    """Majority vote of one-vs-all machines, from their scores as features.
+
+    A class has the share of its own machines that are for it, and the largest share wins; two
+    classes share their machines. Mean scores settle ties.
+
+    Parameters
+    ----------
+    machine_classes : (n_machines,) array
+        The class that each machine, and so each feature, is for where it is positive.
+    intercepts : (n_machines,) array or None, default=None
+        Added to the features before their signs are taken.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    n_features_in_ : int
+        Number of machines.
+
+    Examples
+    --------
+    >>> from hardmargin.estimators._base.second_layer import MachineVote
+    >>> scores = [[1.0, 2.0, -1.0, -1.0], [-3.0, 1.0, 0.5, 2.0]]
+    >>> MachineVote(["a", "a", "b", "b"]).fit(scores, ["a", "b"]).predict(scores).tolist()
+    ['a', 'b']
+    """
+
+    def __init__(self, machine_classes: Any, intercepts: Any = None) -> None:
+        self.machine_classes = machine_classes
+        self.intercepts = intercepts
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Note the labels; there is nothing else to learn.
+
+        Parameters
+        ----------
+        X : (n_samples, n_machines) array
+            Scores of the machines.
+        y : (n_samples,) array
+            Labels.
+        sample_weight : (n_samples,) array, optional
+            Without effect.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y)
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Shares of the votes.
+
+        For two classes: the share for ``classes_[1]`` less the share against it. What settles ties
+        is part of the number, and less than any difference between shares.
+
+        Returns
+        -------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        """
+        check_is_fitted(self)
+        scores = np.array(validate_data(self, X, reset=False), dtype=np.float64)
+        if self.intercepts is not None:
+            scores += self.intercepts
+        machine_classes = np.asarray(self.machine_classes)
+        of_class = [machine_classes == c for c in self.classes_]
+        # Shares of n and of m machines differ by at least 1 / (n m).
+        least = 1.0 / max(int(mine.sum()) for mine in of_class) ** 2
+        if len(self.classes_) == 2:
+            # A machine whose score is zero is for classes_[1], as every two-class machine is.
+            scores = scores[:, of_class[1]]
+            shares: FloatArray = (scores >= 0).mean(axis=1)
+            return 2.0 * shares - 1.0 + least * _squeezed_means(scores)
+        return np.column_stack(
+            [
+                (scores[:, mine] > 0).mean(axis=1) + least * _squeezed_means(scores[:, mine])
+                for mine in of_class
+            ]
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class with the largest share.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        votes = self.decision_function(X)
+        winners = (votes >= 0).astype(np.intp) if votes.ndim == 1 else votes.argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[winners]
+        return predicted
+
+
+def _squeezed_means(scores: FloatArray) -> FloatArray:
+    """Mean scores, squeezed to less than a third."""
+    means = scores.mean(axis=1)
+    squeezed: FloatArray = means / (3.0 * (1.0 + np.abs(means)))
+    return squeezed

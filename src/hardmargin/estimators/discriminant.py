@@ -1,0 +1,383 @@
+"""Margin-maximising discriminant analysis: supervised features from orthogonal SVMs."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+
+from hardmargin.estimators._base.discriminant_machines import (
+    DEFAULT_TOL,
+    N_MATRICES,
+    Solver,
+    tolerance,
+    train_machines,
+)
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.validation import (
+    COUNT,
+    N_JOBS,
+    TrainingRows,
+    check_queries,
+    check_training_rows,
+    finite_scores,
+    kernel_of_rows,
+    precision,
+    warn_if_flat,
+)
+from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.kernels import (
+    GAMMA_RULES,
+    NAMED_KERNELS,
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Precision,
+    Rows,
+)
+from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
+from hardmargin.memory import memory_bytes
+from hardmargin.parallel import single_threaded_blas
+from hardmargin.randomness import random_numbers
+from hardmargin.solvers.core_sets.core_vector import Stopping
+from hardmargin.solvers.core_sets.directions import CONSTRAINTS, Constraint
+from hardmargin.solvers.problem import finite_diagonal
+from hardmargin.solvers.solution import BallSolution
+
+#: What to do about machines that stopped before their certificate.
+ADVICE = {
+    "core_full": "raise memory_limit, or tol to need fewer rows",
+    "rounding": "raise tol, lower C, or use dtype='float64'",
+    "indefinite": "the kernel is not positive semi-definite; use another, or lower C",
+    "stalled": "scale the features, or lower C",
+    "radius": "lower eps, or use stopping='margin'",
+    "max_stages": "raise tol, lower C, or use solver='exact'",
+    "max_time": "raise max_time, or tol",
+}
+
+
+class MarginDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Margin-maximising discriminant analysis: features that separate the classes.
+
+    For each class an L2-SVM against all others, and further ones whose planes must be orthogonal
+    to (or whose projections must be uncorrelated with) those before [1]_. A row's features are its
+    projections on these directions. They are found by core sets [2]_, each machine within a
+    certified distance of its optimum, or by solvers that go to the optimum itself.
+
+    Parameters
+    ----------
+    n_directions : int, default=1
+        Directions for each class (two classes share theirs); fewer where nothing is left that would
+        improve on a machine without any by a millionth.
+    C : float, default=1.0
+        Weight of the squared slacks; less of it regularises more.
+    gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
+        between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; it should be positive semi-definite.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
+        What the directions of a class are to each other: orthogonal in feature space, or with
+        orthogonal projections of the training rows, as they are or less their means.
+    solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
+        ``"core"`` finds the directions by core sets. ``"exact"`` takes Newton steps on the whole
+        kernel matrix, to the optimum. ``"lagrangian"`` is the fixed point of the Lagrangian SVM,
+        as published [2]_, on the inverse of that matrix: the same optimum, slower, and slow for
+        large C. ``"nystroem"`` has core sets on an approximation of the kernel through `rank`
+        landmark rows, which all directions are then expansions of: fewer support rows, at some
+        cost in accuracy.
+    rank : int, default=400
+        Landmarks of ``solver="nystroem"``.
+    tol : float or "auto", default="auto"
+        For core sets: ``lower_bound_`` is at least ``(1 - tol) ** 2`` of ``objective_``. For
+        ``"exact"`` and ``"lagrangian"``: largest gap between the primal and the dual objective,
+        relative to them. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact solvers.
+    stopping : {"margin", "radius"}, default="margin"
+        When core sets end: certified by a pass over all rows, or by the rule of the paper, with
+        `eps` and samples of 59 rows, as in `CoreVectorSVC`. Exact solvers need no such rule.
+    eps : float, default=1e-5
+        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
+    moment_rows : int or None, default=10_000
+        Rows that estimate the moments of the uncorrelated constraints; None is all.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values: float64 up to 5,000 rows and float32 above. With the exact
+        solvers ``"auto"`` is float64, and all sums are in float64 in any case.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. Where it does
+        not hold what an exact solver needs, ``fit`` raises an error.
+    n_jobs : int or None, default=None
+        Threads over classes in ``fit`` and over rows in ``transform``. The directions do not depend
+        on it.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the directions so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of rows, and the landmarks; None always draws the same.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    directions_ : (n_components, n_support) array
+        Each direction, of length one, as coefficients of the support rows.
+    direction_classes_ : (n_components,) array
+        The class that each direction separates from the others.
+    support_ : (n_support,) array
+        Rows with a coefficient.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    intercepts_ : (n_components,) array
+        Where each machine's plane cuts its direction: a row is on the positive side where its
+        feature plus this is positive.
+    lower_bound_, objective_ : (n_components,) arrays
+        The optimum of each machine is between these two; for ``solver="nystroem"`` that of the
+        approximated kernel.
+    core_size_ : (n_components,) array
+        Rows in each core set; all rows with the exact solvers.
+    n_kernel_evaluations_ : (n_components,) array
+        Kernel values evaluated for each machine, beyond those of the machines before it, also where
+        classes were trained at the same time; the exact solvers evaluate all of them for the first.
+    stop_reason_ : (n_components,) array
+        As in `CoreVectorSVC`, or ``"optimal"`` with the exact solvers.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    Notes
+    -----
+    Scale the features first. Projections are small numbers (on directions of length one), so that
+    classifiers that care for scale need a `StandardScaler` after this as well. Orthogonal
+    directions may have correlated projections; the other constraints make them uncorrelated.
+    `direction_classes_` tells which class each feature is of.
+
+    See Also
+    --------
+    CoreVectorSVC : The first machine alone, as a classifier.
+
+    References
+    ----------
+    .. [1] A. Kocsor, K. Kovacs and C. Szepesvari, "Margin Maximizing Discriminant Analysis", ECML
+       2004.
+    .. [2] I. W. Tsang, A. Kocsor and J. T. Kwok, "Diversified SVM Ensembles for Large Data Sets",
+       ECML 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hardmargin import MarginDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MarginDiscriminantAnalysis(n_directions=2).fit_transform(X, y).shape
+    (150, 6)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_directions": [COUNT],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="neither"), Choice(GAMMA_RULES)],
+        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "constraint": [Choice(CONSTRAINTS)],
+        "solver": [Choice(DEFAULT_TOL)],
+        "rank": [COUNT],
+        "tol": [Interval(Real, 0, 1, closed="neither"), Choice({"auto"})],
+        "stopping": [Choice({"margin", "radius"})],
+        "eps": [Interval(Real, 0, None, closed="neither")],
+        "moment_rows": [COUNT, None],
+        "dtype": [Choice({"auto", "float32", "float64"})],
+        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [*N_JOBS, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_directions: int = 1,
+        *,
+        C: float = 1.0,
+        gamma: float | str = "pairwise",
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        constraint: Constraint = "orthogonal",
+        solver: Solver = "core",
+        rank: int = 400,
+        tol: float | str = "auto",
+        stopping: Stopping = "margin",
+        eps: float = 1e-5,
+        moment_rows: int | None = 10_000,
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.C = C
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.constraint = constraint
+        self.solver = solver
+        self.rank = rank
+        self.tol = tol
+        self.stopping = stopping
+        self.eps = eps
+        self.moment_rows = moment_rows
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the directions of rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+
+        Returns
+        -------
+        self
+        """
+        before = self.__dict__.copy()
+        try:
+            self._validate_params()
+            with single_threaded_blas():
+                self._fit(check_training_rows(self, X, y, sample_weight))
+        except BaseException:
+            # A fit that fails or is interrupted leaves the estimator as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Project rows on the directions.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows; for ``kernel="precomputed"`` their kernel values against all training rows.
+
+        Returns
+        -------
+        (n_samples, n_components) array
+        """
+        queries = check_queries(self, X)
+        if self.kernel == "precomputed":
+            queries = queries[:, self.support_]
+        with single_threaded_blas():
+            projections = self._kernel_.expand(
+                queries,
+                self.support_vectors_,
+                self.directions_,
+                dtype=self._dtype_,
+                n_jobs=self.n_jobs,
+            )
+        return finite_scores(projections, self.kernel)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.target_tags.required = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.directions_)
+
+    def _fit(self, rows: TrainingRows) -> None:
+        X, codes, self.classes_, weights = rows
+        random = random_numbers(self.random_state)
+        self._kernel_: Kernel = kernel_of_rows(
+            self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        self.gamma_ = self._kernel_.gamma
+        warn_if_flat(self._kernel_, X, weights)
+        finite_diagonal(self._kernel_, X, codes, squared=True)
+        self._dtype_: Precision = precision(X, self._dtype(), self.kernel)
+        is_precomputed = self._kernel_.name == "precomputed"
+        present = np.flatnonzero(codes >= 0)
+        if len(present) < len(codes):  # a weight of zero is absence
+            codes, X = codes[present], X[np.ix_(present, present)] if is_precomputed else X[present]
+            weights = None if weights is None else weights[present]
+
+        low_rank: LowRankMatrix | None = None
+        kernel, seen = self._kernel_, X
+        if self.solver == "nystroem":
+            low_rank = low_rank_matrix(
+                self._kernel_,
+                X,
+                min(self.rank, len(codes)),
+                dtype=self._dtype_,
+                memory_bytes=memory_bytes(self.memory_limit),
+                n_jobs=self.n_jobs,
+                random_state=random,
+            )
+            # A kernel of low rank is the linear one of its factor.
+            kernel, seen = Kernel("linear"), low_rank.factor
+        found = train_machines(self, kernel, seen, codes, weights, self._dtype_, random)
+        self._store(found)
+        expansions = np.array([s.direction for of_class in found for s in of_class])
+        if low_rank is not None:
+            support = low_rank.landmarks.astype(np.intp)
+            self.directions_ = low_rank.coefficients(expansions.T).T
+        else:
+            support = np.flatnonzero(expansions.any(axis=0))
+            self.directions_ = expansions[:, support]
+        self.support_ = present[support].astype(np.int32)
+        self.support_vectors_: Rows = np.empty((0, 0)) if is_precomputed else X[support]
+
+    def _dtype(self) -> str:
+        """Exact solvers have the whole matrix in float64 in any case."""
+        return "float64" if self.dtype == "auto" and self.solver in N_MATRICES else self.dtype
+
+    def _store(self, found: list[list[BallSolution]]) -> None:
+        solutions = [s for of_class in found for s in of_class]
+        self.direction_classes_ = self.classes_[-len(found) :].repeat([len(s) for s in found])
+        norms = np.array([s.weight_norm for s in solutions])
+        intercepts = np.array([s.intercept for s in solutions])
+        self.intercepts_ = intercepts / np.where(norms > 0, norms, 1.0)
+        self.lower_bound_ = np.array([s.lower_bound for s in solutions])
+        self.objective_ = np.array([s.objective for s in solutions])
+        self.core_size_ = np.array([s.core_size for s in solutions])
+        self.n_kernel_evaluations_ = np.array([s.n_kernel_evaluations for s in solutions])
+        if self.solver in N_MATRICES:
+            self.n_kernel_evaluations_[0] = self.core_size_[0] ** 2
+        self.stop_reason_ = np.array([s.stop_reason for s in solutions])
+        is_close = self.lower_bound_ >= (1.0 - tolerance(self)) ** 2 * self.objective_
+        is_done = np.isin(self.stop_reason_, ["certified", "optimal"])
+        is_done |= (self.stop_reason_ == "radius") & is_close
+        reasons = sorted(set(self.stop_reason_[~is_done].tolist()))
+        if reasons:
+            advice = [ADVICE[reason] for reason in reasons]
+            warn_caller(
+                "Some directions are not certified to be within tol (stop_reason_: "
+                f"{', '.join(reasons)}): {'; '.join(advice)}."
+            )

@@ -1,0 +1,617 @@
+"""The diversified SVM ensemble: orthogonal machines, and a classifier trained on top of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
+
+from hardmargin.estimators._base.discriminant_machines import Solver
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.second_layer import (
+    RESPONSES,
+    fit_second_layer,
+    scales,
+    second_layer,
+)
+from hardmargin.estimators._base.validation import check_training_rows
+from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
+from hardmargin.kernels import FloatArray, KernelFunction, Rows
+from hardmargin.parallel import single_threaded_blas
+from hardmargin.randomness import random_numbers
+from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.solvers.core_sets.core_vector import Stopping
+from hardmargin.solvers.core_sets.directions import Constraint
+
+#: Parameters that go to the first layer as they are.
+FIRST_LAYER = (
+    "n_directions",
+    "C",
+    "gamma",
+    "kernel",
+    "degree",
+    "coef0",
+    "constraint",
+    "solver",
+    "rank",
+    "tol",
+    "stopping",
+    "eps",
+    "moment_rows",
+    "dtype",
+    "memory_limit",
+    "n_jobs",
+    "verbose",
+)
+
+
+class _Training(NamedTuple):
+    """What ``fit`` was given, validated.
+
+    Attributes
+    ----------
+    X, y
+        Rows and labels; those of rows that take no part are not to be looked at.
+    codes
+        Index of each row's class, or -1 where the row takes no part.
+    weights
+        None where all are one or zero.
+    groups
+        For the splitter.
+    final_params
+        What the caller has for the second layer, row by row.
+    """
+
+    X: Rows
+    y: NDArray[Any]
+    codes: NDArray[np.int32]
+    weights: FloatArray | None
+    groups: Any
+    final_params: dict[str, Any]
+
+
+def _final_has(method: str) -> Callable[[DiversifiedSVC], bool]:
+    """Whether the second layer has a method, before ``fit`` and after it."""
+
+    def check(self: DiversifiedSVC) -> bool:
+        final = getattr(self, "final_estimator_", self.final_estimator)
+        if RESPONSES.get(final) == method if isinstance(final, str) else hasattr(final, method):
+            return True
+        hint = ""
+        if method == "predict_proba":
+            hint = "; for probabilities wrap it in sklearn.calibration.CalibratedClassifierCV"
+        raise AttributeError(f"final_estimator={self.final_estimator!r} has no {method}{hint}.")
+
+    return check
+
+
+class DiversifiedSVC(
+    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+):
+    """Diversified SVM ensemble: machines orthogonal to each other, and a classifier on top.
+
+    The first layer is `MarginDiscriminantAnalysis`: for each class `n_directions` machines against
+    all others, each orthogonal to those before it. The second layer is trained on the projections
+    of the rows on these directions [1]_.
+
+    Parameters
+    ----------
+    n_directions : int, default=3
+        Machines for each class (two classes share theirs); fewer where nothing is left. The paper
+        has 1, 3 and 5.
+    final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier, default="svm"
+        The second layer. ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean
+        squared distance between projections, ``"mlp"`` a network with ten hidden units, ``"cvm"``
+        `CoreVectorSVC` with the same C and gamma, which takes more rows than ``"svm"`` can. These
+        three see the projections scaled to a standard deviation of one. ``"mlp"`` and classifiers
+        that have it give ``predict_proba``. With ``"vote"`` the
+        machines vote and nothing is trained. The paper has it for bagged SVMs; here
+        it is much worse, as machines orthogonal to the first say less and less of the class: on
+        scikit-learn's digits 3 % errors with one machine a class and 11 % with five, where a
+        trained layer has 2 %. ``predict`` is the largest score of ``decision_function``, where a
+        named layer has that; a classifier that is given predicts as it itself does.
+    cv : int, splitter, iterable of splits or None, default=None
+        None trains the second layer on the projections of the rows that the machines were trained
+        on, as in the paper. Otherwise it is trained on projections of rows held out: a first layer
+        is fitted for each split, and one on all rows to predict with. A number stands for
+        stratified folds. Rows that are never held out do not train the second layer; those held out
+        more than once do so with the mean of their projections. ``"vote"`` needs no splits.
+    C : float, default=1.0
+        Weight of the squared slacks in the first layer; less of it regularises more.
+    gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
+        Width of the first layer's kernel. ``"scale"`` is scikit-learn's
+        1 / (n_features * X.var()), ``"spread"`` 1 / mean squared distance to the mean,
+        ``"pairwise"`` 1 / mean squared distance between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The first layer's kernel; it should be positive semi-definite.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
+        What the machines of a class are to each other: orthogonal in feature space, or with
+        orthogonal projections of the training rows, as they are or less their means.
+    solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
+        How the machines are trained, as in `MarginDiscriminantAnalysis`.
+    rank : int, default=400
+        Landmarks of ``solver="nystroem"``.
+    tol : float or "auto", default="auto"
+        How close to its optimum a machine is trained, as in `MarginDiscriminantAnalysis`.
+    stopping : {"margin", "radius"}, default="margin"
+        When core sets end: certified by a pass over all rows, or by the rule of the paper, with
+        `eps` and samples of 59 rows, as in `CoreVectorSVC`.
+    eps : float, default=1e-5
+        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
+    moment_rows : int or None, default=10_000
+        Rows that estimate the moments of the uncorrelated constraints; None is all.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of the first layer's kernel values: float64 up to 5,000 rows and float32 above.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+    n_jobs : int or None, default=None
+        Threads over classes in ``fit`` and over rows in ``predict``. Splits come one after another.
+        The model does not depend on it.
+    max_time : float or None, default=None
+        Seconds for the machines of all splits together. Where they are over, there is a warning and
+        the second layer, whose time is not limited, is trained on the machines so far.
+    verbose : int, default=0
+        Print the progress of long fits of the first layer.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of rows, and the landmarks; starts the network. None always draws the
+        same.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    discriminant_ : MarginDiscriminantAnalysis
+        The first layer, fitted on all rows.
+    estimators_ : list
+        The first layer alone, under the name that `StackingClassifier` has for it.
+    final_estimator_ : classifier
+        The second layer.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    MarginDiscriminantAnalysis : The first layer.
+    CoreVectorSVC : A single machine for each pair of classes.
+
+    Notes
+    -----
+    Rows that the machines were trained on can look better separated than rows to come; rows held
+    out, with `cv`, do not, and cost a first layer for each split. At C = 1 the machines hardly
+    overfit, and on digits nothing is gained by that, at times something lost; with C = 100 and
+    noisy labels it helps. All directions have length one and their class on the positive side, so
+    that projections on those of different splits go together.
+
+    Ctrl-C ends a fit of the first layer within a second; an `SVC` as second layer ends only when it
+    is done.
+
+    References
+    ----------
+    .. [1] I. W. Tsang, A. Kocsor and J. T. Kwok, "Diversified SVM Ensembles for Large Data Sets",
+       ECML 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> from hardmargin import DiversifiedSVC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=600, random_state=0)
+    >>> clf = DiversifiedSVC(random_state=0).fit(X_train, y_train)
+    >>> clf.transform(X_test).shape, bool(clf.score(X_test, y_test) > 0.96)
+    ((1197, 30), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MarginDiscriminantAnalysis._parameter_constraints,
+        "final_estimator": [Choice(RESPONSES), HasMethods(["fit", "predict"])],
+        "cv": ["cv_object"],
+    }
+
+    def __init__(
+        self,
+        n_directions: int = 3,
+        *,
+        final_estimator: Any = "svm",
+        cv: Any = None,
+        C: float = 1.0,
+        gamma: float | str = "pairwise",
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        constraint: Constraint = "orthogonal",
+        solver: Solver = "core",
+        rank: int = 400,
+        tol: float | str = "auto",
+        stopping: Stopping = "margin",
+        eps: float = 1e-5,
+        moment_rows: int | None = 10_000,
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.final_estimator = final_estimator
+        self.cv = cv
+        self.C = C
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.constraint = constraint
+        self.solver = solver
+        self.rank = rank
+        self.tol = tol
+        self.stopping = stopping
+        self.eps = eps
+        self.moment_rows = moment_rows
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any
+    ) -> Self:
+        """Train both layers on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights in both layers; a weight of two equals the row twice (but for the random steps
+            of ``"mlp"``), a weight of zero its absence. With metadata routing, a classifier given
+            as `final_estimator` has them if it requests them.
+        groups : (n_samples,) array, optional
+            Rows that belong together, for a splitter that is given as `cv`. With metadata routing
+            they come through pipelines and searches after ``set_fit_request(groups=True)``.
+        **params : dict
+            With metadata routing: what a classifier given as `final_estimator` requests.
+
+        Returns
+        -------
+        self
+        """
+        before = self.__dict__.copy()
+        try:
+            self._validate_params()
+            training = self._check(X, y, sample_weight, groups, params)
+            with single_threaded_blas():
+                self._fit(training)
+        except BaseException:
+            # A fit that fails or is interrupted leaves the estimator as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Project rows on the machines' directions: what the second layer sees, before scaling.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples, n_machines) array
+        """
+        check_is_fitted(self)
+        return _projections(self.discriminant_, X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every row.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        predicted: NDArray[Any] = self._ask("predict", X)
+        return predicted
+
+    @available_if(_final_has("decision_function"))
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores of the second layer; the shares of the votes for ``final_estimator="vote"``.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        """
+        scores: FloatArray = self._ask("decision_function", X)
+        return scores
+
+    @available_if(_final_has("predict_proba"))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the second layer.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+        """
+        probabilities: FloatArray = self._ask("predict_proba", X)
+        return probabilities
+
+    @available_if(_final_has("predict_proba"))
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of the probabilities of the second layer.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n_samples, n_classes) array
+            Minus infinity where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            logs: FloatArray = np.log(self.predict_proba(X))
+        return logs
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata goes where.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(
+                final_estimator=self.final_estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.discriminant_.directions_)
+
+    def _ask(self, method: str, X: Any) -> Any:
+        check_is_fitted(self)
+        Z = _projections(self.discriminant_, X)
+        with single_threaded_blas():
+            return getattr(self.final_estimator_, method)(Z / self._scales_)
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> _Training:
+        X, codes, self.classes_, weights = check_training_rows(self, X, y, sample_weight)
+        if weights is not None and (weights[codes >= 0] == 1).all():
+            weights = None
+        final_params = self._final_params(weights, sample_weight, groups, params)
+        if self.cv is None and groups is not None and "groups" not in final_params:
+            raise ValueError(
+                "groups were given, but cv=None makes no splits; use a splitter that takes groups, "
+                "for instance cv=GroupKFold(5)."
+            )
+        return _Training(X, self.classes_[codes], codes, weights, groups, final_params)
+
+    def _final_params(
+        self, weights: FloatArray | None, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Metadata for the fit of the second layer, still of all rows."""
+        layer = second_layer(self.final_estimator)
+        given = {"sample_weight": sample_weight, "groups": groups}
+        if _routing_enabled():
+            given = {name: value for name, value in given.items() if value is not None}
+            routed = process_routing(self, "fit", **given, **params)
+            if not isinstance(self.final_estimator, str):
+                return dict(routed["final_estimator"]["fit"])
+        else:
+            _raise_for_params(params, self, "fit")
+        if weights is None:
+            return {}
+        if not has_fit_parameter(layer, "sample_weight"):
+            raise ValueError(
+                f"sample_weight was given, but final_estimator={self.final_estimator!r} takes no "
+                "weights; use another one, or fit without weights."
+            )
+        return {"sample_weight": weights}
+
+    def _fit(self, training: _Training) -> None:
+        X, y, weights = training.X, training.y, training.weights
+        present = training.codes >= 0
+        folds = self._folds(training)
+        seed = random_numbers(self.random_state).randint(2**31 - 1)
+        clock = _Clock(self.max_time, [*folds.train.sum(axis=1), present.sum()])
+
+        def first_layer() -> MarginDiscriminantAnalysis:
+            return MarginDiscriminantAnalysis(
+                **{name: getattr(self, name) for name in FIRST_LAYER},
+                max_time=clock.next_share(),
+                random_state=seed,
+            )
+
+        held_out: list[_HeldOut] = []
+        for train, test in zip(folds.train, folds.test, strict=True):
+            of_train = None if weights is None else weights[train]
+            mda = first_layer().fit(self._part(X, train, train), y[train], of_train)
+            Z = _projections(mda, self._part(X, test, train))
+            held_out.append(_HeldOut(test, Z, _machines(mda)))
+        if not present.all():
+            weights = present.astype(np.float64) if weights is None else weights
+        mda = first_layer().fit(X, y, weights).set_params(max_time=self.max_time)
+        if held_out:
+            used, Z = _mean_projections(held_out, _machines(mda))
+        else:
+            used, Z = present, _projections(mda, X[present])
+        if hasattr(self, "feature_names_in_"):
+            mda.feature_names_in_ = self.feature_names_in_
+        self.discriminant_ = mda
+        self.estimators_ = [mda]
+        self._fit_final(training, used, Z, seed)
+
+    def _part(self, X: Rows, rows: NDArray[np.bool_], trained_on: NDArray[np.bool_]) -> Rows:
+        """Return some rows; of a kernel matrix, their values against those that train."""
+        return X[rows][:, trained_on] if self.kernel == "precomputed" else X[rows]
+
+    def _folds(self, training: _Training) -> Folds:
+        """Return the splits, none of them where the second layer is trained in sample."""
+        X, codes = training.X, training.codes
+        none = np.zeros((0, len(codes)), dtype=bool)
+        cv = self.cv
+        if cv is None or (isinstance(self.final_estimator, str) and self.final_estimator == "vote"):
+            return Folds(none, none)
+        if isinstance(cv, Integral) and training.groups is None:
+            cv = check_cv(cv, codes[codes >= 0], classifier=True)
+        folds = make_folds(cv, X, codes, groups=training.groups)
+        name = f"cv={self.cv!r}" if isinstance(self.cv, Integral) else "cv"
+        for k, train in enumerate(folds.train):
+            self._check_classes(codes[train], f"to train on in split {k} of {name}")
+        held_out = folds.test.any(axis=0)
+        self._check_classes(codes[held_out], f"that {name} holds out for the second layer")
+        # A split that holds nothing out has nothing to tell.
+        useful = folds.test.any(axis=1)
+        return Folds(folds.train[useful], folds.test[useful])
+
+    def _check_classes(self, codes: NDArray[np.int32], where: str) -> None:
+        missing = np.setdiff1d(np.arange(len(self.classes_)), codes)
+        if len(missing):
+            raise ValueError(
+                f"Class {self.classes_[missing[0]]!s} has no rows {where}; lower cv, or give "
+                "splits with rows of every class on both sides."
+            )
+
+    def _fit_final(
+        self, training: _Training, used: NDArray[np.bool_], Z: FloatArray, seed: int
+    ) -> None:
+        weights = None if training.weights is None else training.weights[used]
+        self._scales_ = scales(self.final_estimator, Z, weights)
+        Z = Z / self._scales_
+        layer = second_layer(
+            self.final_estimator,
+            Z,
+            sample_weight=weights,
+            machine_classes=self.discriminant_.direction_classes_,
+            intercepts=self.discriminant_.intercepts_,
+            memory_limit=self.memory_limit,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        )
+        params = _check_method_params(training.X, training.final_params, np.flatnonzero(used))
+        self.final_estimator_ = fit_second_layer(layer, Z, training.y[used], **params)
+
+
+class _HeldOut(NamedTuple):
+    """Projections of the rows that one split holds out.
+
+    Attributes
+    ----------
+    test : (n,) bool array
+        Which rows these are.
+    Z : (n_test, n_machines) array
+        Their projections.
+    machines : list of (label, int)
+        Class of each machine, and its number within the class.
+    """
+
+    test: NDArray[np.bool_]
+    Z: FloatArray
+    machines: list[tuple[Any, int]]
+
+
+class _Clock:
+    """Shares a time limit out among fits, in proportion to their rows.
+
+    What a fit leaves of its share, those after it have.
+    """
+
+    def __init__(self, max_time: float | None, n_rows: list[int]) -> None:
+        self.deadline = None if max_time is None else time.monotonic() + max_time
+        self.n_rows = list(n_rows)
+
+    def next_share(self) -> float | None:
+        share = self.n_rows[0] / sum(self.n_rows)
+        del self.n_rows[0]
+        if self.deadline is None:
+            return None
+        return float(max(share * (self.deadline - time.monotonic()), 1e-3))
+
+
+def _projections(mda: MarginDiscriminantAnalysis, X: Any) -> FloatArray:
+    # Where scikit-learn is told to make data frames of everything, the layers stay plain.
+    return np.asarray(mda.transform(X), dtype=np.float64)
+
+
+def _machines(mda: MarginDiscriminantAnalysis) -> list[tuple[Any, int]]:
+    """Class of each machine, and its number within the class."""
+    labels = mda.direction_classes_.tolist()
+    return [(label, labels[:k].count(label)) for k, label in enumerate(labels)]
+
+
+def _mean_projections(
+    held_out: list[_HeldOut], machines: list[tuple[Any, int]]
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Return which rows were ever held out, and their mean projections on `machines`.
+
+    A machine that vanished in a split has no direction there: its projections are zero.
+    """
+    counts = np.sum([part.test for part in held_out], axis=0)
+    sums = np.zeros((len(counts), len(machines)))
+    for part in held_out:
+        for column, machine in enumerate(machines):
+            if machine in part.machines:
+                sums[part.test, column] += part.Z[:, part.machines.index(machine)]
+    used = counts > 0
+    return used, sums[used] / counts[used, None]

@@ -1,0 +1,561 @@
+"""The minimum enclosing ball as an outlier detector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.run import Run, for_each
+from hardmargin.estimators._base.validation import (
+    COUNT,
+    N_JOBS,
+    check_queries,
+    check_unlabelled_rows,
+    finite_scores,
+    kernel_of_rows,
+    precision,
+)
+from hardmargin.estimators._base.warn import warn_caller, warn_unfinished_core_set
+from hardmargin.kernels import (
+    GAMMA_RULES,
+    NAMED_KERNELS,
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Precision,
+    Rows,
+    is_sparse,
+)
+from hardmargin.memory import CORE_SHARE, memory_bytes
+from hardmargin.parallel import single_threaded_blas
+from hardmargin.randomness import random_numbers
+from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
+from hardmargin.solvers.core_sets.core_vector import BallOptions
+from hardmargin.solvers.core_sets.enclosing_ball import HalfDistances, solve_enclosing
+from hardmargin.solvers.problem import finite_diagonal
+from hardmargin.solvers.solution import EnclosingSolution
+
+
+class MinimumEnclosingBall(OutlierMixin, BaseEstimator):
+    """Smallest ball around the training rows, in the kernel's space: an outlier detector.
+
+    Minimises ``R^2 + C sum(w * slack^2)`` with every row within a squared distance of
+    ``R^2 + slack`` from the centre. ``MinimumEnclosingBall()`` is a soft ball: its centre is a
+    mean of many rows, which a few outliers do not move. ``C=None`` is the hard ball, which has no
+    slacks and encloses every row.
+
+    Rows join a core set as random samples find them outside, and training ends when a pass over
+    all rows proves that the ball is small enough [1]_. Hundreds of thousands of rows take a second
+    or two: hard balls have small core sets, and the default is found on at most 3,000 rows. With a
+    constant k(x, x) the ball is a one-class SVM, up to the kind of slack.
+
+    Parameters
+    ----------
+    gamma : float or {"near", "scale", "spread", "pairwise"}, default="near"
+        Width of the kernel. ``"near"`` is 1 / squared distance that a tenth of all pairs of
+        different rows are within (of 1,000 rows drawn at random, where there are more): about the
+        width of one cluster, where there are several, and a few outliers do not change it.
+        ``"scale"`` is scikit-learn's 1 / (n_features * X.var()), ``"spread"`` 1 / mean squared
+        distance to the mean, ``"pairwise"`` 1 / mean squared distance between rows. For the
+        Laplacian kernel all but ``"scale"`` take L1 distances in place of squared ones.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; it should be positive semi-definite. ``"linear"`` is the ball around the rows
+        themselves, and a copy of dense rows is centred for it.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    C : float, "auto" or None, default="auto"
+        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``.
+        ``"auto"`` makes that a tenth of the variance in the kernel's space for each row, so that
+        most rows are a little outside, and draws 3,000 rows at random to find the ball with,
+        where there are more. A number should be smaller for more rows: of normal rows,
+        10 / n_samples leaves about half outside of an rbf ball, 100 / n_samples about one in
+        eight. None encloses every row, outliers too.
+    tol : float, default=0.01
+        Training ends when the radius is known to this share of it; with slacks, the objective to
+        about twice this share.
+    contamination : "auto" or float, default="auto"
+        A number in (0, 0.5] predicts that share of the training rows to be outliers, those furthest
+        from the centre. ``"auto"``, with ``C="auto"``, is a fence as in a box plot: outliers are
+        beyond the median of the training rows by more than four times the way from the median to
+        the quartile. It goes by the log of the similarity to the centre where kernel values are in
+        (0, 1], by the squared distance otherwise. Of normal rows it takes from one in a hundred
+        (thirty features) to one in fourteen (two). With C a number or None, ``"auto"`` is what is
+        outside the ball. Rows on the surface of a hard ball are equally far from its centre but for
+        rounding: take shares with a soft one.
+    stopping : {"certified", "radius"}, default="certified"
+        ``"radius"`` is the rule of the papers: training ends when a single sample of 59 rows is
+        within `tol` of the ball. Rare rows outside are missed: `radius_` then grows to enclose
+        them, and the bounds say how much too large it may be.
+    max_stages : int or None, default=None
+        Limit on the times that the core set grows.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. It limits the
+        size of the core set.
+    n_jobs : int or None, default=None
+        Threads over kernel values. The ball does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the ball so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of rows; None always draws the same.
+
+    Attributes
+    ----------
+    radius_ : float
+        R. With ``C=None``, the distance of the furthest training row from the centre.
+    lower_bound_, objective_ : float
+        The optimum of ``R^2 + C sum(w * slack^2)``, for ``C=None`` of ``R^2``, is between these
+        two; for ``C="auto"`` that of the rows drawn.
+    certificate_ : float
+        Relative gap between them.
+    offset_ : float
+        ``decision_function`` is ``score_samples - offset_``: rows further than ``-offset_`` from
+        the centre are outliers. With ``contamination="auto"`` and C a number or None it is
+        ``-radius_``, less what rounding takes for no training row to be outside a hard ball.
+    support_ : (n_support,) array
+        Rows that the centre is a mean of.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    dual_coef_ : (1, n_support) array
+        Their shares, which add up to one.
+    center_ : (n_features,) array
+        The centre, for the linear kernel.
+    core_size_ : int
+        Rows in the core set.
+    n_iter_ : int
+        Times that it grew.
+    n_kernel_evaluations_ : int
+        Kernel values evaluated.
+    stop_reason_ : str
+        ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
+        ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
+        semi-definite), ``"stalled"`` (the kernel matrix is too close to singular for this C),
+        ``"max_stages"`` or ``"max_time"``.
+    gamma_ : float
+        The kernel's gamma as a number.
+    C_ : float or None
+        C as a number; None for the hard ball.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    CoreVectorSVC : A classifier by the same algorithm.
+
+    Notes
+    -----
+    Features of unequal units should be scaled first, as for any kernel:
+    ``make_pipeline(StandardScaler(), MinimumEnclosingBall())``.
+
+    A training row is similar to itself, and so a little closer to the centre than it would be as a
+    new row. Among a hundred rows or so this hides outliers: ``contamination="auto"`` may then find
+    none of the training rows, where a share would. New rows are judged as they should be.
+
+    Distances to new rows need their k(x, x), which a precomputed kernel does not have: it must be
+    the same for all training rows, and is then taken to be that of all others.
+    ``fit_predict`` works with any matrix.
+
+    References
+    ----------
+    .. [1] I. W. Tsang, J. T. Kwok and P.-M. Cheung, "Core Vector Machines: Fast SVM Training on
+       Very Large Data Sets", JMLR 6, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin import MinimumEnclosingBall
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(size=(190, 5)), rng.uniform(-8, 8, size=(10, 5))])
+    >>> labels = MinimumEnclosingBall(contamination=0.05, random_state=0).fit_predict(X)
+    >>> np.flatnonzero(labels == -1)
+    array([190, 191, 192, 193, 194, 195, 196, 197, 198, 199])
+
+    The smallest ball around all rows:
+
+    >>> X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.2, 0.1]])
+    >>> ball = MinimumEnclosingBall(kernel="linear", C=None, tol=1e-6).fit(X)
+    >>> round(ball.radius_, 3), np.abs(ball.center_).round(3)
+    (1.0, array([0., 0.]))
+    >>> ball.predict([[0.5, 0.5], [2.0, 0.0]])
+    array([ 1, -1])
+    """
+
+    support_: NDArray[np.int32]
+    dual_coef_: FloatArray
+    _squared_norm_: float
+    _diagonal_: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [
+            Interval(Real, 0, None, closed="neither"),
+            Choice({"near", *GAMMA_RULES}),
+        ],
+        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
+        "degree": [Interval(Real, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither"), Choice({"auto"}), None],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "contamination": [Choice({"auto"}), Interval(Real, 0, 0.5, closed="right")],
+        "stopping": [Choice({"certified", "radius"})],
+        "max_stages": [COUNT, None],
+        "dtype": [Choice({"auto", "float32", "float64"})],
+        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [*N_JOBS, None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        gamma: float | str = "near",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        C: float | str | None = "auto",
+        tol: float = 0.01,
+        contamination: float | str = "auto",
+        stopping: str = "certified",
+        max_stages: int | None = None,
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.tol = tol
+        self.contamination = contamination
+        self.stopping = stopping
+        self.max_stages = max_stages
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the ball around rows X.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : None
+            Ignored.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence. Positive
+            weights mean nothing to a hard ball, but rules for gamma and a share for
+            `contamination` use them.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, sample_weight)
+        return self
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Minus the distance of rows from the centre, in the kernel's space.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows; for ``kernel="precomputed"`` their kernel values against all training rows.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        queries = check_queries(self, X)
+        if self.kernel == "precomputed" and self._diagonal_ is None:
+            raise ValueError(
+                "kernel='precomputed' scores new rows only where k(x, x) is the same for all "
+                "training rows, as that of new rows is not in X; divide the matrix by "
+                "sqrt(k(x, x) k(z, z)), hand in a callable kernel, or use fit_predict."
+            )
+        return self._scores(queries)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """``score_samples - offset_``: negative for outliers.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows, as for ``score_samples``.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        scores: FloatArray = self.score_samples(X) - self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Predict 1 for rows inside, -1 for outliers.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Rows, as for ``score_samples``.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
+        """Find the ball around rows X, and which of them are outliers.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        (n_samples,) array
+            1 for rows inside, -1 for outliers.
+        """
+        rows, diagonal = self._fit(X, sample_weight)
+        return np.where(self._scores(rows, diagonal) - self.offset_ >= 0, 1, -1)
+
+    @property
+    def center_(self) -> FloatArray:
+        """The centre; for ``kernel="linear"`` only."""
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError(f"center_ exists for kernel='linear' only, not {self.kernel!r}.")
+        center: FloatArray = self._origin_ + self._shift_
+        return center
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _fit(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
+        """Fit; return the rows, and their k(x, x) where they do not tell it themselves."""
+        before = self.__dict__.copy()
+        for name in before:
+            if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
+                del self.__dict__[name]
+        try:
+            self._validate_params()
+            with single_threaded_blas():
+                rows, weights = check_unlabelled_rows(self, X, sample_weight)
+                self._find(rows, weights)
+                is_precomputed = self.kernel == "precomputed"
+                diagonal = self._kernel_.diagonal(rows) if is_precomputed else None
+                self.offset_ = self._offset(rows, weights, diagonal)
+        except BaseException:
+            # A fit that fails or is interrupted leaves the estimator as it was.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return rows, diagonal
+
+    def _find(self, X: Rows, weights: FloatArray | None) -> None:
+        """Find the ball and keep it."""
+        random = random_numbers(self.random_state)
+        gamma = self._gamma(X, weights, random)
+        self._kernel_: Kernel = kernel_of_rows(
+            self.kernel, X, weights, gamma=gamma, degree=self.degree, coef0=self.coef0
+        )
+        self.gamma_ = self._kernel_.gamma
+        self._dtype_: Precision = precision(X, self.dtype, self.kernel)
+        rows = np.arange(X.shape[0])
+        if self.C == "auto":
+            rows = drawn(np.ones(len(rows)) if weights is None else weights, MAX_ROWS, random)
+        if len(rows) < X.shape[0]:
+            X = X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
+            weights = None if weights is None else weights[rows]
+        self._enclose(X, weights, random)
+        self.support_ = rows[self.support_].astype(np.int32)
+
+    def _enclose(self, X: Rows, weights: FloatArray | None, random: np.random.RandomState) -> None:
+        """Find the ball around all of these rows, and keep it."""
+        seen = X
+        if self._is_flat(X):
+            # The ball moves with its rows, but rounding grows with their distance from the origin.
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._origin_: Any = np.mean(X, axis=0, dtype=np.float64)
+                seen = X - self._origin_
+        codes = np.zeros(X.shape[0], dtype=np.int32)
+        if weights is not None:
+            codes[weights == 0] = -1
+        finite_diagonal(self._kernel_, seen, codes)
+        columns = HalfDistances(
+            self._kernel_, seen, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
+        )
+        self.C_ = soft_C(columns, weights) if isinstance(self.C, str) else self.C
+        self._store(self._solve(columns, weights, random))
+        self.support_vectors_: Rows = X[self.support_]
+        if self.kernel == "linear":
+            if not self._is_flat(X):
+                self._origin_ = np.zeros(X.shape[1])
+            self._shift_ = np.asarray(self.dual_coef_ @ seen[self.support_]).ravel()
+        # No row is further from the centre than one whose kernel values are all zero.
+        self._largest_square_ = np.inf
+        if self._kernel_.has_unit_diagonal:
+            self._largest_square_ = 1.0 + self._squared_norm_
+        if self.kernel == "precomputed":
+            self.support_vectors_ = np.empty((0, 0))
+            diagonal = self._kernel_.diagonal(X)[codes == 0]
+            is_constant = np.ptp(diagonal) <= 1e-9 * np.abs(diagonal).max()
+            self._diagonal_ = float(diagonal.mean()) if is_constant else None
+            if self._diagonal_ is not None and (X >= 0).all():
+                self._largest_square_ = self._diagonal_ + self._squared_norm_
+
+    def _gamma(
+        self, X: Rows, weights: FloatArray | None, random: np.random.RandomState
+    ) -> float | str:
+        if self.gamma != "near" or callable(self.kernel):
+            return self.gamma
+        if self.kernel in ("linear", "precomputed"):
+            return 1.0
+        return near_gamma(X, weights, random, kernel=self.kernel, n_jobs=self.n_jobs)
+
+    def _solve(
+        self, columns: HalfDistances, weights: FloatArray | None, random: np.random.RandomState
+    ) -> EnclosingSolution:
+        seed = random.randint(2**31 - 1)
+
+        def solve(_: int, run: Run) -> EnclosingSolution:
+            left = run.deadline - time.monotonic()
+            return solve_enclosing(
+                columns,
+                weights,
+                options=BallOptions(
+                    C=np.inf if self.C_ is None else self.C_,
+                    tol=self.tol,
+                    stopping="radius" if self.stopping == "radius" else "margin",
+                    eps=self.tol,
+                    max_stages=self.max_stages,
+                    max_seconds=max(left, 0.0) if np.isfinite(left) else None,
+                    memory_bytes=int(CORE_SHARE * memory_bytes(self.memory_limit)),
+                ),
+                random=np.random.default_rng(seed),
+                keep_going=run.keep_going,
+            )
+
+        [solution] = for_each(self, range(1), solve, "violation")
+        warn_unfinished_core_set({solution.stop_reason}, self.tol, "use another kernel")
+        if solution.stop_reason == "radius" and solution.gap > (1.0 + self.tol) ** 2 - 1.0:
+            warn_caller(
+                f"stopping='radius' missed rows: the optimum may be {solution.gap:.0%} below "
+                "objective_; use stopping='certified'."
+            )
+        if solution.squared_radius < 0 and solution.furthest > solution.rounding:
+            warn_caller(
+                f"C={self.C_} is so small that rows may be outside by more than their distances, "
+                "and radius_ is 0; raise C.",
+                UserWarning,
+            )
+        return solution
+
+    def _store(self, solution: EnclosingSolution) -> None:
+        self.radius_ = float(np.sqrt(max(solution.squared_radius, 0.0)))
+        self.lower_bound_ = solution.lower_bound
+        self.objective_ = solution.objective
+        self.certificate_ = solution.gap
+        self.support_ = solution.rows
+        self.dual_coef_ = solution.coefficients.reshape(1, -1)
+        self.core_size_ = solution.core_size
+        self.n_iter_ = solution.n_stages
+        self.n_kernel_evaluations_ = solution.n_kernel_evaluations
+        self.stop_reason_ = solution.stop_reason
+        self._squared_norm_ = solution.squared_norm
+        self._rounding_ = solution.rounding
+
+    def _offset(self, X: Rows, weights: FloatArray | None, diagonal: FloatArray | None) -> float:
+        is_auto = self.contamination == "auto"
+        if is_auto and self.C != "auto":
+            return -float(np.sqrt(self.radius_**2 + self._rounding_))
+        scores = self._scores(X, diagonal)
+        weights = np.ones(len(scores)) if weights is None else weights
+        if is_auto:
+            there = weights > 0
+            square = fence(scores[there] ** 2, weights[there], self._largest_square_)
+            return -float(np.sqrt(square + self._rounding_))
+        wanted = float(self.contamination)
+        offset = quantile(scores[weights > 0], weights[weights > 0], wanted)
+        share = float(weights[scores < offset].sum() / weights.sum())
+        if share < wanted / 2 and wanted * weights.sum() >= 2:
+            warn_caller(
+                f"contamination={self.contamination}, but only {share:.1%} of the training rows "
+                "are further from the centre than the others: they tie on the ball's surface. Give "
+                "a C, such as 'auto', or a smaller gamma.",
+                UserWarning,
+            )
+        return offset
+
+    def _is_flat(self, X: Rows) -> bool:
+        """Whether the ball is one around dense rows as they are."""
+        return self.kernel == "linear" and not is_sparse(X)
+
+    def _scores(self, Q: Rows, diagonal: FloatArray | None = None) -> FloatArray:
+        """Minus the distances; `diagonal` are k(x, x) that the rows do not tell themselves."""
+        scores = np.empty(Q.shape[0])
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            single_threaded_blas(),
+        ):
+            for part in self._parts(Q):
+                own = None if diagonal is None else diagonal[part]
+                squares = self._squared_distances(Q[part], own)
+                scores[part] = -np.sqrt(np.maximum(squares, 0.0))
+        return finite_scores(scores, self.kernel)
+
+    def _squared_distances(self, Q: Rows, diagonal: FloatArray | None) -> FloatArray:
+        if self._is_flat(Q):
+            from_center = Q - self._origin_ - self._shift_
+            flat: FloatArray = np.einsum("ij,ij->i", from_center, from_center)
+            return flat
+        if self.kernel == "precomputed":
+            queries, support = Q[:, self.support_], None
+            own = self._diagonal_ if diagonal is None else diagonal
+        else:
+            queries, support, own = Q, self.support_vectors_, self._kernel_.diagonal(Q)
+        sums = self._kernel_.expand(
+            queries, support, self.dual_coef_, dtype=self._dtype_, n_jobs=self.n_jobs
+        )[:, 0]
+        squares: FloatArray = own + self._squared_norm_ - 2 * sums
+        return squares
+
+    def _parts(self, Q: Rows) -> Iterator[slice]:
+        """As many rows at a time as fit the memory limit."""
+        per_row = 64
+        if self._is_flat(Q):
+            per_row += 16 * Q.shape[1]
+        elif self._kernel_.name in ("precomputed", "callable"):
+            per_row += 8 * len(self.support_)
+        step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
+        for begin in range(0, Q.shape[0], step):
+            yield slice(begin, min(begin + step, Q.shape[0]))

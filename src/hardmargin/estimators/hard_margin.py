@@ -1,0 +1,220 @@
+"""The exact hard-margin SVM as a classifier."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.matrix import one_or_all
+from hardmargin.estimators._base.problem import Expansion, Problem
+from hardmargin.estimators._base.validation import COUNT
+from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.kernels import KernelFunction
+from hardmargin.memory import memory_bytes
+from hardmargin.solvers.hard_margin import ExactOptions, solve_exact
+from hardmargin.solvers.solution import ExactSolution
+
+
+class HardMarginSVC(KernelClassifier):
+    """Exact hard-margin SVM: the plane with the widest margin, with a certificate.
+
+    The limit of an SVM for large C, without a C: pairwise steps (SMO with second-order selection)
+    find the nearest points of the two classes' hulls, or without a bias the point of the hull
+    nearest to the origin. It is what `MultiplicativeSVC` and `RhoSVC` converge to. On noisy data a
+    hard margin overfits; `EnsembleSVC` and `GreedySVC` stop early instead.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "spread", "pairwise"}, default="scale"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
+        between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; it should be positive semi-definite, and separate the classes.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    fit_intercept : bool, default=True
+        Whether the plane has a bias.
+    tol : float, default=1e-3
+        Training ends when no pair of margins differs by more, relative to the margin; the relative
+        gap of the objective is then about twice that at most.
+    max_stages : int or None, default=None
+        Limit on the pairwise steps of each machine; None allows at least ten million.
+    class_weight : dict, "balanced" or None, default=None
+        Accepted for the sake of tools that set it: a hard margin does not depend on positive
+        weights.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class against the rest.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+    n_jobs : int or None, default=None
+        Threads over the machines of many classes in ``fit``, and over rows in ``predict``. The
+        model does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the model so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Has no effect, as nothing is drawn; all estimators share it.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    margin_ : float or array
+        Distance of the nearest rows from the plane, in feature space: ``1 / ||w||``.
+    weight_norm_ : float or array
+        ``||w||``.
+    certificate_ : float or array
+        Relative gap between ``||w||^2`` and its bound from the other side.
+    n_iter_ : int, or array of them for many classes
+        Pairwise steps.
+    n_kernel_evaluations_ : int or array
+        Kernel values evaluated.
+    stop_reason_ : str or array
+        ``"converged"``, ``"rho_zero"`` (the kernel does not separate the classes),
+        ``"max_stages"`` or ``"max_time"``.
+    support_ : (n_support,) array
+        Rows with a coefficient.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    n_support_ : (n_classes,) array
+        Support rows of each class.
+    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
+        Multiplier times label, on the scale where the nearest rows score +1 and -1.
+    intercept_ : (n_machines,) array
+        The bias.
+    coef_ : (n_machines, n_features) array
+        For the linear kernel.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    Notes
+    -----
+    Sample weights select rows (zero is absence); positive ones do not change the optimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin import HardMarginSVC
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> clf = HardMarginSVC(kernel="linear").fit(X, [0, 0, 1, 1])
+    >>> round(clf.margin_, 3), clf.stop_reason_
+    (1.0, 'converged')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "max_stages": [COUNT, None],
+    }
+
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_stages: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_stages = max_stages
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        solutions = solve_exact_machines(self, problem, self.max_stages)
+        norms = [1.0 / np.sqrt(_scale(s)) for s in solutions]
+        self.weight_norm_ = one_or_all([float(norm) for norm in norms])
+        self.margin_ = one_or_all([float(1.0 / norm) for norm in norms])
+        self.certificate_ = one_or_all([s.gap for s in solutions])
+        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        return [exact_expansion(problem, m, s, _scale(s)) for m, s in enumerate(solutions)]
+
+
+def solve_exact_machines(
+    estimator: Any, problem: Problem, max_stages: int | None
+) -> list[ExactSolution]:
+    """Train all machines of an estimator to the optimum, and warn where it was not reached."""
+    solutions = solve_exact(
+        problem.kernel,
+        problem.X,
+        problem.codes,
+        problem.machines,
+        options=ExactOptions(
+            fit_intercept=estimator.fit_intercept,
+            tol=estimator.tol,
+            max_stages=max_stages,
+            exact=problem.dtype == "float64",
+            memory_bytes=memory_bytes(estimator.memory_limit),
+            max_seconds=estimator.max_time,
+            n_threads=estimator._threads(),
+        ),
+        report=estimator._reporter(len(problem.machines), "violation"),
+    )
+    reasons = {s.stop_reason for s in solutions}
+    for reason, message in (
+        (
+            "rho_zero",
+            "The kernel does not separate the classes: there is no margin to maximise. Use a "
+            "narrower kernel (raise gamma), or EnsembleSVC or GreedySVC, which stop early.",
+        ),
+        ("max_stages", "Training stopped at max_stages; raise max_stages, or tol to stop earlier."),
+        ("max_time", "Training stopped at max_time; raise max_time, or tol to stop earlier."),
+    ):
+        if reason in reasons:
+            warn_caller(message)
+    return solutions
+
+
+def exact_expansion(
+    problem: Problem, machine: int, solution: ExactSolution, scale: float = 1.0
+) -> Expansion:
+    """Turn a solution into the machine it stands for, its multipliers divided by `scale`."""
+    signs = problem.labels_of(machine)[solution.rows]
+    return Expansion(
+        solution.rows, signs * solution.multipliers / scale, solution.intercept / scale
+    )
+
+
+def _scale(solution: ExactSolution) -> float:
+    """Margin of the plane; where there is none, the scale of the simplex stays."""
+    return solution.rho if solution.stop_reason != "rho_zero" and solution.rho > 0 else 1.0

@@ -1,0 +1,419 @@
+"""The SVM with bias by multiplicative updates as a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.matrix import MatrixClassifier, one_or_all
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.problem import Expansion, IntArray, Problem
+from hardmargin.estimators._base.run import Run, for_each
+from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators._base.validation import COUNT
+from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
+from hardmargin.memory import memory_bytes
+from hardmargin.parallel import single_threaded_blas
+from hardmargin.solvers.multiplicative import MultiplicativeOptions, solve_multiplicative
+from hardmargin.solvers.solution import MultiplicativeSolution
+
+#: Multiplicative updates never reach zero: rows that hold less than this part of the largest
+#: multiplier are on their way there, and change decisions by less than any sensible `tol`.
+SMALLEST_SUPPORT = 1e-6
+
+#: One minus the confidence of ``support_bound_``.
+DELTA = 0.05
+
+#: The multipliers of all stages may take this share of the memory limit; beyond so many bytes they
+#: are kept in float32.
+STAGES_SHARE = 0.125
+MAX_EXACT_STAGES = 2**26
+
+#: Coefficients of stages that the staged methods expand at once.
+COEFFICIENTS_AT_ONCE = 4_000_000
+
+
+class MultiplicativeSVC(StagedMixin, MatrixClassifier):
+    """Hard-margin support vector classifier trained by multiplicative updates.
+
+    The algorithm of ESANN-99 [1]_: every epoch multiplies each multiplier of the dual by
+    ``exp(eta * (1 - y * f(x)))``, with the bias in closed form, and converges to the hard-margin
+    SVM, that of ``SVC(C=inf)``. One product with the kernel matrix an epoch is all it takes; a
+    few dozen epochs give most of the margin, and the last per mille a few thousand.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "spread", "pairwise"}, default="scale"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
+        between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; a callable takes two sets of rows and returns the matrix of values.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    learning_rate : float or "auto", default="auto"
+        The rate eta. The paper fixes it; too small is slow, too large diverges. ``"auto"`` undoes
+        an epoch that lowers the dual objective and halves the rate, and raises it by a tenth after
+        every other one, which keeps it near the largest that converges.
+    tol : float, default=1e-3
+        Relative gap between the primal and the dual objective that ends training.
+    max_stages : int, default=10_000
+        Limit on the epochs of each machine.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes. They multiply the sample weights, which only change the start.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class against the rest.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above;
+        multipliers and sums are always float64.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A kernel matrix
+        that does not fit half of it is evaluated anew in every epoch, with a warning. The staged
+        methods need the multipliers of all epochs, which may take an eighth of it.
+    n_jobs : int or None, default=None
+        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
+        in ``predict``. The model does not depend on it.
+    max_time : float or None, default=None
+        Seconds after which ``fit`` returns the model so far, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Not used: nothing is random.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    support_ : (n_support,) array
+        Rows whose multiplier exceeds 1e-6 of the machine's largest, ascending.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    n_support_ : (n_classes,) array
+        Support rows of each class.
+    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
+        Multiplier times label, on the usual scale: support rows have the score +1 or -1.
+    intercept_ : (n_machines,) array
+        The bias that balances the least margins of the two classes (of a plane that does not
+        separate them: their means, weighted by the multipliers).
+    coef_ : (n_machines, n_features) array
+        For the linear kernel.
+    n_iter_ : int, or array of them for many classes
+        Epochs: planes on the way, of which the first is the start.
+    margin_path_ : array, or list of them for many classes
+        Distance of the nearest training row from the plane of each epoch, negative while the
+        plane does not separate the classes. It rises to 1 / ||w||.
+    objective_path_ : array, or list of them for many classes
+        Dual objective of each epoch.
+    error_path_ : array, or list of them for many classes
+        Number of training rows that the plane of each epoch misclassifies.
+    learning_rate_ : float or array
+        The rate of the last epoch.
+    certificate_ : float or array
+        Relative gap between the bounds on the optimum that the last plane gives: 0 at the optimum,
+        1 while it does not separate the classes.
+    weight_norm_ : float or array
+        ``||w||``.
+    margin_ : float or array
+        The last value of `margin_path_`.
+    support_bound_ : float or array
+        Bound on the error on fresh data that holds with 95 % confidence (section 2 of the paper):
+        ``(d log2(e p / d) + log2(p / 0.05)) / (p - d)`` for d support rows out of p. At most 1,
+        and 1 where a training row is misclassified, for which there is no such bound.
+    stop_reason_ : str or array
+        ``"converged"``, ``"not_separable"`` (the classes overlap for this kernel; the model is
+        that of the epoch with the fewest training errors, and the paths end there),
+        ``"diverged"`` (the fixed learning rate is too large; likewise, with the best epoch),
+        ``"stalled"`` (rounding allows no further progress), ``"max_stages"`` or ``"max_time"``.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    Notes
+    -----
+    Sample weights and `class_weight` set the first multipliers, in proportion within each class. A
+    weight of two equals the row twice on the whole way; but the optimum of a hard margin does not
+    depend on positive weights, and so a converged model does not either.
+
+    The training rows and the multipliers of every epoch are kept for the staged methods, within an
+    eighth of `memory_limit`.
+
+    References
+    ----------
+    .. [1] N. Cristianini, C. Campbell and J. Shawe-Taylor, "A Multiplicative Updating Algorithm for
+       Training Support Vector Machines", European Symposium on Artificial Neural Networks (ESANN),
+       1999.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hardmargin import MultiplicativeSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MultiplicativeSVC().fit(X[:100], y[:100])
+    >>> clf.stop_reason_, bool(clf.certificate_ <= 1e-3), clf.score(X[:100], y[:100])
+    ('converged', True, 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), Choice({"auto"})],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+        "max_stages": [COUNT],
+    }
+
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        learning_rate: float | str = "auto",
+        tol: float = 1e-3,
+        max_stages: int = 10_000,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.learning_rate = learning_rate
+        self.tol = tol
+        self.max_stages = max_stages
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Scores after every epoch, as `decision_function` gives them at the end.
+
+        Each has the bias that its own margins give. Stage t of several machines is
+        epoch t of each, or its last.
+
+        Yields
+        ------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        """
+        Q = self._check_rows(X)
+        if self._stages_ is None:
+            raise AttributeError(
+                "The multipliers of all epochs did not fit an eighth of memory_limit and were not "
+                "kept: there are no staged decisions. Raise memory_limit and fit again."
+            )
+        if self._kernel_.name == "precomputed":
+            Q = Q[:, self._stage_rows_]
+        lengths = [stages.shape[0] for stages in self._stages_]
+        at_once = COEFFICIENTS_AT_ONCE // (len(lengths) * len(self._stage_rows_))
+        at_once = max(1, min(at_once, max(lengths)))
+        for begin in range(0, max(lengths), at_once):
+            stages = np.arange(begin, min(begin + at_once, max(lengths)))
+            parts = [np.minimum(stages, n - 1) for n in lengths]
+            coefficients = sp.vstack(
+                [of_machine[part] for of_machine, part in zip(self._stages_, parts, strict=True)],
+                format="csr",
+            )
+            with single_threaded_blas():
+                sums = self._kernel_.expand(
+                    Q,
+                    self._stage_vectors_,
+                    coefficients.astype(np.float64),
+                    dtype=self._dtype_,
+                    n_jobs=self.n_jobs,
+                )
+            sums = sums.reshape(-1, len(lengths), len(stages))
+            for i in range(len(stages)):
+                biases = [b[part[i]] for b, part in zip(self._stage_biases_, parts, strict=True)]
+                scores = self._scores(sums[:, :, i] + np.array(biases))
+                yield scores[:, 1] if len(self.classes_) == 2 else scores
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        n_machines = len(problem.machines)
+        weights = self._row_weights(problem)
+        rate = self.learning_rate
+        options = MultiplicativeOptions(
+            learning_rate="auto" if isinstance(rate, str) else float(rate),
+            tol=self.tol,
+            max_stages=self.max_stages,
+        )
+        every = np.flatnonzero(problem.codes >= 0)
+        together = all(len(problem.rows_of(m)) == len(every) for m in range(n_machines))
+        shared = self._matrix(problem, every, None, n_jobs=self.n_jobs) if together else None
+        n_at_once = min(self._threads(), n_machines)
+        if shared is None:
+            n_at_once = self._machines_at_once(problem, None)
+        n_jobs = self.n_jobs if n_at_once == 1 else 1
+        room = int(STAGES_SHARE * memory_bytes(self.memory_limit)) - _size(problem, every)
+        histories = [_History(room // n_machines) for _ in range(n_machines)]
+
+        def train(machine: int, run: Run) -> MultiplicativeSolution:
+            rows = problem.rows_of(machine)
+            return solve_multiplicative(
+                shared or self._matrix(problem, rows, None, n_jobs=n_jobs),
+                problem.labels_of(machine)[rows],
+                weights=weights[rows],
+                options=options,
+                keep_going=run.keep_going,
+                observe=histories[machine].add,
+            )
+
+        solutions = for_each(self, range(n_machines), train, "relative gap", n_threads=n_at_once)
+        self._keep_paths(problem, solutions)
+        self._keep_stages(problem, every, histories, solutions)
+        self._warn_of(solutions)
+        return [self._expansion(problem, m, s) for m, s in enumerate(solutions)]
+
+    def _expansion(
+        self, problem: Problem, machine: int, solution: MultiplicativeSolution
+    ) -> Expansion:
+        rows = problem.rows_of(machine)
+        kept = _support(solution.alpha)
+        signed = solution.alpha[kept] * problem.labels_of(machine)[rows[kept]]
+        return Expansion(rows[kept].astype(np.int32), signed, solution.intercept)
+
+    def _keep_paths(self, problem: Problem, solutions: list[MultiplicativeSolution]) -> None:
+        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+        self.margin_path_ = one_or_all([s.margins for s in solutions])
+        self.objective_path_ = one_or_all([s.objectives for s in solutions])
+        self.error_path_ = one_or_all([s.errors for s in solutions])
+        self.learning_rate_ = one_or_all([s.last_rate for s in solutions])
+        self.certificate_ = one_or_all([s.gap for s in solutions])
+        self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
+        self.margin_ = one_or_all([float(s.margins[-1]) for s in solutions])
+        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        self.support_bound_ = one_or_all([_support_bound(s) for s in solutions])
+
+    def _keep_stages(
+        self,
+        problem: Problem,
+        every: NDArray[Any],
+        histories: list[_History],
+        solutions: list[MultiplicativeSolution],
+    ) -> None:
+        self._stages_: list[Any] | None = None
+        self._stage_rows_, self._stage_vectors_ = every.astype(np.int32), None
+        self._stage_biases_ = [s.biases for s in solutions]
+        if any(history.is_full for history in histories):
+            return
+        self._stages_ = [
+            history.matrix(s.n_stages, np.searchsorted(every, problem.rows_of(m)), len(every))
+            for m, (history, s) in enumerate(zip(histories, solutions, strict=True))
+        ]
+        if problem.kernel.name != "precomputed":
+            self._stage_vectors_ = problem.X[every]
+
+    def _warn_of(self, solutions: list[MultiplicativeSolution]) -> None:
+        gaps = {s.stop_reason: s.gap for s in sorted(solutions, key=lambda s: s.gap)}
+        if "not_separable" in gaps:
+            warn_caller(
+                "Training stopped because the classes overlap for this kernel: no plane separates "
+                "them by a margin. The model is that of the epoch with the fewest training errors; "
+                "a larger gamma may tell the rows apart, and other classifiers allow errors."
+            )
+        if "diverged" in gaps:
+            tried = max(s.n_tried for s in solutions if s.stop_reason == "diverged")
+            warn_caller(
+                f"learning_rate={self.learning_rate!r} is too large: training was given up after "
+                f"{tried} epochs, and the model is that of the best. Lower learning_rate, or set "
+                "it to 'auto'."
+            )
+        if "stalled" in gaps:
+            warn_caller(
+                f"Training stopped at a relative gap of {gaps['stalled']:.3g}: rounding allows no "
+                "further progress. Raise tol, or use dtype='float64'."
+            )
+        for limit in ("max_stages", "max_time"):
+            if limit in gaps:
+                advice = f"Raise {limit} to go on, or tol to end earlier."
+                if gaps[limit] >= 1:  # not even separated: a looser tol would not end it
+                    advice = (
+                        "Its plane does not separate the classes yet: a larger gamma makes that "
+                        "easier; HardMarginSVC gets there faster, EnsembleSVC does not need to."
+                    )
+                warn_caller(
+                    f"Training stopped at {limit} with a relative gap of {gaps[limit]:.3g}; the "
+                    f"model is that of the epochs so far. {advice}"
+                )
+
+
+class _History:
+    """The supports of all epochs of a machine, as long as there is room."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.is_full = False
+        self._room = most_bytes
+        self._dtype: type[np.floating[Any]] = np.float64
+        self._n_entries = 0
+        self._rows: list[IntArray] = []
+        self._values: list[NDArray[Any]] = []
+
+    def add(self, signed: FloatArray) -> None:
+        if self.is_full:
+            return
+        kept = _support(np.abs(signed))
+        self._n_entries += len(kept)
+        if self._dtype is np.float64 and 12 * self._n_entries > MAX_EXACT_STAGES:
+            self._dtype = np.float32
+            self._values = [values.astype(np.float32) for values in self._values]
+        if (4 + np.dtype(self._dtype).itemsize) * self._n_entries > self._room:
+            self.is_full = True
+            self._rows, self._values = [], []
+            return
+        self._rows.append(kept.astype(np.int32))
+        self._values.append(signed[kept].astype(self._dtype))
+
+    def matrix(self, n_stages: int, columns: NDArray[Any], n_columns: int) -> Any:
+        """Multipliers times labels, a row an epoch; `columns` are those of the machine's rows."""
+        rows = self._rows[:n_stages]
+        return sp.csr_array(
+            (
+                np.concatenate(self._values[:n_stages]),
+                columns[np.concatenate(rows)].astype(np.int32),
+                np.cumsum([0, *map(len, rows)]),
+            ),
+            shape=(n_stages, n_columns),
+        )
+
+
+def _support(alpha: FloatArray) -> NDArray[np.intp]:
+    return np.flatnonzero(alpha > SMALLEST_SUPPORT * alpha.max())
+
+
+def _support_bound(solution: MultiplicativeSolution) -> float:
+    """Bound the error by the number of rows that the machine can be built from again."""
+    p, d = len(solution.alpha), len(_support(solution.alpha))
+    if solution.errors[-1] > 0 or d >= p:
+        return 1.0
+    return float(min(1.0, (d * np.log2(np.e * p / d) + np.log2(p / DELTA)) / (p - d)))
+
+
+def _size(problem: Problem, rows: NDArray[Any]) -> int:
+    """Bytes that a copy of some rows takes."""
+    if problem.kernel.name == "precomputed":
+        return 0
+    values = problem.X.data if is_sparse(problem.X) else problem.X
+    return int(values.nbytes * len(rows) // max(problem.X.shape[0], 1))

@@ -1,0 +1,128 @@
+"""The Parzen window classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.problem import Expansion, Problem
+from hardmargin.kernels import KernelFunction
+from hardmargin.solvers.problem import finite_diagonal
+
+
+class ParzenClassifier(KernelClassifier):
+    """Parzen window: the class whose rows have the larger sum of kernel values.
+
+    The first plane of the path that ends at the hard-margin SVM (`RhoSVC`) and whose planes
+    `EnsembleSVC` lets vote: every row has the same multiplier. There is nothing to train, which
+    makes it the baseline of IJCAI-07 [1]_.
+
+    Parameters
+    ----------
+    gamma : float or {"scale", "spread", "pairwise"}, default="spread"
+        Width of the kernel: ``"spread"``, the paper's, is 1 / mean squared distance to the mean,
+        ``"scale"`` scikit-learn's, ``"pairwise"`` 1 / mean squared distance between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. ``"balanced"`` compares mean
+        kernel values in place of sums.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class against the rest.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+    memory_limit : str, number or None, default=None
+        Memory for a prediction, as ``"2GB"`` or in bytes; None is half of the free memory.
+    n_jobs : int or None, default=None
+        Threads over rows in ``predict``.
+    max_time : float or None, default=None
+        Has no effect, as there is nothing to train; all estimators share it.
+    verbose : int, default=0
+        Has no effect.
+    random_state : int, RandomState instance or None, default=None
+        Has no effect.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    support_ : (n_support,) array
+        All rows of positive weight.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    n_support_ : (n_classes,) array
+        Rows of each class.
+    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
+        Multiplier times label; the multipliers of a machine add up to one.
+    intercept_ : (n_machines,) array
+        Zeros.
+    coef_ : (n_machines, n_features) array
+        For the linear kernel.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    References
+    ----------
+    .. [1] I. W. Tsang and J. T. Kwok, "Ensembles of Partially Trained SVMs with Multiplicative
+       Updates", IJCAI 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hardmargin import ParzenClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(ParzenClassifier().fit(X, y).score(X, y), 3)
+    0.933
+    """
+
+    def __init__(
+        self,
+        gamma: float | str = "spread",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        finite_diagonal(problem.kernel, problem.X, problem.codes)
+        weights = self._row_weights(problem)
+        expansions = []
+        for m in range(len(problem.machines)):
+            rows = problem.rows_of(m)
+            alpha = weights[rows] / weights[rows].sum()
+            expansions.append(
+                Expansion(rows.astype(np.int32), problem.labels_of(m)[rows] * alpha, 0.0)
+            )
+        return expansions

@@ -1,0 +1,316 @@
+"""The C-SVM along its whole regularisation path as a classifier."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from hardmargin.estimators._base.matrix import one_or_all
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.probabilities import warn_of_shortage
+from hardmargin.estimators._base.problem import Expansion, Problem
+from hardmargin.estimators._base.regularization_paths import MachinePaths, PathClassifier
+from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.kernels import KernelFunction
+from hardmargin.randomness import random_numbers
+from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.regularization_path import (
+    Curve,
+    held_out_curve,
+    loo_curve,
+    validation_split,
+)
+from hardmargin.solvers.regularization_path.tracer import PathOptions
+
+
+class PathSVC(PathClassifier):
+    """The soft-margin SVM for every C at once, and the C that is best.
+
+    Minimises ``||w||^2 / 2 + C sum(slack)``, as scikit-learn's ``SVC``. Multipliers and intercept
+    are piecewise linear in C, and the path [1]_ goes from one breakpoint to the next, exactly: one
+    fit takes as long as many single SVMs do, and then `at` returns the SVM of any C at once. Which
+    one predicts is chosen by rows held out, each split following its own path, or by a bound on
+    the leave-one-out error [2]_. It is the SVM(BEST) and SVM(LOO) of IJCAI-07.
+
+    Parameters
+    ----------
+    selection : {"cv", "loo", "validation"} or float, default="cv"
+        How C is chosen: by the error of cross-validation; by the least leave-one-out bound, the
+        weighted share of rows with ``alpha_i k(x_i, x_i) >= y_i f(x_i)``, alpha shared among copies
+        of a row (with a bias it is an estimate, and may be too low where C is small); by the error
+        on a share of the rows; or that C. Where several C are best, the middle of the longest range
+        of them is taken, on a logarithmic scale. Errors count sample and class weights. With many
+        classes each machine has a C of its own, unless it is given.
+    cv : int, splitter or iterable of splits, default=5
+        For ``selection="cv"``: shuffled stratified folds, or any splitter of scikit-learn.
+        Splitters that need groups take those given to ``fit``.
+    validation_fraction : float, default=0.2
+        For ``selection="validation"``: the share of every class that is held out. The final SVM is
+        that of all rows.
+    C_min : float or None, default=None
+        The least C that can be chosen, unless the path ends before it; None is a tenth of where the
+        first row reaches the margin. (The path always begins at C = 0.)
+    C_max : float, default=1e4
+        Where the path ends at the latest, or at `selection`, if that is a larger C.
+    gamma : float or {"scale", "spread", "pairwise"}, default="scale"
+        Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
+        ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
+        between rows.
+    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="rbf"
+        The kernel; it should be positive semi-definite.
+    degree : float, default=3
+        Degree of the ``"poly"`` kernel.
+    coef0 : float, default=0.0
+        Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    max_stages : int or None, default=None
+        Limit on the events of a path; None allows 10,000, or 100 a row if that is more.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights: row i has ``C * weight_i``.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        One machine a pair of classes, or one a class against the rest.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        Precision of kernel values in predictions: float64 up to 5,000 rows and float32 above. Paths
+        always have float64.
+    memory_limit : str, number or None, default=None
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A path needs up
+        to four matrices of the size of the kernel matrix.
+    n_jobs : int or None, default=None
+        Threads over splits or machines in ``fit``, and over rows in ``predict``. The model does not
+        depend on it.
+    max_time : float or None, default=None
+        Seconds after which the paths end where they are, with a warning.
+    verbose : int, default=0
+        Print the progress of long fits.
+    random_state : int, RandomState instance or None, default=None
+        Shuffles the folds, or draws the rows that are held out; None always draws the same.
+
+    Attributes
+    ----------
+    C_ : float or array
+        The C that was chosen, or that of the hard margin, which larger ones do not change.
+    path_ : RegularizationPath, or list of them for many classes
+        All breakpoints, in ascending order of C from 0: ``C``, ``intercept``, ``elbow_size``,
+        ``n_support``, ``error`` (of the training rows), ``loo_bound``, ``squared_norm``,
+        ``slack_sum``; ``multipliers(k)`` gives those of a breakpoint and ``at(C)`` those of any C.
+        Rows count within the machine.
+    path_rows_ : array, or list of them for many classes
+        The rows of X that a path has: those of its classes, but for weights of zero.
+    loo_path_ : array, or list of them for many classes
+        The leave-one-out bound at the breakpoints.
+    cv_results_ : dict, or list of them for many classes
+        ``"C"``: where the held-out error changes, and ``"error"`` from there to the next; for
+        selection by rows held out.
+    cv_error_ : float or array
+        The error at `C_`: each machine's own, so for many classes one a pair.
+    loo_bound_ : float or array
+        The leave-one-out bound at `C_`; for ``selection="loo"``.
+    certificate_ : float or array
+        Largest violation of the conditions of optimality, at breakpoints and between them.
+    weight_norm_ : float or array
+        ``||w||``.
+    slack_sum_ : float or array
+        Weighted sum of the slacks.
+    n_iter_ : int, or array of them for many classes
+        Events on the path.
+    stop_reason_ : str or array
+        Why the path ended: ``"hard_margin"`` (larger C change nothing), ``"C_max"``, ``"stalled"``
+        (rounding, or a kernel that is not positive semi-definite), ``"max_stages"`` or
+        ``"max_time"``.
+    classes_ : (n_classes,) array
+        The labels.
+    support_ : (n_support,) array
+        Rows with a coefficient.
+    support_vectors_ : (n_support, n_features) array or CSR matrix
+        Those rows; empty for a precomputed kernel.
+    n_support_ : (n_classes,) array
+        Support rows of each class.
+    dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
+        Multiplier times label.
+    intercept_ : (n_machines,) array
+        The bias.
+    coef_ : (n_machines, n_features) array
+        For the linear kernel.
+    gamma_ : float
+        The kernel's gamma as a number.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    RigorousSVC : The C-SVM whose ``||w||`` is given, on the same path.
+    HardMarginSVC : Where the path ends, if the kernel separates the classes.
+
+    Notes
+    -----
+    A breakpoint costs ``O(n * elbow_size)``, and there are usually about as many as rows. The path
+    needs the kernel matrix; the fitted estimator keeps the training rows, for `at`. Where no row is
+    on the margin the intercept is not unique, and need not be that of ``SVC``.
+
+    References
+    ----------
+    .. [1] T. Hastie, S. Rosset, R. Tibshirani and J. Zhu, "The Entire Regularization Path for the
+       Support Vector Machine", JMLR 5, 2004.
+    .. [2] T. Evgeniou, M. Pontil and A. Elisseeff, "Leave One Out Error, Stability, and
+       Generalization of Voting Combinations of Classifiers", Machine Learning 55, 2004. The bound
+       is theirs for machines without bias; with one it is an estimate.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from hardmargin import PathSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = PathSVC("loo").fit(StandardScaler().fit_transform(X), y)
+    >>> clf.stop_reason_, bool(clf.certificate_ < 1e-8)
+    ('hard_margin', True)
+    >>> clf.at(1.0).C_
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PathClassifier._parameter_constraints,
+        "selection": [
+            Choice({"cv", "loo", "validation"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
+        "cv": ["cv_object"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "C_min": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    _only_of_the_choice = ("cv_error_", "cv_results_", "loo_bound_", "loo_path_")
+
+    def __init__(
+        self,
+        selection: float | str = "cv",
+        *,
+        cv: Any = 5,
+        validation_fraction: float = 0.2,
+        C_min: float | None = None,
+        C_max: float = 1e4,
+        gamma: float | str = "scale",
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        max_stages: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.selection = selection
+        self.cv = cv
+        self.validation_fraction = validation_fraction
+        self.C_min = C_min
+        self.C_max = C_max
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_stages = max_stages
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+        groups : (n_samples,) array, optional
+            Rows that belong together, for a splitter that is given as `cv`; the notes of
+            ``EnsembleSVC.fit`` say how they come through ``cross_val_score`` and searches.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, groups)
+
+    def _solve(self, problem: Problem) -> list[Expansion]:
+        if self.C_min is not None and self.C_min > self.C_max:
+            raise ValueError(f"C_min={self.C_min} must not be above C_max={self.C_max}.")
+        C_max = self.C_max if isinstance(self.selection, str) else max(self.C_max, self.selection)
+        options = PathOptions(C_max=C_max, max_stages=self.max_stages)
+        folds = self._folds(problem)
+        traced = self._trace(problem, lambda machine: options, folds)
+        if folds is not None:
+            self._warn_of_folds(folds, traced)
+        paths = [machine.whole for machine in traced]
+        self._keep(problem, paths)
+        if not isinstance(self.selection, str):
+            return self._expansions(problem, paths, [float(self.selection)] * len(paths))
+        if self.selection == "loo":
+            best = [loo_curve(path, self.C_min).best() for path in paths]
+            Cs = [C for C, _ in best]
+            self.loo_bound_ = one_or_all([bound for _, bound in best])
+        else:
+            Cs = self._by_rows_held_out(problem, traced)
+        return self._expansions(problem, paths, Cs)
+
+    def _folds(self, problem: Problem) -> Folds | None:
+        random = random_numbers(self.random_state)
+        if self.selection == "validation":
+            return validation_split(problem.codes, self.validation_fraction, random)
+        if self.selection != "cv":
+            return None
+        return make_folds(
+            self.cv, problem.X, problem.codes, groups=problem.groups, random_state=random
+        )
+
+    def _warn_of_folds(self, folds: Folds, traced: list[MachinePaths]) -> None:
+        n_blind = sum(not machine.parts for machine in traced)
+        if n_blind:
+            whose = "" if len(traced) == 1 else f" of {n_blind} of {len(traced)} machines"
+            reason = folds.shortage or "no split has rows of two classes to train on and to score"
+            warn_caller(
+                f"C{whose} could not be chosen by rows held out: {reason}. It is that of the least "
+                "leave-one-out bound instead.",
+                UserWarning,
+            )
+        else:
+            warn_of_shortage(folds)
+
+    def _by_rows_held_out(self, problem: Problem, traced: list[MachinePaths]) -> list[float]:
+        weights = self._row_weights(problem)
+        curves, Cs, errors = [], [], []
+        for m, machine in enumerate(traced):
+            rows = problem.rows_of(m)
+            if machine.parts:
+                positive = problem.labels_of(m)[rows] > 0
+                curve = held_out_curve(
+                    machine.whole, machine.parts, positive, weights[rows], self.C_min
+                )
+                C, error = curve.best()
+            else:
+                curve = Curve(np.empty(0), np.empty(0))
+                C, error = loo_curve(machine.whole, self.C_min).best()[0], float("nan")
+            curves.append(curve)
+            Cs.append(C)
+            errors.append(error)
+        self.cv_results_: Any = [{"C": curve.C, "error": curve.error} for curve in curves]
+        if len(traced) == 1:
+            self.cv_results_ = self.cv_results_[0]
+        self.cv_error_ = one_or_all(errors)
+        return Cs

@@ -1,0 +1,363 @@
+"""What a kernel is, and what can be done with one.
+
+A :class:`Kernel` is a name (or a function) with its numbers settled. It evaluates blocks, columns
+and the diagonal of a kernel matrix, multiplies by that matrix without storing it, and expands
+sums of kernel functions, which is what every machine of this package predicts with.
+
+The named kernels run in the compiled core, tile by tile, on dense or CSR rows of either float type
+in any memory order; rows are never converted or copied whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+
+from hardmargin import _core
+from hardmargin.kernels.gamma import resolve_gamma
+from hardmargin.kernels.rows import (
+    FloatArray,
+    Precision,
+    Rows,
+    as_core_matrix,
+    dense,
+    is_sparse,
+)
+from hardmargin.parallel import multiply
+
+KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
+
+NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
+DISTANCE_KERNELS = ("rbf", "laplacian")
+_METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
+
+# The diagonal of a kernel function comes from blocks: few calls, not many values too many.
+_ROWS_A_CALL = 64
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its numbers settled.
+
+    Parameters
+    ----------
+    name : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed", "callable"}
+        ``exp(-gamma ||x-z||^2)``, ``exp(-gamma ||x-z||_1)``, ``x'z``,
+        ``(gamma x'z + coef0)^degree``, ``tanh(gamma x'z + coef0)``; with ``"precomputed"`` the
+        rows handed in are rows of the kernel matrix, with ``"callable"`` `function` is called.
+    gamma, degree, coef0 : float
+        As above.
+    function : callable, optional
+        ``function(X, Z)`` returns the matrix of kernel values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.kernels import Kernel
+    >>> kernel = Kernel("rbf", gamma=0.5)
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> kernel.block(X).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    >>> kernel.product(X, np.ones(2)).round(4)
+    array([1.3679, 1.3679])
+    """
+
+    name: str
+    gamma: float = 1.0
+    degree: float = 3.0
+    coef0: float = 0.0
+    function: KernelFunction | None = None
+
+    def __post_init__(self) -> None:
+        known = (*NAMED_KERNELS, "precomputed", "callable")
+        if self.name not in known:
+            raise ValueError(f"kernel must be one of {known} or a callable, got {self.name!r}.")
+
+    @property
+    def has_unit_diagonal(self) -> bool:
+        """Whether ``k(x, x) = 1`` for every x."""
+        return self.name in DISTANCE_KERNELS
+
+    @property
+    def spec(self) -> _core.KernelSpec:
+        """The kernel as the compiled core takes it."""
+        return (self.name, float(self.gamma), float(self.coef0), float(self.degree))
+
+    def block(
+        self,
+        X: Rows,
+        Z: Rows | None = None,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Kernel values of all rows of X against all rows of Z (of X itself by default).
+
+        They are written to `out`, in its precision, where that is given.
+        """
+        if self.name in ("precomputed", "callable"):
+            is_function = self.name == "callable"
+            values = self._call(X, X if Z is None else Z) if is_function else dense(X)
+            if out is None:
+                return values
+            out[:] = values
+            return out
+        Z = X if Z is None else Z
+        _check_widths(X, Z)
+        if out is None:
+            out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        fill = _core.block_float32 if out.dtype == np.float32 else _core.block_float64
+        fill(self.spec, as_core_matrix(X), as_core_matrix(Z), out, effective_n_jobs(n_jobs))
+        return out
+
+    def columns(
+        self,
+        X: Rows,
+        indices: ArrayLike,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> NDArray[Any]:
+        """Columns of the kernel matrix of X."""
+        chosen = np.asarray(indices)
+        if self.name == "precomputed":
+            return dense(X[:, chosen])
+        return self.block(X, X[chosen], dtype=dtype, n_jobs=n_jobs)
+
+    def diagonal(self, X: Rows) -> FloatArray:
+        """``k(x, x)`` of every row."""
+        if self.has_unit_diagonal:
+            return np.ones(X.shape[0])
+        if self.name == "precomputed":
+            return np.asarray(X.diagonal(), dtype=np.float64)
+        if self.name == "callable":
+            parts = (X[i : i + _ROWS_A_CALL] for i in range(0, X.shape[0], _ROWS_A_CALL))
+            return np.concatenate([self._call(part, part).diagonal() for part in parts])
+        if is_sparse(X):
+            products = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        else:
+            products = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        if self.name == "linear":
+            return products
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks sees what is not finite
+            inner = self.gamma * products + self.coef0
+            return inner**self.degree if self.name == "poly" else np.tanh(inner)
+
+    def product(
+        self,
+        X: Rows,
+        V: ArrayLike,
+        Z: Rows | None = None,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """``K(X, Z) @ V`` for one or several right-hand sides, without storing K."""
+        right = np.asarray(V, dtype=np.float64)
+        Z = X if Z is None else Z
+        sums = self.expand(X, Z, np.atleast_2d(right.T), dtype=dtype, n_jobs=n_jobs)
+        return sums[:, 0] if right.ndim == 1 else sums
+
+    def expand(
+        self,
+        Q: Rows,
+        S: Rows,
+        coef: Any,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Evaluate sums of kernel functions: ``K(Q, S) @ coef.T``, K tile by tile.
+
+        Parameters
+        ----------
+        Q, S : rows
+            Queries and support rows. For a precomputed kernel, Q holds the kernel values of the
+            queries against the support rows and S is ignored.
+        coef : (n_machines, n_support) array or CSR matrix
+            One expansion a row. Where most are zero a support row costs only what it takes part
+            in; rows that take part in the same machines should stand together.
+        """
+        if self.name == "precomputed":
+            if is_sparse(Q) or is_sparse(coef):
+                return np.asarray(dense(Q @ coef.T), dtype=np.float64)
+            return np.asarray(multiply(Q, coef.T, n_jobs=n_jobs), dtype=np.float64)
+        if coef.shape[1] != S.shape[0]:
+            raise ValueError(
+                f"coef has {coef.shape[1]} coefficients a machine for {S.shape[0]} support rows."
+            )
+        _check_widths(Q, S)
+        if self.name == "callable":
+            return self._expand_by_blocks(Q, S, coef)
+        out = np.empty((Q.shape[0], coef.shape[0]))
+        _core.expand(
+            self.spec,
+            as_core_matrix(Q),
+            as_core_matrix(S),
+            *_by_support_row(coef),
+            out,
+            dtype == "float64",
+            effective_n_jobs(n_jobs),
+        )
+        return out
+
+    def _expand_by_blocks(self, Q: Rows, S: Rows, coef: Any) -> FloatArray:
+        out = np.empty((Q.shape[0], coef.shape[0]))
+        step = max(1, 4_000_000 // max(S.shape[0], 1))
+        for begin in range(0, Q.shape[0], step):
+            part = slice(begin, begin + step)
+            out[part] = self._call(Q[part], S) @ coef.T
+        return out
+
+    def _call(self, X: Rows, Z: Rows) -> FloatArray:
+        assert self.function is not None
+        values = np.asarray(self.function(X, Z), dtype=np.float64)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"kernel returned an array of shape {values.shape} for {X.shape[0]} and "
+                f"{Z.shape[0]} rows; it must return one value a pair, here "
+                f"{(X.shape[0], Z.shape[0])}."
+            )
+        return values
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    """Several kernels on the same support rows, whose expansions add up.
+
+    Parameters
+    ----------
+    kernels : tuple of Kernel
+        Each has coefficients of its own; the one that matters most comes first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.kernels import Kernel, KernelSum
+    >>> both = KernelSum((Kernel("rbf", gamma=1.0), Kernel("laplacian", gamma=1.0)))
+    >>> S = np.array([[0.0], [1.0]])
+    >>> both.expand(S, S, np.array([[1.0, 0.0, 0.0, 2.0]])).round(4).ravel()
+    array([1.7358, 2.3679])
+    """
+
+    kernels: tuple[Kernel, ...]
+
+    name = "sum"
+
+    @property
+    def gamma(self) -> float:
+        """Gamma of the first kernel."""
+        return self.kernels[0].gamma
+
+    def expand(
+        self,
+        Q: Rows,
+        S: Rows,
+        coef: Any,
+        *,
+        dtype: Precision = "float64",
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Evaluate sums of kernel functions.
+
+        Parameters
+        ----------
+        Q, S : rows
+            Queries and support rows.
+        coef : (n_machines, n_kernels * n_support) array or CSR matrix
+            The coefficients of the first kernel, then those of the second, and so on.
+        """
+        n = S.shape[0]
+        if coef.shape[1] != len(self.kernels) * n:
+            raise ValueError(
+                f"coef has {coef.shape[1]} coefficients a machine for {n} support rows and "
+                f"{len(self.kernels)} kernels."
+            )
+        parts = [coef[:, k * n : (k + 1) * n] for k in range(len(self.kernels))]
+        out = np.zeros((Q.shape[0], coef.shape[0]))
+        for name in dict.fromkeys(kernel.name for kernel in self.kernels):
+            of_name = [k for k, kernel in enumerate(self.kernels) if kernel.name == name]
+            if name not in DISTANCE_KERNELS:
+                for k in of_name:
+                    out += self.kernels[k].expand(Q, S, parts[k], dtype=dtype, n_jobs=n_jobs)
+                continue
+            _check_widths(Q, S)
+            _core.expand_decays(
+                _METRICS[name],
+                [self.kernels[k].gamma for k in of_name],
+                as_core_matrix(Q),
+                as_core_matrix(S),
+                [_by_support_row(parts[k]) for k in of_name],
+                out,
+                dtype == "float64",
+                effective_n_jobs(n_jobs),
+            )
+        return out
+
+
+def distances(
+    X: Rows,
+    kernel: str = "rbf",
+    *,
+    dtype: Precision = "float64",
+    n_jobs: int | None = None,
+) -> NDArray[Any]:
+    """Distances between all rows that a kernel decays with.
+
+    Parameters
+    ----------
+    X : rows
+        Dense or CSR.
+    kernel : {"rbf", "laplacian"}
+        Squared Euclidean or Manhattan distances.
+    dtype : {"float32", "float64"}
+        Precision.
+    n_jobs : int, optional
+        Threads.
+    """
+    out = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
+    fill = _core.block_float32 if dtype == "float32" else _core.block_float64
+    rows = as_core_matrix(X)
+    fill((_METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs))
+    return out
+
+
+def make_kernel(
+    kernel: str | KernelFunction,
+    X: Rows,
+    *,
+    gamma: float | str = "scale",
+    degree: float = 3,
+    coef0: float = 0.0,
+    sample_weight: FloatArray | None = None,
+) -> Kernel:
+    """Settle a kernel's numbers on the rows it will see."""
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    if kernel in ("precomputed", "linear"):
+        return Kernel(kernel)
+    value = resolve_gamma(gamma, X, kernel=kernel, sample_weight=sample_weight)
+    return Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
+
+
+def _by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Coefficients, one expansion a row, as the compiled core takes them."""
+    columns = sp.csc_array(coef)
+    return (
+        columns.indptr.astype(np.int64, copy=False),
+        columns.indices.astype(np.int32, copy=False),
+        columns.data.astype(np.float64, copy=False),
+    )
+
+
+def _check_widths(X: Rows, Z: Rows) -> None:
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(f"Rows of {X.shape[1]} and of {Z.shape[1]} features have no kernel value.")

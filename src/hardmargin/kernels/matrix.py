@@ -1,0 +1,146 @@
+"""The kernel matrix of a set of rows, as something to multiply by.
+
+Solvers that touch every multiplier at every stage need one product with the whole kernel matrix a
+stage, and nothing else of it. A :class:`StoredMatrix` holds the matrix, a :class:`StreamedMatrix`
+evaluates it anew for every product where it would not fit the memory; ``low_rank.py`` has
+a third kind, which approximates it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.parallel import multiply
+
+#: Smaller multipliers would become subnormal in float32, which are slow and change no sum.
+_SMALLEST_FLOAT32 = 1e-30
+
+
+class KernelMatrix(Protocol):
+    """What the solvers ask of a kernel matrix."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, and of columns."""
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The values ``k(x, x)``."""
+
+    def product(self, V: FloatArray) -> FloatArray:
+        """Multiply with a vector, or with the columns of a matrix."""
+
+
+@dataclass(frozen=True)
+class StoredMatrix:
+    """A symmetric kernel matrix in memory, in either precision.
+
+    Attributes
+    ----------
+    values : (n, n) array
+        The matrix.
+    n_jobs : int or None
+        Threads that multiply with several vectors at a time. One vector has a single thread: to
+        split a product that reads each value once, for both triangles, would take longer.
+    """
+
+    values: NDArray[Any]
+    n_jobs: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The values ``k(x, x)``."""
+        return np.asarray(self.values.diagonal(), dtype=np.float64)
+
+    def product(self, V: FloatArray) -> FloatArray:
+        """Multiply with a vector (reading one triangle only) or with the columns of a matrix."""
+        right = as_precision(V, self.values.dtype)
+        if right.ndim == 1 or right.shape[1] == 1:
+            symv = blas.ssymv if self.values.dtype == np.float32 else blas.dsymv
+            # The transpose of a symmetric matrix in C order is itself in BLAS's order.
+            product = symv(1.0, self.values.T, right.ravel()).reshape(right.shape)
+        else:
+            product = multiply(self.values, right, n_jobs=self.n_jobs)
+        return np.asarray(product, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class StreamedMatrix:
+    """A kernel matrix that is never stored: its tiles are evaluated in every product."""
+
+    kernel: Kernel
+    X: Rows
+    dtype: Precision = "float64"
+    n_jobs: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The values ``k(x, x)``."""
+        return self.kernel.diagonal(self.X)
+
+    def product(self, V: FloatArray) -> FloatArray:
+        """Multiply with a vector or with the columns of a matrix."""
+        return self.kernel.product(self.X, V, dtype=self.dtype, n_jobs=self.n_jobs)
+
+
+def kernel_matrix(
+    kernel: Kernel,
+    X: Rows,
+    rows: NDArray[Any] | None = None,
+    *,
+    dtype: Precision = "float64",
+    memory_bytes: int = 2**30,
+    n_jobs: int | None = None,
+) -> StoredMatrix | StreamedMatrix:
+    """Make the kernel matrix of some rows of X (all by default): stored if the memory allows it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Any kernel.
+    X : rows
+        Rows, or the whole kernel matrix for a precomputed kernel.
+    rows : array of int, optional
+        Which of them.
+    dtype : {"float32", "float64"}
+        Precision of the values.
+    memory_bytes : int
+        What the matrix may take.
+    n_jobs : int, optional
+        Threads that evaluate it and multiply with it.
+    """
+    if kernel.name == "precomputed":
+        values = X if rows is None else X[np.ix_(rows, rows)]
+        values = np.asarray(values, dtype=dtype, order="C")
+        if not np.array_equal(values, values.T):
+            values = (values + values.T) / 2
+        return StoredMatrix(values, n_jobs)
+    chosen = X if rows is None else X[rows]
+    n = int(chosen.shape[0])
+    if n * n * np.dtype(dtype).itemsize > memory_bytes:
+        return StreamedMatrix(kernel, chosen, dtype, n_jobs)
+    values = np.ascontiguousarray(kernel.block(chosen, dtype=dtype, n_jobs=n_jobs), dtype)
+    return StoredMatrix(values, n_jobs)
+
+
+def as_precision(V: FloatArray, dtype: Any) -> NDArray[Any]:
+    """Multipliers in the precision of the kernel values."""
+    if dtype != np.float32:
+        return V
+    return np.where(np.abs(V) < _SMALLEST_FLOAT32, 0.0, V).astype(np.float32)

@@ -1,0 +1,257 @@
+"""The report as a page: one HTML file, with figures and CSV files beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+
+from hardmargin.reproduction.parts import Cell, Column, Part
+from hardmargin.reproduction.report.machine import Conditions
+from hardmargin.reproduction.report.wording import (
+    NO_DATA,
+    compared,
+    curve_table,
+    head,
+    mark,
+    our_number,
+    paper_number,
+    rows_and_gaps,
+)
+from hardmargin.reproduction.verdicts import Gathered, Verdict
+
+__all__ = ["html_page"]
+
+TITLE = "The papers' tables and figures, reproduced"
+LEAD = (
+    "Every number of ours stands above the paper's; the difference is marked ✓ where it is within "
+    "the rule of the table, ✗ where it is not (yellow: an error below the paper's), and not at all "
+    "where it is for reading only. Below each table is how it was measured."
+)
+KINDS = {
+    "reproduced": "good",
+    "partly reproduced": "some",
+    "not reproduced": "bad",
+    "failed": "bad",
+    "data not available": "none",
+    "not judged": "none",
+}
+SHORT = {
+    "reproduced": "✓ yes",
+    "partly reproduced": "~ partly",
+    "not reproduced": "✗ no",
+    "failed": "failed",
+    "data not available": "no data",
+    "not judged": "not judged",
+}
+
+
+def html_page(
+    gathered: Sequence[Gathered], conditions: Conditions, names: Mapping[str, Sequence[str]]
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    gathered : sequence of Gathered
+        The parts.
+    conditions : Conditions
+        Machine and run.
+    names : mapping
+        Names of the files of each part, beside the page.
+
+    Returns
+    -------
+    str
+        All of it, style included.
+    """
+    style = (files("hardmargin.reproduction.report") / "page.css").read_text(encoding="utf-8")
+    tally: Counter[str] = Counter(part.verdict.label for part in gathered)
+    badges = "".join(
+        f'<span class="badge {KINDS[label]}">{tally[label]} {escape(label)}</span>'
+        for label in KINDS
+        if tally[label]
+    )
+    body = "\n".join(_papers(gathered, names, conditions.options))
+    facts = "".join(f"<dt>{escape(t)}</dt><dd>{escape(s)}</dd>" for t, s in conditions.lines())
+    quick = ""
+    if conditions.settings.quick:
+        quick = (
+            '<p class="lead"><strong>A quick run:</strong> only data that come with libraries, and '
+            "few rows of them. It shows that everything runs, and judges nothing.</p>"
+        )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(TITLE)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<div class="frame">
+<nav aria-label="Parts">
+{"".join(_contents(gathered))}</nav>
+<main>
+<h1>{escape(TITLE)}</h1>
+<p class="lead">{escape(LEAD)}</p>
+{quick}<p class="tally">{badges}</p>
+{body}
+<footer><dl>{facts}</dl></footer>
+</main>
+</div>
+</body>
+</html>
+"""
+
+
+def _by_paper(gathered: Iterable[Gathered]) -> dict[str, list[Gathered]]:
+    papers: dict[str, list[Gathered]] = {}
+    for its in gathered:
+        papers.setdefault(its.part.paper, []).append(its)
+    return papers
+
+
+def _contents(gathered: Sequence[Gathered]) -> Iterator[str]:
+    for paper, parts in _by_paper(gathered).items():
+        yield f"<h2>{escape(paper)}</h2>\n<ul>\n"
+        for its in parts:
+            short = escape(its.part.title.partition(":")[0])
+            label = its.verdict.label
+            badge = f'<span class="badge {KINDS[label]}">{escape(SHORT[label])}</span>'
+            yield f'<li><a href="#{escape(its.part.name)}">{short} {badge}</a></li>\n'
+        yield "</ul>\n"
+
+
+def _papers(
+    gathered: Sequence[Gathered], names: Mapping[str, Sequence[str]], options: str
+) -> Iterator[str]:
+    for paper, parts in _by_paper(gathered).items():
+        yield f"<h2>{escape(paper)}</h2>"
+        for its in parts:
+            yield from _section(its, names.get(its.part.name, ()), options)
+
+
+def _section(gathered: Gathered, names: Sequence[str], options: str) -> Iterator[str]:
+    part = gathered.part
+    yield f'<section id="{escape(part.name)}">'
+    yield f"<h3>{escape(part.title)}</h3>"
+    yield _verdict(gathered.verdict)
+    images = [name for name in names if name.endswith(".png")]
+    if images:
+        yield _picture(part, gathered, images)
+    elif gathered.curves:
+        yield "<p>Not drawn: install the extra <code>plot</code>.</p>"
+    if part.described:
+        text = escape(part.described)
+        yield f'<p class="described"><strong>In the paper:</strong> {text}</p>'
+    if gathered.cells and part.columns:
+        yield _table(gathered)
+    if gathered.claims:
+        yield _claims(gathered)
+    if gathered.curves:
+        yield _curve_numbers(gathered)
+    yield _details("How it was measured and judged", part.reading)
+    if gathered.problems:
+        lines = "\n\n".join(f"{key}: {why}" for key, why in gathered.problems)
+        yield _details(f"What is missing ({len(gathered.problems)})", lines)
+    links = " · ".join(
+        f'<a href="{escape(name)}">{escape(name)}</a>'
+        for name in names
+        if not name.endswith("-dark.png")
+    )
+    command = f"<code>hardmargin reproduce {escape(part.name + options)}</code>"
+    yield f'<p class="files">{command}{" · " + links if links else ""}</p>'
+    yield "</section>"
+
+
+def _verdict(verdict: Verdict) -> str:
+    badge = f'<span class="badge {KINDS[verdict.label]}">{escape(verdict.label)}</span>'
+    return f'<p class="verdict">{badge} {escape(verdict.why)}</p>'
+
+
+def _picture(part: Part, gathered: Gathered, images: Sequence[str]) -> str:
+    panels = ", ".join(gathered.panels)
+    axes = f"{part.axes.y} against {part.axes.x}" if part.axes is not None else ""
+    alt = escape(f"{part.title}. {axes}: {panels}. The numbers are in the list below.")
+    light = next(name for name in images if not name.endswith("-dark.png"))
+    dark = "".join(
+        f'<source srcset="{escape(name)}" media="(prefers-color-scheme: dark)">'
+        for name in images
+        if name.endswith("-dark.png")
+    )
+    n_columns = min(3, len(gathered.panels))
+    # Narrow screens scroll a figure rather than shrink its letters; wide ones do not blow it up.
+    size = f"min-width: {15 * n_columns}rem; max-width: {30 * n_columns}rem"
+    image = f'<picture>{dark}<img src="{escape(light)}" alt="{alt}" style="{size}"></picture>'
+    label = escape(part.title)
+    return f'<div class="box figure" tabindex="0" role="region" aria-label="{label}">{image}</div>'
+
+
+def _table(gathered: Gathered) -> str:
+    columns = gathered.part.columns
+    heads = "".join(f'<th scope="col">{escape(head(column))}</th>' for column in columns)
+    rows = []
+    for row, has_data in rows_and_gaps(gathered):
+        if not has_data:
+            cells = f'<td class="state" colspan="{len(columns)}">{NO_DATA}</td>'
+        else:
+            cells = "".join(_cell(gathered.cell(row, c.name), c) for c in columns)
+        rows.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
+    return _box(gathered.part.title, f"<tr><td></td>{heads}</tr>", rows)
+
+
+def _box(label: str, heads: str, rows: Sequence[str]) -> str:
+    lines = "\n".join(rows)
+    # Focus lets the keyboard scroll a table that is wider than the screen.
+    return (
+        f'<div class="box" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
+        f"<thead>{heads}</thead>\n<tbody>\n{lines}\n</tbody></table></div>"
+    )
+
+
+def _cell(cell: Cell | None, column: Column) -> str:
+    if cell is None:
+        return "<td></td>"
+    title = f' title="{escape(cell.reason)}"' if cell.reason else ""
+    ours, paper = escape(our_number(cell, column)), escape(paper_number(cell))
+    if not paper:
+        return f"<td{title}><b>{ours}</b></td>"
+    kind = {True: "good", False: "bad", None: ""}[cell.holds]
+    if cell.holds is False and column.is_better(cell):
+        kind = "some"
+    text = f"{mark(cell.holds)} {compared(cell, column)}".strip()
+    difference = f' <i class="{kind}">{escape(text)}</i>' if text else ""
+    return f"<td{title}><b>{ours}</b><small>paper {paper}{difference}</small></td>"
+
+
+def _claims(gathered: Gathered) -> str:
+    kinds = {True: "good", False: "bad", None: "none"}
+    said = {True: "holds", False: "does not hold", None: "can not be told from these data"}
+    lines = (
+        f'<li><span class="{kinds[holds]}" aria-hidden="true">{mark(holds) or "?"}</span>'
+        f"{escape(claim.text)} <em>({said[holds]})</em></li>"
+        for claim, holds in gathered.claims
+    )
+    return f'<ul class="claims">{"".join(lines)}</ul>'
+
+
+def _curve_numbers(gathered: Gathered) -> str:
+    heads, rows = curve_table(gathered)
+    top = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads[2:])
+    lines = [
+        f'<tr><th scope="row">{escape(panel)}: {escape(name)}</th>'
+        + "".join(f"<td>{escape(text)}</td>" for text in numbers)
+        + "</tr>"
+        for panel, name, *numbers in rows
+    ]
+    label = f"{gathered.part.title}: numbers"
+    box = _box(label, f"<tr><td></td>{top}</tr>", lines)
+    return f"<details><summary>Numbers of the curves</summary>{box}</details>"
+
+
+def _details(summary: str, text: str) -> str:
+    paragraphs = "".join(f"<p>{escape(p.strip())}</p>" for p in text.split("\n\n") if p.strip())
+    return f"<details><summary>{escape(summary)}</summary>{paragraphs}</details>"

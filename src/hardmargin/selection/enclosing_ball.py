@@ -1,0 +1,142 @@
+r"""What :class:`~hardmargin.MinimumEnclosingBall` chooses by itself: kernel, slacks and threshold.
+
+Three rules, none of which looks at labels:
+
+*gamma* (``"near"``) is one over the squared distance that a tenth of the pairs of different rows
+are within. A few far rows do not move it as they move the mean distance. Where the rows form
+clusters it is about the width of one of them, not the distance between them.
+
+*C* (``"auto"``) lets rows exceed the ball by a tenth of the variance
+:math:`V = \tfrac{1}{2} \sum_{ij} w_i w_j D_{ij} / W^2` in the kernel's space, on average:
+:math:`\sum_i w_i \xi_i = 1 / (2C) = V W / 10`, :math:`W = \sum_i w_i`. Most rows are then a little
+outside, and so have a say in where the centre is, which a few outliers can not move. Less slack
+makes outliers what the centre is a mean of.
+
+*The threshold* is a fence like that of a box plot: rows are outliers beyond the median by four
+times the way from the median to the upper quartile. What is measured is the squared distance u
+from the centre; a kernel with values in (0, 1] has no distance beyond a bound B, and there it is
+:math:`-\log(1 - u / B)`, minus the log of the similarity to the centre. Outliers, as long as they
+are less than a quarter of the rows, can not move the fence far.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray, Rows, distances, is_sparse
+from hardmargin.solvers.core_sets.enclosing_ball import HalfDistances
+
+#: The most rows that a ball with ``C="auto"`` is found on; they are drawn at random.
+MAX_ROWS = 3_000
+
+#: Rows between which distances are looked at.
+MAX_ROWS_IN_PAIRS = 1_000
+
+#: Share of the pairs that are nearer to each other than the kernel's width.
+NEAR_SHARE = 0.1
+
+#: What rows exceed the squared radius by on average, relative to the variance.
+MEAN_EXCESS = 0.1
+
+#: Outliers are beyond the median by more than this many times the way to the quartile.
+FENCE = 4.0
+
+#: Squares of larger features overflow.
+_LARGEST_FEATURE = 1e150
+
+
+def near_gamma(
+    X: Rows,
+    weights: FloatArray | None,
+    random: np.random.RandomState,
+    *,
+    kernel: str = "rbf",
+    n_jobs: int | None = None,
+) -> float:
+    """One over the (squared) distance that a tenth of the pairs of different rows are within.
+
+    Parameters
+    ----------
+    X : rows
+        Dense or CSR.
+    weights : (n,) array, optional
+        Weights; a weight of two equals the row twice.
+    random : RandomState
+        Draws the rows to look at, where there are many.
+    kernel : str
+        ``"laplacian"`` takes L1 distances, any other kernel squared Euclidean ones.
+    n_jobs : int, optional
+        Threads.
+    """
+    w = np.ones(X.shape[0]) if weights is None else weights
+    rows = drawn(w, MAX_ROWS_IN_PAIRS, random)
+    some = X[rows]
+    largest = float(np.abs(some.data if is_sparse(some) else some).max(initial=0.0))
+    if largest > _LARGEST_FEATURE:
+        raise ValueError(
+            f"gamma='near' has no value for features so large ({largest:.2g}); scale them, or give "
+            "a number."
+        )
+    metric = "laplacian" if kernel == "laplacian" else "rbf"
+    i, j = np.triu_indices(len(rows), 1)
+    away = distances(some, metric, n_jobs=n_jobs)[i, j].astype(np.float64)
+    apart = away > 0
+    if not apart.any():
+        return 1.0
+    away, pair_weights = away[apart], (w[rows][i] * w[rows][j])[apart]
+    order = np.argsort(away, kind="stable")
+    ends = np.cumsum(pair_weights[order])
+    width = away[order[np.searchsorted(ends, NEAR_SHARE * ends[-1])]]
+    return 1.0 / max(float(width), 1e-308)
+
+
+def drawn(weights: FloatArray, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
+    """Rows of positive weight, in order: all of them, or as many as `most` at random."""
+    rows = np.flatnonzero(weights > 0)
+    if len(rows) > most:
+        rows = np.sort(random.permutation(rows)[:most])
+    return rows
+
+
+def soft_C(columns: HalfDistances, weights: FloatArray | None) -> float:
+    """C with which rows exceed the ball by a tenth of their variance on average."""
+    w = np.ones(columns.n_rows) if weights is None else weights
+    shares = w / w.sum()
+    variance = -float(shares @ columns.product(np.arange(columns.n_rows), shares))
+    if not variance > np.finfo(columns.dtype).eps:  # rows in one place leave C any value
+        variance = 1.0
+    return float(1.0 / (2.0 * MEAN_EXCESS * variance * w.sum())) / columns.unit
+
+
+def fence(squares: FloatArray, weights: FloatArray, largest: float) -> float:
+    """Squared distance from the centre beyond which rows are outliers.
+
+    Parameters
+    ----------
+    squares : (n,) array
+        Squared distances of the training rows from the centre.
+    weights : (n,) array
+        Their weights, positive.
+    largest : float
+        What no squared distance exceeds; infinite where there is no such bound.
+    """
+    values = squares
+    if np.isfinite(largest):
+        values = -np.log(np.maximum(1.0 - squares / largest, np.finfo(np.float64).eps))
+    median, quartile = (quantile(values, weights, q) for q in (0.5, 0.75))
+    step = quartile - median
+    if step <= 1e-9 * abs(median):  # the rows from the median to the quartile are equally far
+        step = float(np.average(np.abs(values - median), weights=weights))
+    value = median + FENCE * step
+    return value if np.isinf(largest) else float(-np.expm1(-value)) * largest
+
+
+def quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
+    """Linear interpolation as numpy's, with every value as often as it weighs."""
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(weights[order])
+    begins = ends - weights[order]
+    places = np.column_stack([begins, np.maximum(ends - 1, begins)]).ravel()
+    place = q * max(float(ends[-1]) - 1, 0.0)
+    return float(np.interp(place, places, values[order].repeat(2)))

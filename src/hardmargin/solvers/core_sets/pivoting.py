@@ -1,0 +1,88 @@
+r"""Small quadratic problems over non-negative numbers, by block principal pivoting.
+
+.. math:: \min_{\alpha \ge 0} \tfrac{1}{2} \alpha'Q\alpha - \alpha'1
+
+for positive definite Q: Portugal, Judice & Vicente (Mathematics of Computation, 1994). A guess A of
+the rows with a multiplier gives :math:`Q_{AA}\alpha_A = 1`. Rows of A whose multiplier is negative
+leave it, others whose :math:`g = Q\alpha` is below 1 join it, all at once as long as they become
+fewer, and one by one, the last of them, where they do not: which ends in any case.
+
+Steps on two multipliers take very long where Q is close to singular; a few factorisations do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray
+
+#: Exchanges of all rows at once that may leave as many wrong as before.
+_PATIENCE = 3
+
+#: Exchanges that should do in any case.
+MAX_EXCHANGES = 200
+
+
+def solve_by_pivoting(
+    Q: FloatArray,
+    start: NDArray[np.bool_],
+    tol: float,
+    poll: Callable[[], None] | None = None,
+) -> FloatArray | None:
+    """Solve the problem.
+
+    Parameters
+    ----------
+    Q : (n, n) array
+        Symmetric, in float64.
+    start : (n,) bool array
+        The rows to start with.
+    tol : float
+        What g of a row without a multiplier may be short of 1.
+    poll : callable, optional
+        Called before every factorisation; it may raise.
+
+    Returns
+    -------
+    (n,) array or None
+        None if Q is not positive definite, or rounding keeps the rows from settling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.solvers.core_sets.pivoting import solve_by_pivoting
+    >>> Q = np.array([[2.0, 3.0, 0.0], [3.0, 8.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> solve_by_pivoting(Q, np.ones(3, dtype=bool), 1e-9)
+    array([0.5, 0. , 1. ])
+    """
+    active = start.copy()
+    fewest, patience = len(Q) + 1, _PATIENCE
+    for _ in range(MAX_EXCHANGES):
+        if poll is not None:
+            poll()
+        rows = np.flatnonzero(active)
+        alpha = np.zeros(len(Q))
+        if len(rows):
+            try:
+                factor = scipy.linalg.cho_factor(
+                    Q[np.ix_(rows, rows)], lower=True, overwrite_a=True, check_finite=False
+                )
+            except np.linalg.LinAlgError:
+                return None
+            alpha[rows] = scipy.linalg.cho_solve(factor, np.ones(len(rows)), check_finite=False)
+        is_wrong = np.where(active, alpha < 0, Q @ alpha < 1.0 - tol)
+        n_wrong = int(is_wrong.sum())
+        if n_wrong == 0:
+            return alpha
+        if n_wrong < fewest:
+            fewest, patience = n_wrong, _PATIENCE
+        elif patience:
+            patience -= 1
+        else:
+            is_wrong[: np.flatnonzero(is_wrong)[-1]] = False
+        active ^= is_wrong
+    return None

@@ -1,0 +1,1 @@
+"""The regularisation path of the C-SVM, for every C at once."""

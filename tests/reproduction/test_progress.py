@@ -1,0 +1,36 @@
+"""The bar of rich, in a terminal only."""
+
+import io
+
+from hardmargin.reproduction import progress
+from hardmargin.reproduction.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def told(stream, **options):
+    with Progress(2, stream, **options) as bar:
+        bar.done("a", "0.1 s [not markup]")
+        bar.done("b", "0.2 s")
+    return stream.getvalue()
+
+
+def test_a_bar_in_a_terminal():
+    text = told(Terminal())
+    assert "a: 0.1 s [not markup]" in text
+    assert "2/2" in text
+    assert "[1/2]" not in text
+
+
+def test_lines_elsewhere(monkeypatch):
+    lines = "[1/2] a: 0.1 s [not markup]\n[2/2] b: 0.2 s\n"
+    assert told(io.StringIO()) == lines
+    monkeypatch.setattr(progress, "has_rich", lambda: False)
+    assert told(Terminal()) == lines
+
+
+def test_quiet():
+    assert told(Terminal(), quiet=True) == ""

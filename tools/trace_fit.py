@@ -1,0 +1,81 @@
+"""Count the functions and files of the package that a fit goes through.
+
+``python tools/trace_fit.py`` prints one line per estimator; ``--list EnsembleSVC`` prints what was
+called, file by file. A newcomer reads these files to understand a fit: fewer are better.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from sklearn.datasets import load_breast_cancer
+
+import hardmargin
+
+PACKAGE = Path(hardmargin.__file__).parent
+
+#: Parts of a function that have frames of their own.
+ANONYMOUS = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
+
+ESTIMATORS = ("EnsembleSVC", "GreedySVC", "MarginDiscriminantAnalysis")
+
+
+def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]], int]:
+    """Run a call; return the named functions of the package that it entered, and the depth."""
+    entered: set[CodeType] = set()
+    deepest = 0
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal deepest
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            entered.add(frame.f_code)
+            depth, outer = 0, frame
+            while outer is not None:
+                depth += outer.f_code.co_filename.startswith(str(PACKAGE))
+                outer = outer.f_back  # type: ignore[assignment]
+            deepest = max(deepest, depth)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    named = {
+        (str(Path(code.co_filename).relative_to(PACKAGE)), code.co_qualname)
+        for code in entered
+        if code.co_name not in ANONYMOUS
+    }
+    return named, deepest
+
+
+def main() -> None:
+    """Trace the fits."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", metavar="ESTIMATOR", help="print what it calls")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    X, y = load_breast_cancer(return_X_y=True)
+    for name in [arguments.list] if arguments.list else ESTIMATORS:
+        fit = getattr(hardmargin, name)().fit
+        fit(X[:50], y[:50])  # what is loaded or cached at the first fit is no part of it
+        named, depth = functions_on_the_way(lambda fit=fit: fit(X, y))
+        files = sorted({file for file, _ in named})
+        print(f"{name}: {len(named)} functions in {len(files)} files, at most {depth} deep")
+        if arguments.list:
+            for file in files:
+                print(f"  {file}")
+                for function in sorted(function for f, function in named if f == file):
+                    print(f"    {function}")
+
+
+if __name__ == "__main__":
+    main()
