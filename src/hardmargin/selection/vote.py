@@ -1,8 +1,8 @@
 """Kernels that are weighed by held-out rows, and vote.
 
 The candidates are RBF and Laplacian kernels of widths around the spread of the rows. Each runs a
-path of stages (``solvers/staged_vote.py``); its weight in the vote is its path's mass, faded by how much
-worse its held-out loss is than the best of all.
+path of stages (``solvers/staged_vote.py``); its weight in the vote is its path's mass, faded by
+how much worse its held-out loss is than the best of all.
 """
 
 from __future__ import annotations

@@ -1,19 +1,30 @@
-"""What the solvers of the compiled core are handed: two-class machines and a source of values."""
+"""The protocol of all solvers: ``solve(problem, options, monitor)``, one Solution per machine.
+
+A :class:`Problem` is one or several two-class machines on the same rows, with a source of kernel
+values that suits the solver: rows and a kernel, a kernel matrix, or its columns. Options are a
+frozen dataclass of the solver's own; the :class:`~hardmargin.monitor.Monitor` tells when to stop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import FloatArray, Kernel, Rows, as_core_matrix, is_sparse
+from hardmargin.kernels import FloatArray, Kernel, Precision, Rows, as_core_matrix, is_sparse
 from hardmargin.memory import tasks_at_once
 
 #: Classes on the negative side, and on the positive.
 Machine: TypeAlias = tuple[Sequence[int], Sequence[int]]
+
+#: What a solver reads kernel values from.
+Values = TypeVar("Values")
+
+IntArray: TypeAlias = NDArray[np.int32]
 
 #: Sparse rows of more columns than this are not packed.
 _MAX_PACKED_COLUMNS = 4_096
@@ -26,6 +37,123 @@ LEAST_KERNEL_VALUE = 1e-250
 
 #: Squares of larger kernel values, and sums of these, overflow.
 LARGEST_SQUARED_VALUE = 1e150
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """Rows and the kernel between them; solvers evaluate the values they need.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    X : rows
+        Rows, or the whole kernel matrix for a precomputed kernel.
+    dtype : {"float32", "float64"}
+        Precision of kernel values.
+    """
+
+    kernel: Kernel
+    X: Rows
+    dtype: Precision = "float64"
+
+
+@dataclass(frozen=True)
+class Problem(Generic[Values]):
+    """Two-class machines on the same rows.
+
+    Attributes
+    ----------
+    values : KernelRows, KernelMatrix, KernelColumns or CentredKernel
+        Where kernel values come from; every solver says which it takes.
+    codes : (n,) int32 array
+        Class of each row; -1 for rows that take no part.
+    machines : list of (negative classes, positive classes)
+        The two-class problems.
+    weights : (n,) array or None
+        Weights of the rows; None weighs all alike.
+    """
+
+    values: Values
+    codes: IntArray
+    machines: Sequence[Machine]
+    weights: FloatArray | None = None
+
+    @classmethod
+    def two_class(
+        cls, values: Values, labels: ArrayLike, weights: ArrayLike | None = None
+    ) -> Problem[Values]:
+        """Make a problem of one machine from labels +1 and -1; rows of label 0 take no part."""
+        y = np.asarray(labels)
+        codes = np.where(y == 0, -1, y > 0).astype(np.int32)
+        w = None if weights is None else np.asarray(weights, dtype=np.float64)
+        return Problem(values, codes, [([0], [1])], w)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.codes.max(initial=-1)) + 1
+
+    def is_positive(self, machine: int) -> NDArray[np.bool_]:
+        """Whether each class is on the positive side of a machine."""
+        side = np.zeros(self.n_classes, dtype=bool)
+        side[list(self.machines[machine][1])] = True
+        return side
+
+    def labels_of(self, machine: int) -> FloatArray:
+        """+1 and -1 for the rows of a machine, 0 for all others."""
+        of_class = np.zeros(self.n_classes + 1)  # the last: code -1, left out
+        for label, side in zip((-1.0, 1.0), self.machines[machine], strict=True):
+            of_class[list(side)] = label
+        return of_class[self.codes]
+
+    def rows_of(self, machine: int) -> NDArray[np.intp]:
+        """Rows that take part in a machine."""
+        return np.flatnonzero(self.labels_of(machine))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expansion:
+    """One machine: ``f(x) = sum_i coefficients_i k(x_i, x) + intercept`` over some rows.
+
+    Attributes
+    ----------
+    rows : (n_support,) int array
+        Rows with a coefficient.
+    coefficients : (n_support,) array
+        Multipliers times labels; one row per kernel where several kernels add up.
+    intercept : float
+        The bias.
+    """
+
+    rows: IntArray
+    coefficients: FloatArray
+    intercept: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution(Expansion):
+    """What a solver returns for one machine; algorithms add what is theirs in subclasses.
+
+    Attributes
+    ----------
+    certificate : float
+        Bounds the distance from the optimum, as the solver's module says.
+    stop_reason : str
+        Why training ended.
+    n_stages : int
+        Accepted updates.
+    n_kernel_evaluations : int
+        Kernel values evaluated, where the solver evaluates them itself.
+    history : dict of arrays
+        What was recorded at every stage, by name.
+    """
+
+    certificate: float
+    stop_reason: str
+    n_stages: int
+    n_kernel_evaluations: int = 0
+    history: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def finite_diagonal(
