@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from hardmargin.estimators._base.multiclass import class_scores
+from hardmargin.selection.calibration import class_scores
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from accuracy import divided, loss
 from accuracy_sets import SETS
 
 from hardmargin import EnsembleSVC
-from hardmargin.estimators._base import tuned
+from hardmargin.estimators import ensemble
 
 DEFAULT_SETS = "a9a,australian,banana,breast,bupa,chess,covtype-2,contraceptive,dna,hayes-roth"
 SHUFFLES = (1, 3)
@@ -56,7 +56,7 @@ def measured(
     """`QUANTITIES` of one split of one set."""
     X_train, y_train, X_test, y_test = divided(X, y, seed=split)
     X_train, y_train = X_train[:n_rows], y_train[:n_rows]
-    tuned.N_SHUFFLES = n_shuffles
+    ensemble.N_SHUFFLES = n_shuffles
     start = time.perf_counter()
     models = [EnsembleSVC(random_state=seed).fit(X_train, y_train) for seed in range(n_seeds)]
     seconds = (time.perf_counter() - start) / n_seeds

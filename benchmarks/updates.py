@@ -1,16 +1,15 @@
-"""Measure the multiplicative updates and the exact hard margin in one run.
+"""Measure the multiplicative updates and the hard margin in one run.
 
     python benchmarks/updates.py --data-dir DIR [--repeats 3] [--large]
 
 Three comparisons, all on one thread and by CPU time, the two sides taking turns:
 
-* adult (a9a): the published EnsembleSVC at low rank against one fit of scikit-learn's SVC, with
-  both errors;
+* adult (a9a): RhoEnsembleSVC at low rank against one fit of scikit-learn's SVC, with both errors;
 * one stage of Algorithm 1 of IJCAI-07 on a stored kernel of 4,000 rows against one symmetric
   matrix-vector product in float32;
 * HardMarginSVC against SVC(C=1e8) on separable problems.
 
-With ``--large`` it fits the published EnsembleSVC at rank 400 to 400,000 rows of covtype instead.
+With ``--large`` it fits RhoEnsembleSVC at rank 400 to 400,000 rows of covtype instead.
 """
 
 from __future__ import annotations
@@ -30,23 +29,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from hardmargin import EnsembleSVC, HardMarginSVC
+from hardmargin import HardMarginSVC, RhoEnsembleSVC
 from hardmargin.datasets import load_covtype_binary
 from hardmargin.kernels import make_kernel
 from hardmargin.kernels.matrix import kernel_matrix
-from hardmargin.solvers.rho import ProjectionOptions, solve_projection
+from hardmargin.solvers import rho
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.rho import RhoOptions
 
 STAGES = 40
-
-#: The setting of IJCAI-07.
-PUBLISHED: dict[str, Any] = {
-    "n_stages": "eps",
-    "kernel": "rbf",
-    "gamma": "spread",
-    "loss": "exponential",
-    "fit_intercept": False,
-    "standardize": False,
-}
 
 
 def main() -> None:
@@ -64,7 +55,7 @@ def main() -> None:
 
 
 def adult(data_dir: str, repeats: int) -> None:
-    """EnsembleSVC at low rank against one SVC fit at its usual setting."""
+    """RhoEnsembleSVC at low rank against one SVC fit at its usual setting."""
     X, y, X_test, y_test = PROBLEMS["a9a"].read(data_dir)
     print("\nadult a9a, 32,561 rows; target: 10x at an error within 0.3 points")
     svc = SVC(C=2.0, gamma=0.05, cache_size=2000)
@@ -72,11 +63,11 @@ def adult(data_dir: str, repeats: int) -> None:
     error = 100 * (1 - svc.score(X_test, y_test))
     print(f"  SVC(C=2, gamma=0.05)       {theirs[0]:7.2f} s   error {error:.2f} %")
     for rank in (100, 200, 400):
-        clf = EnsembleSVC(rank=rank, random_state=0, **PUBLISHED)
+        clf = RhoEnsembleSVC(rank=rank, random_state=0)
         ours = [clock(clf.fit, X, y) for _ in range(repeats)]
         ours_error = 100 * (1 - clf.score(X_test, y_test))
         print(
-            f"  EnsembleSVC(rank={rank})      {np.median(ours):7.2f} s   error {ours_error:.2f} %  "
+            f"  RhoEnsembleSVC(rank={rank})   {np.median(ours):7.2f} s   error {ours_error:.2f} %  "
             f" {clf.n_stages_} stages   {ratios(theirs * repeats, ours)}"
         )
 
@@ -84,7 +75,7 @@ def adult(data_dir: str, repeats: int) -> None:
 def covtype(data_dir: str) -> None:
     """Hundreds of thousands of rows, within the memory."""
     X, y, X_test, y_test = load_covtype_binary(data_dir, 400_000, scale=True)
-    clf = EnsembleSVC(rank=400, random_state=0, **PUBLISHED)
+    clf = RhoEnsembleSVC(rank=400, random_state=0)
     seconds = clock(clf.fit, X, y)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
@@ -106,7 +97,7 @@ def stage(repeats: int) -> None:
             blas.ssymv(1.0, matrix.values.T, v)
 
     def stages() -> None:
-        solve_projection(matrix, labels, options=ProjectionOptions(n_stages=STAGES))
+        rho.solve(Problem.two_class(matrix, labels), RhoOptions(n_stages=STAGES))
 
     ours, theirs = [], []
     for _ in range(max(repeats, 5)):

@@ -20,8 +20,10 @@ from sklearn.preprocessing import StandardScaler
 
 from hardmargin.kernels import make_kernel
 from hardmargin.kernels.matrix import kernel_matrix
-from hardmargin.solvers.boosting import boost_parzen_windows
-from hardmargin.solvers.rho import ProjectionOptions, solve_projection
+from hardmargin.solvers import boosting, rho
+from hardmargin.solvers.boosting import BoostingOptions
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.rho import RhoOptions
 
 N_STAGES = 40
 EPS = (0.1, 0.005)  # the paper's
@@ -33,19 +35,20 @@ X, labels = load_breast_cancer(return_X_y=True)
 X, y = StandardScaler().fit_transform(X), np.where(labels == 1, 1.0, -1.0)
 matrix = kernel_matrix(make_kernel("rbf", X, gamma="spread"), X)
 
-multipliers = []
-(svm,) = solve_projection(
-    matrix,
-    y,
-    options=ProjectionOptions(eps_start=EPS[0], n_stages=N_STAGES),
-    observe=lambda machine, signed: multipliers.append(signed * y),
-)
+problem = Problem.two_class(matrix, y)
+
+options = RhoOptions(eps_start=EPS[0], n_stages=N_STAGES, keep_planes=2**28)
+[svm] = rho.solve(problem, options)
+multipliers = svm.planes * y
+objectives, rates = svm.history["rho"], svm.history["rate"]
 
 # %%
 # Then boosting, which knows of no SVM, with both targets.
 
-relative = boost_parzen_windows(matrix, y, eps=EPS, n_stages=N_STAGES)
-constant = boost_parzen_windows(matrix, y, nu=relative.precisions[0], n_stages=N_STAGES)
+[relative] = boosting.solve(problem, BoostingOptions(eps=EPS, n_stages=N_STAGES))
+nu = relative.history["precision"][0]
+[constant] = boosting.solve(problem, BoostingOptions(nu=nu, n_stages=N_STAGES))
+constant_edges = constant.history["edge"]
 
 
 def difference(boosted, t):
@@ -58,10 +61,11 @@ def difference(boosted, t):
 print("               rho-SVM            relative nu_t           constant nu")
 print("stage   objective      rate    c - eta    d - alpha    edge      d - alpha")
 for t in (1, 2, 3, 5, 10, 20, 30, N_STAGES):
-    edge = constant.edges[t] if t < len(constant.edges) else np.nan
+    edge = constant_edges[t] if t < len(constant_edges) else np.nan
+    step = relative.history["step"][t - 1]
     print(
-        f"{t:5}{svm.rhos[t]:12.5f}{svm.rates[t - 1]:10.4f}"
-        f"{relative.steps[t - 1] - svm.rates[t - 1]:11.0e}{difference(relative, t):13.0e}"
+        f"{t:5}{objectives[t]:12.5f}{rates[t - 1]:10.4f}"
+        f"{step - rates[t - 1]:11.0e}{difference(relative, t):13.0e}"
         f"{edge:10.5f}{difference(constant, t):13.0e}"
     )
 print(
@@ -77,14 +81,15 @@ from itself as far, on rows that differ by 1e-15."""
 )
 ended = {"unreachable": "no distribution reaches its target", "n_stages": "as many as asked for"}
 print(
-    f"\nThe constant nu={relative.precisions[0]:.4f} ends after {len(constant.steps)} stages: "
+    f"\nThe constant nu={nu:.4f} ends after {constant.n_stages} stages: "
     f"{ended.get(constant.stop_reason, constant.stop_reason)}."
 )
 
 # %%
 # The votes agree as well: one is AdaBoost's, the other the paper's ensemble.
 
-print(f"Largest difference of the votes: {np.abs(relative.ensemble - svm.ensemble).max():.0e}")
+votes = [solution.ensemble.coefficients for solution in (relative, svm)]
+print(f"Largest difference of the votes: {np.abs(votes[0] - votes[1]).max():.0e}")
 
 # %%
 # The picture: the two paths of relative precision lie on each other, the constant nu leaves them.
@@ -95,9 +100,9 @@ except ImportError:
     print("Install matplotlib to see the plot.")
 else:
     figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
-    ax.semilogy(svm.rhos, color="#8a929c", linewidth=5, label="rho-SVM: objective")
-    ax.semilogy(relative.edges, color="#2f6f9f", label="boosting, relative nu_t: edge")
-    ax.semilogy(constant.edges, "--", color="#c8553d", label="AdaBoost*_nu: edge")
+    ax.semilogy(objectives, color="#8a929c", linewidth=5, label="rho-SVM: objective")
+    ax.semilogy(relative.history["edge"], color="#2f6f9f", label="boosting, relative nu_t: edge")
+    ax.semilogy(constant_edges, "--", color="#c8553d", label="AdaBoost*_nu: edge")
     ax.set(xlabel="stage", ylabel="objective, or edge")
     ax.legend()
     if plt.get_backend().lower() != "agg":

@@ -91,12 +91,12 @@ def test_sets_are_named_in_any_case(toys, tmp_path):
     assert (tmp_path / "log").read_text().split() == ["b"]
 
 
-def test_a_folder_that_can_not_be_written_is_told_first(toys, capsys, tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported_first(toys, capsys, tmp_path):
     toys(number)
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit):
         main(["reproduce", "all", "--out", str(tmp_path / "file")])
-    assert "--out: can not write to" in capsys.readouterr().err
+    assert "--out: cannot write to" in capsys.readouterr().err
     assert not (tmp_path / "log").exists()
 
 
@@ -130,7 +130,7 @@ def test_a_terminal_without_ticks():
     assert b"  ? The training error" in done.stdout
 
 
-def test_a_failure_is_told_at_the_end(toys, capsys):
+def test_a_failure_is_reported_at_the_end(toys, capsys):
     toys(broken, number)
     assert main(["reproduce", "toy-table1"]) == 1
     printed = capsys.readouterr()
@@ -143,9 +143,9 @@ def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
     out = tmp_path / "report"
     command = ["reproduce", "all", "--n-jobs", "1", "--out", str(out)]
     assert main(command) == 130
-    assert f"kept in {out}: the same command goes on" in capsys.readouterr().err
+    assert f"kept in {out}: the same command continues" in capsys.readouterr().err
     assert main(command) == 0
-    assert "toy/a: kept from before" in capsys.readouterr().err
+    assert "toy/a: kept from an earlier run" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -153,7 +153,7 @@ def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
 def test_a_real_interruption(tmp_path, n_jobs):
     command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
     command += ["--only", "majority rule,sonar,mirror symmetry", "--out", str(tmp_path)]
-    # Where the tests run in the background, a child would inherit that Ctrl-C is ignored.
+    # If the tests run in the background, a child would inherit that Ctrl-C is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -163,17 +163,17 @@ def test_a_real_interruption(tmp_path, n_jobs):
     while not list(tmp_path.glob("cells/*.json")) and time.monotonic() < end:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    # Not with a traceback; a library's callback that the signal falls into may print one before.
-    assert told.rstrip().splitlines()[-1].startswith("interrupted; what is finished is kept")
+    # The last line is ours; a library's callback that the signal hits may print a traceback first.
+    assert errors.rstrip().splitlines()[-1].startswith("interrupted; finished work is kept")
     assert 1 <= len(list(tmp_path.glob("cells/*.json"))) < 3
     assert not (tmp_path / "index.html").exists()
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
-    # Even fewer rows and draws than in a quick run.
+    # Fewer rows and draws than in a quick run.
     monkeypatch.setattr(mcs06_tasks, "QUICK_ROWS", (120, 80))
     monkeypatch.setattr(mcs06_tasks, "FIGURE_2_SIGMAS", (0.0, 1.0))
     monkeypatch.setattr(esann99, "QUICK_DRAWS", 1)
@@ -199,16 +199,16 @@ def test_the_module_is_a_command():
     [
         ([], "COMMAND"),
         (["reproduce"], "NAME"),
-        (["reproduce", "ijcai-table2"], "'ijcai-table2' is no part; did you mean ijcai07-table2"),
-        (["reproduce", "xyz"], "'xyz' is no part; see hardmargin reproduce list"),
-        (["reproduce", "all"], "ijcai07-table1 reads its data from files: give their folder by"),
+        (["reproduce", "ijcai-table2"], "'ijcai-table2' is not a part; did you mean ijcai07-tab"),
+        (["reproduce", "xyz"], "'xyz' is not a part; see hardmargin reproduce list"),
+        (["reproduce", "all"], "ijcai07-table1 reads its data from files: give their folder with"),
         (["reproduce", "tnn08-table2", "--data-dir", "nowhere"], "'nowhere' is not a folder"),
         (["reproduce", "all", "--quick", "--data-dir", "."], "--quick reads no folder"),
         (["reproduce", "all", "--quick", "--full"], "exclude each other"),
         (["reproduce", "all", "--quick", "--docs", "x"], "give --out too"),
-        (["reproduce", "mcs06-table1", "--quick", "--only", "a,mnist"], "'a' is none of optdigits"),
-        (["reproduce", "all", "--n-jobs", "0"], "'0' is no positive number"),
-        (["reproduce", "all", "--cut", "soon"], "'soon' is no positive number"),
+        (["reproduce", "mcs06-table1", "--quick", "--only", "a,mnist"], "'a' is not one of optd"),
+        (["reproduce", "all", "--n-jobs", "0"], "'0' is not a positive number"),
+        (["reproduce", "all", "--cut", "soon"], "'soon' is not a positive number"),
     ],
 )
 def test_wrong_requests(capsys, monkeypatch, arguments, message):

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold
 
@@ -23,20 +24,19 @@ from hardmargin import (
     MultiplicativeSVC,
     ParzenClassifier,
     PathSVC,
+    RhoEnsembleSVC,
     RhoSVC,
     RigorousSVC,
     compress,
 )
-from hardmargin.estimators._base.validation import MAX_WEIGHT, moderate
+from hardmargin.estimators._base.estimator import MAX_WEIGHT, moderate
 
 LARGEST, LEAST = float(np.finfo(np.float64).max), 5e-324
-
-PUBLISHED = {"n_stages": "eps", "kernel": "rbf", "gamma": "spread", "loss": "exponential"}
 
 #: Every estimator, and the ways of training that have code of their own.
 MODELS = {
     "EnsembleSVC": EnsembleSVC(),
-    "EnsembleSVC, published": EnsembleSVC(**PUBLISHED, max_stages=100),
+    "RhoEnsembleSVC": RhoEnsembleSVC(max_stages=100, fit_intercept=True, standardize=True),
     "GreedySVC": GreedySVC(),
     "GreedySVC, published": GreedySVC("scale", max_visits=1, standardize=False),
     "RhoSVC": RhoSVC(max_stages=100),
@@ -229,7 +229,7 @@ ROWS = {
 }
 
 #: Rows of any size are of one size to these.
-STANDARDIZED = {"EnsembleSVC", "EnsembleSVC, published", "GreedySVC"}
+STANDARDIZED = {"EnsembleSVC", "RhoEnsembleSVC", "GreedySVC"}
 
 
 @every_model
@@ -485,9 +485,9 @@ def test_odd_splits_are_taken(chooser, splits):
 
 
 BAD_GROUPS = {
-    "too few": (np.arange(29), "one entry a row"),
-    "of several lengths": ([[1], [1, 2]] * 15, "one entry a row"),
-    "a number": (3, "one entry a row"),
+    "too few": (np.arange(29), "one entry per row"),
+    "of several lengths": ([[1], [1, 2]] * 15, "one entry per row"),
+    "a number": (3, "one entry per row"),
     "NaN": (np.where(EVERY_OTHER, np.nan, 1.0), "NaN"),
 }
 
@@ -508,23 +508,26 @@ def test_groups_that_can_not_be_sorted_are_blamed():
 
 # --- stages --------------------------------------------------------------------------------------
 
-PATHS = {"chosen": {}, "at low rank": {"rank": 5}, "published": PUBLISHED}
+PATHS = {"chosen": EnsembleSVC(), "at low rank": EnsembleSVC(rank=5), "rho": RhoEnsembleSVC()}
 
 every_path = pytest.mark.parametrize("path", PATHS)
 
 
 @every_path
 def test_max_stages_ends_a_longer_n_stages(path):
-    model = EnsembleSVC(**PATHS[path] | {"n_stages": 10**12, "max_stages": 3})
+    model = clone(PATHS[path]).set_params(n_stages=10**12, max_stages=3)
     with pytest.warns(ConvergenceWarning, match="max_stages"):
         model.fit(X, Y)
     assert (model.n_stages_, model.stop_reason_) == (3, "max_stages")
 
 
 @every_path
-@pytest.mark.parametrize("max_stages", [None, 5, 10**12])
+@pytest.mark.parametrize("max_stages", ["default", 5, 10**12])
 def test_n_stages_within_max_stages_are_run(path, max_stages):
-    model = EnsembleSVC(**PATHS[path] | {"n_stages": 5, "max_stages": max_stages}).fit(X, Y)
+    model = clone(PATHS[path]).set_params(n_stages=5)
+    if max_stages != "default":
+        model.set_params(max_stages=max_stages)
+    model.fit(X, Y)
     assert (model.n_stages_, model.stop_reason_) == (5, "n_stages")
 
 

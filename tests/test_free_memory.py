@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hardmargin.memory import free_memory
+from hardmargin.resources import free_memory
 
 GB = 10**9
 

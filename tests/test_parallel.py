@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hardmargin.parallel import each_block, multiply, single_threaded_blas
+from hardmargin.resources import each_block, multiply, single_threaded_blas
 
 
 def blas_threads():

@@ -20,20 +20,20 @@ from sklearn.preprocessing import StandardScaler
 
 import hardmargin.reduction as reduction
 from hardmargin import (
-    EnsembleSVC,
     GreedySVC,
     HardMarginSVC,
     MultiplicativeSVC,
     ParzenClassifier,
+    RhoEnsembleSVC,
     RhoSVC,
     compress,
 )
 from hardmargin.kernels import Kernel, KernelSum
 
-# Most tests compress further than anyone should.
+# Most tests compress further than is sensible.
 pytestmark = pytest.mark.filterwarnings("ignore:.* support rows are few for this model")
 
-ALL = [EnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC, ParzenClassifier, RhoSVC]
+ALL = [RhoEnsembleSVC, GreedySVC, HardMarginSVC, MultiplicativeSVC, ParzenClassifier, RhoSVC]
 PATHS = [GreedySVC, MultiplicativeSVC, RhoSVC]
 
 
@@ -59,12 +59,9 @@ X3, Y3, NEW3 = problem(n_classes=3, seed=1)
 def fitted(estimator, X=X, y=Y, **params):
     if estimator is MultiplicativeSVC:
         params = {"max_stages": 50, **params}
-    # The papers' machines: nothing is chosen.
+    # The papers' machines, where nothing is chosen.
     if estimator is GreedySVC:
         params = {"max_visits": 1, "threshold": 0.0, **params}
-    if estimator is EnsembleSVC:
-        paper = {"n_stages": "eps", "kernel": "rbf", "gamma": "spread", "loss": "exponential"}
-        params = {**paper, "fit_intercept": False, "standardize": False, **params}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return estimator(**params).fit(X, y)
@@ -87,8 +84,11 @@ def wide_many():
 
 
 def kernel_sum():
-    """Two machines added up: two kernels on the same support rows."""
-    one, other = fitted(EnsembleSVC, gamma=0.1), fitted(EnsembleSVC, kernel="laplacian", gamma=0.2)
+    """Add up two machines: two kernels on the same support rows."""
+    one, other = (
+        fitted(RhoEnsembleSVC, gamma=0.1),
+        fitted(RhoEnsembleSVC, kernel="laplacian", gamma=0.2),
+    )
     both = copy.deepcopy(one)
     both._kernel_ = KernelSum((one._kernel_, other._kernel_))
     both.dual_coef_ = np.hstack([one.dual_coef_, other.dual_coef_])
@@ -96,7 +96,7 @@ def kernel_sum():
 
 
 def relative(values, true):
-    """Relative RMS change, machine by machine; then their RMS."""
+    """RMS over machines of the relative RMS change."""
     values, true = values.reshape(len(values), -1), true.reshape(len(true), -1)
     squares = ((values - true) ** 2).mean(axis=0) / (true**2).mean(axis=0)
     return np.sqrt(squares.mean())
@@ -207,7 +207,7 @@ def test_the_change_on_new_rows_is_no_surprise(make):
 
 
 def test_narrow_kernels_are_not_overfitted():
-    clf = fitted(EnsembleSVC, gamma=5.0)
+    clf = fitted(RhoEnsembleSVC, gamma=5.0)
     changes = [change(compress(clf, n_support=n), clf, NEW) for n in (100, 200, 280)]
     assert max(changes) < 0.8
     assert changes[-1] < 0.2
@@ -324,7 +324,7 @@ def test_rows_to_keep_the_function_on():
 
 
 def test_standardised_rows_are_scaled():
-    clf = fitted(EnsembleSVC, X * [1, 10, 100, 1, 1, 1], Y, standardize=True)
+    clf = fitted(RhoEnsembleSVC, X * [1, 10, 100, 1, 1, 1], Y, standardize=True)
     rows = NEW * [1, 10, 100, 1, 1, 1]
     small = compress(clf, tolerance=0.1, X=rows)
     measured = relative(small.decision_function(rows), clf.decision_function(rows))
@@ -357,7 +357,7 @@ def little_is_many(monkeypatch):
 
 @pytest.mark.usefixtures("little_is_many")
 def test_many_rows_are_measured_where_they_were_not_fitted():
-    clf = fitted(EnsembleSVC, gamma=0.1)
+    clf = fitted(RhoEnsembleSVC, gamma=0.1)
     small = compress(clf, n_support=15, random_state=3)
     assert small.compression_.n_measured == 64
     assert 0.5 < change(small, clf, NEW) / small.compression_.relative_change < 1.2
@@ -366,14 +366,14 @@ def test_many_rows_are_measured_where_they_were_not_fitted():
 @pytest.mark.usefixtures("little_is_many")
 @pytest.mark.parametrize("tolerance", [0.3, 0.1])
 def test_a_tolerance_over_many_rows(tolerance):
-    clf = fitted(EnsembleSVC, gamma=0.1)
+    clf = fitted(RhoEnsembleSVC, gamma=0.1)
     small = compress(clf, tolerance=tolerance)
     assert small.compression_.relative_change <= tolerance
     assert len(small.support_) < 150
 
 
 def test_memory_is_limited():
-    clf = fitted(EnsembleSVC, gamma=0.1, memory_limit="200KB")
+    clf = fitted(RhoEnsembleSVC, gamma=0.1, memory_limit="200KB")
     small = compress(clf, n_support=20)
     assert len(small.support_) == 20
     with pytest.raises(
@@ -436,7 +436,7 @@ def test_staged_methods_say_why_not(estimator):
 def test_what_described_training_is_gone(estimator):
     small = compress(fitted(estimator, gamma=0.3), n_support=20)
     left = {name for name in vars(small) if "path" in name or name.startswith("stage_")}
-    assert left <= {"stage_indices_", "stage_steps_"}  # stand for the message
+    assert left <= {"stage_indices_", "stage_steps_"}  # these raise the error
     assert not {"weight_norm_", "certificate_", "vc_bound_", "rho_", "margin_"} & set(vars(small))
 
 
@@ -490,13 +490,13 @@ SMALL = GreedySVC(0.3, max_visits=1)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_wrapper_is_told_what_to_compress(wrapper, attribute):
+def test_the_error_for_a_wrapper_says_what_to_compress(wrapper, attribute):
     fitted_wrapper = wrapper.fit(X, Y)
     with pytest.raises(TypeError, match=f"compress what is in its {attribute}"):
         compress(fitted_wrapper, n_support=5)
 
 
-def test_an_unfitted_search_is_told_the_same():
+def test_the_error_for_an_unfitted_search_is_the_same():
     with pytest.raises(TypeError, match="best_estimator_"):
         compress(GridSearchCV(SMALL, {"gamma": [0.1]}), n_support=5)
 

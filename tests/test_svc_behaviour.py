@@ -23,7 +23,7 @@ WEIGHING = [name for name in CLASSIFIERS if name not in WEIGHT_BLIND]
 SINGLE_LAYER = [name for name in CLASSIFIERS if name != "DiversifiedSVC"]
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
-every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+every_task = pytest.mark.parametrize("task", TASKS)
 
 
 def precise(name, **parameters):
@@ -48,24 +48,38 @@ def decisions(model, task, X=None, y=None, **metadata):
     return model.decision_function(task.X_test)
 
 
+@functools.cache
+def fitted(name, task="two classes", **parameters):
+    """Fit once what many tests compare with; they only read it."""
+    return make(name, **parameters).fit(TASKS[task].X, TASKS[task].y)
+
+
+@functools.cache
+def named_kernel_decisions(name, task):
+    return decisions(precise(name, kernel="rbf", gamma=0.3), TASKS[task])
+
+
 # Weights of rows and of classes
 
 
 @every_task
 @every_classifier
 def test_weights_of_one_are_none(name, task):
-    weighted = decisions(make(name), task, sample_weight=np.ones(len(task.y)))
-    np.testing.assert_allclose(weighted, decisions(make(name), task), atol=1e-9)
+    rows = TASKS[task]
+    weighted = decisions(make(name), rows, sample_weight=np.ones(len(rows.y)))
+    plain = fitted(name, task).decision_function(rows.X_test)
+    np.testing.assert_allclose(weighted, plain, atol=1e-9)
 
 
 @every_task
 @every_classifier
 def test_a_weight_of_zero_is_absence(name, task):
-    weights = np.ones(len(task.y))
+    rows = TASKS[task]
+    weights = np.ones(len(rows.y))
     weights[::4] = 0.0
     there = weights > 0
-    weighted = decisions(precise(name), task, sample_weight=weights)
-    assert_close(weighted, decisions(precise(name), task, task.X[there], task.y[there]))
+    weighted = decisions(precise(name), rows, sample_weight=weights)
+    assert_close(weighted, decisions(precise(name), rows, rows.X[there], rows.y[there]))
 
 
 @every_classifier
@@ -78,7 +92,7 @@ def test_a_class_of_weight_zero_is_not_there(name):
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("name", WEIGHING)
 def test_weights_move_decisions_to_the_heavy_rows(name, label):
-    plain = make(name).fit(TWO.X, TWO.y).predict(BETWEEN)
+    plain = fitted(name).predict(BETWEEN)
     weights = np.where(label == TWO.y, 5.0, 1.0)
     weighted = make(name).fit(TWO.X, TWO.y, sample_weight=weights).predict(BETWEEN)
     assert np.sum(weighted == label) > np.sum(plain == label)
@@ -112,7 +126,7 @@ def test_bad_weights_are_refused(weights, name):
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("name", [n for n in WEIGHING if n in SINGLE_LAYER])
 def test_class_weights_move_decisions_to_the_class(name, label):
-    plain = make(name).fit(TWO.X, TWO.y).predict(BETWEEN)
+    plain = fitted(name).predict(BETWEEN)
     weighted = make(name, class_weight={label: 5.0}).fit(TWO.X, TWO.y).predict(BETWEEN)
     assert np.sum(weighted == label) > np.sum(plain == label)
 
@@ -133,25 +147,25 @@ def test_balanced_classes_find_more_of_the_rare_one(name):
 @every_task
 @every_classifier
 def test_a_precomputed_kernel_is_the_named_one(name, task):
+    rows = TASKS[task]
     given = precise(name, kernel="precomputed", gamma=0.3)
-    given.fit(module_kernel(task.X, task.X), task.y)
-    found = given.decision_function(module_kernel(task.X_test, task.X))
-    assert_close(found, decisions(precise(name, kernel="rbf", gamma=0.3), task))
+    given.fit(module_kernel(rows.X, rows.X), rows.y)
+    found = given.decision_function(module_kernel(rows.X_test, rows.X))
+    assert_close(found, named_kernel_decisions(name, task))
 
 
 @every_task
 @every_classifier
 def test_a_callable_kernel_is_the_named_one(name, task):
-    found = decisions(precise(name, kernel=module_kernel, gamma=0.3), task)
-    assert_close(found, decisions(precise(name, kernel="rbf", gamma=0.3), task))
+    found = decisions(precise(name, kernel=module_kernel, gamma=0.3), TASKS[task])
+    assert_close(found, named_kernel_decisions(name, task))
 
 
 @every_classifier
 def test_a_callable_kernel_takes_sparse_rows(name):
     model = precise(name, kernel=module_kernel, gamma=0.3)
-    sparse = clone(model).fit(sp.csr_array(TWO.X), TWO.y)
-    found = sparse.decision_function(sp.csr_array(TWO.X_test))
-    assert_close(found, decisions(model, TWO))
+    found = model.fit(sp.csr_array(TWO.X), TWO.y).decision_function(sp.csr_array(TWO.X_test))
+    assert_close(found, named_kernel_decisions(name, "two classes"))
 
 
 @every_classifier
@@ -201,22 +215,23 @@ def test_many_classes_have_a_score_each(n_classes, multi_class, name):
 @every_classifier
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_the_class_of_the_largest_score_is_predicted(multi_class, name):
-    model = make(name, multi_class=multi_class).fit(MANY.X, MANY.y)
+    model = fitted(name, "many classes", multi_class=multi_class)
     winners = model.decision_function(MANY.X_test).argmax(axis=1)
     np.testing.assert_array_equal(model.predict(MANY.X_test), model.classes_[winners])
 
 
 @every_classifier
 def test_the_second_of_two_classes_is_predicted_where_scores_are_positive(name):
-    model = make(name).fit(TWO.X, TWO.y)
+    model = fitted(name)
     is_second = model.decision_function(TWO.X_test) > 0
     np.testing.assert_array_equal(model.predict(TWO.X_test), model.classes_[is_second.astype(int)])
 
 
 @every_classifier
-def test_a_second_fit_gives_the_same_decisions(name):
+def test_a_second_fit_gives_the_decisions_of_a_first_one(name):
     model = make(name)
-    np.testing.assert_array_equal(decisions(model, MANY), decisions(model, MANY))
+    first = fitted(name, "many classes").decision_function(MANY.X_test)
+    np.testing.assert_array_equal(decisions(model.fit(TWO.X, TWO.y), MANY), first)
 
 
 @pytest.mark.parametrize("name", [n for n in SINGLE_LAYER if n not in PROBABILISTIC])
@@ -233,33 +248,31 @@ def test_decisions_are_sums_over_the_support_rows(name):
 @every_task
 @pytest.mark.parametrize("name", SINGLE_LAYER)
 def test_support_rows_are_counted_by_class(name, task):
-    model = make(name).fit(task.X, task.y)
-    expected = [np.sum(task.y[model.support_] == label) for label in model.classes_]
+    model = fitted(name, task)
+    expected = [np.sum(TASKS[task].y[model.support_] == label) for label in model.classes_]
     assert model.n_support_.tolist() == expected
 
 
 @every_task
 @pytest.mark.parametrize("name", PROBABILISTIC)
 def test_the_most_probable_class_is_predicted(name, task):
-    model = make(name).fit(task.X, task.y)
-    winners = model.predict_proba(task.X_test).argmax(axis=1)
-    np.testing.assert_array_equal(model.predict(task.X_test), model.classes_[winners])
+    model, rows = fitted(name, task), TASKS[task].X_test
+    winners = model.predict_proba(rows).argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(rows), model.classes_[winners])
 
 
 @every_task
 @pytest.mark.parametrize("name", PROBABILISTIC)
 def test_probabilities_sum_to_one(name, task):
-    probabilities = make(name).fit(task.X, task.y).predict_proba(task.X_test)
+    probabilities = fitted(name, task).predict_proba(TASKS[task].X_test)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 
 @every_task
 @pytest.mark.parametrize("name", PROBABILISTIC)
 def test_log_probabilities_are_their_logarithms(name, task):
-    model = make(name).fit(task.X, task.y)
-    np.testing.assert_allclose(
-        np.exp(model.predict_log_proba(task.X_test)), model.predict_proba(task.X_test)
-    )
+    model, rows = fitted(name, task), TASKS[task].X_test
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), model.predict_proba(rows))
 
 
 # Weights of the features, of a linear kernel
@@ -309,4 +322,4 @@ def test_weights_can_not_be_written_to_in_vain(name):
 
 @every_classifier
 def test_other_kernels_have_no_weights_of_features(name):
-    assert not hasattr(make(name).fit(TWO.X, TWO.y), "coef_")
+    assert not hasattr(fitted(name), "coef_")

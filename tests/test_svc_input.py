@@ -9,10 +9,11 @@ from problems.sklearn_tools import CLASSIFIERS, TASKS, make
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
-TWO = TASKS["two classes"]
+TASK = "two classes"
+TWO = TASKS[TASK]
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
-every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+every_task = pytest.mark.parametrize("task", TASKS)
 
 
 def precise(name):
@@ -22,8 +23,11 @@ def precise(name):
 
 
 @functools.cache
-def fitted(name):
-    return make(name).fit(TWO.X, TWO.y)
+def fitted(name, task=TASK, is_sparse=False, is_precise=False):
+    """Fit once what many tests compare with; they only read it."""
+    model = precise(name) if is_precise else make(name)
+    X = TASKS[task].X
+    return model.fit(sp.csr_array(X) if is_sparse else X, TASKS[task].y)
 
 
 def assert_close(found, expected):
@@ -39,16 +43,16 @@ SPARSE = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array,
 @every_task
 @every_classifier
 def test_sparse_rows_give_the_decisions_of_dense_ones(name, task):
-    dense = precise(name).fit(task.X, task.y)
-    sparse = precise(name).fit(sp.csr_array(task.X), task.y)
-    found = sparse.decision_function(sp.csr_array(task.X_test))
-    assert_close(found, dense.decision_function(task.X_test))
+    dense = fitted(name, task, is_precise=True)
+    sparse = fitted(name, task, is_sparse=True, is_precise=True)
+    rows = TASKS[task].X_test
+    assert_close(sparse.decision_function(sp.csr_array(rows)), dense.decision_function(rows))
 
 
 @every_classifier
 @pytest.mark.parametrize("container", SPARSE)
 def test_every_sparse_format_is_taken(container, name):
-    expected = make(name).fit(sp.csr_array(TWO.X), TWO.y).predict(sp.csr_array(TWO.X_test))
+    expected = fitted(name, is_sparse=True).predict(sp.csr_array(TWO.X_test))
     found = make(name).fit(container(TWO.X), TWO.y).predict(container(TWO.X_test))
     np.testing.assert_array_equal(found, expected)
 
@@ -62,31 +66,26 @@ def test_indices_of_sparse_rows_may_be_in_any_order(name):
         backwards.data[begin:end] = rows.data[begin:end][::-1]
     backwards.has_sorted_indices = False
     backwards.has_canonical_format = False
-    found, expected = (
-        make(name).fit(X, TWO.y).decision_function(TWO.X_test) for X in (backwards, rows)
-    )
+    found = make(name).fit(backwards, TWO.y).decision_function(TWO.X_test)
+    expected = fitted(name, is_sparse=True).decision_function(TWO.X_test)
     np.testing.assert_array_equal(found, expected)
 
 
 @every_task
 @every_classifier
 def test_sparse_queries_of_a_dense_fit(name, task):
-    model = make(name).fit(task.X, task.y)
+    model, rows = fitted(name, task), TASKS[task].X_test
     np.testing.assert_allclose(
-        model.decision_function(sp.csr_array(task.X_test)),
-        model.decision_function(task.X_test),
-        atol=1e-9,
+        model.decision_function(sp.csr_array(rows)), model.decision_function(rows), atol=1e-9
     )
 
 
 @every_task
 @every_classifier
 def test_dense_queries_of_a_sparse_fit(name, task):
-    model = make(name).fit(sp.csr_array(task.X), task.y)
+    model, rows = fitted(name, task, is_sparse=True), TASKS[task].X_test
     np.testing.assert_allclose(
-        model.decision_function(task.X_test),
-        model.decision_function(sp.csr_array(task.X_test)),
-        atol=1e-9,
+        model.decision_function(rows), model.decision_function(sp.csr_array(rows)), atol=1e-9
     )
 
 
@@ -111,7 +110,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_rows_of_any_layout_give_the_same_decisions(layout, name):
     model = precise(name).fit(layout(TWO.X), np.repeat(TWO.y, 2)[::2])
-    plain = precise(name).fit(TWO.X, TWO.y)
+    plain = fitted(name, is_precise=True)
     assert_close(model.decision_function(layout(TWO.X_test)), plain.decision_function(TWO.X_test))
 
 

@@ -1,12 +1,14 @@
 """Count the functions and files of the package that a fit goes through.
 
 ``python tools/trace_fit.py`` prints one line per estimator; ``--list EnsembleSVC`` prints what was
-called, file by file. A newcomer reads these files to understand a fit: fewer are better.
+called, file by file. A newcomer reads these files to understand a fit: fewer are better. Special
+methods, properties and nested functions count with the class or function that they belong to.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import threading
 import warnings
@@ -20,9 +22,6 @@ from sklearn.datasets import load_breast_cancer
 import hardmargin
 
 PACKAGE = Path(hardmargin.__file__).parent
-
-#: Parts of a function that have frames of their own.
-ANONYMOUS = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
 
 ESTIMATORS = ("EnsembleSVC", "GreedySVC", "MarginDiscriminantAnalysis")
 
@@ -49,12 +48,19 @@ def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]],
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
-    named = {
-        (str(Path(code.co_filename).relative_to(PACKAGE)), code.co_qualname)
-        for code in entered
-        if code.co_name not in ANONYMOUS
-    }
-    return named, deepest
+    named = {(str(Path(c.co_filename).relative_to(PACKAGE)), c.co_qualname) for c in entered}
+    return {pair for pair in named if is_counted(*pair)}, deepest
+
+
+def is_counted(file: str, name: str) -> bool:
+    """Whether a function counts by itself."""
+    *_, last = parts = name.split(".")
+    if last.startswith("__") or "<" in name:
+        return False
+    owner: Any = importlib.import_module(f"hardmargin.{file[:-3].replace('/', '.')}")
+    for part in parts:
+        owner = getattr(owner, part, None) if part != last else vars(owner).get(part)
+    return not isinstance(owner, property)
 
 
 def main() -> None:

@@ -1,51 +1,67 @@
-// Python arguments as the core's types.
+// Python's arguments as the core's types, and its results as Python's.
 #pragma once
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <cstdint>
 #include <string>
 
+#include "arguments.hpp"
 #include "hardmargin/control.hpp"
 #include "hardmargin/kernel.hpp"
 #include "hardmargin/matrix.hpp"
-
-namespace nb = nanobind;
-
-using Array = nb::ndarray<nb::ro, nb::device::cpu>;
-template <class T, int Dims = 1>
-using Vector = nb::ndarray<const T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 
 // A matrix and the arrays it points into.
 struct HeldMatrix {
     hardmargin::Matrix matrix;
     Array data;
-    Vector<std::int32_t> indices;
-    Vector<std::int64_t> row_starts;
+    Vector<const std::int32_t> indices;
+    Vector<const std::int64_t> row_starts;
+
+    void check_apart_from(const std::string& name, const Array& written,
+                          const std::string& own_name) const;
 };
 
 // A 2-d array, or the tuple (data, indices, indptr, n_cols) of a CSR matrix.
-HeldMatrix to_matrix(nb::handle source);
+HeldMatrix to_matrix(nb::handle source, const std::string& name);
+
+// Both, which must have the same columns, at least one.
+std::pair<HeldMatrix, HeldMatrix> to_matrices(nb::handle queries, nb::handle support);
 
 // The tuple (name, gamma, coef0, degree); "sqeuclidean" and "cityblock" are distances alone.
-hardmargin::KernelSpec to_kernel(const std::tuple<std::string, double, double, double>& spec);
+hardmargin::KernelSpec to_kernel(nb::handle spec);
+hardmargin::KernelKind to_metric(const std::string& name);
 
-// Lets Python handle signals (Ctrl-C) and, when `report` is callable, calls it with
-// (machines_done, stage, violation).
-hardmargin::Control::Poll polling(const nb::object& report);
+// Python's monitor, or None: `seconds_left` is read once, `report` is called now and then.
+class Monitor {
+  public:
+    explicit Monitor(const nb::object& monitor = nb::none());
 
-// Hands an owned C++ array to numpy without copying.
-template <class T>
-nb::object to_numpy(std::vector<T>&& values) {
-    auto* owned = new std::vector<T>(std::move(values));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+    double seconds_left() const { return seconds_left_; }
+
+    // Lets Python handle signals (Ctrl-C) and reports (machines done, stage, value); false once the
+    // monitor wants training to end. Not to be used after this.
+    hardmargin::Control::Poll poll() const;
+
+  private:
+    double seconds_left_ = hardmargin::no_limit;
+    nb::object report_ = nb::none();
+};
+
+// A result's array, which keeps the result alive.
+template <class T, class Result>
+nb::object to_numpy(std::vector<T>& values, Result& owner) {
+    return nb::cast(
+        nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()}, nb::find(owner)));
 }
 
+// Binds a member of a result as an array that can not be set.
+template <class Result, class T>
+void def_array(nb::class_<Result>& type, const char* name, std::vector<T> Result::* member) {
+    type.def_prop_ro(name, [member](Result& r) { return to_numpy(r.*member, r); });
+}
+
+void bind_errors(nb::module_& module);
 void bind_kernels(nb::module_& module);
 void bind_greedy(nb::module_& module);
-void bind_exact(nb::module_& module);
-void bind_paths(nb::module_& module);
+void bind_hard_margin(nb::module_& module);
+void bind_staged_vote(nb::module_& module);
 void bind_tilt(nb::module_& module);
-void bind_ball(nb::module_& module);
+void bind_core_set(nb::module_& module);

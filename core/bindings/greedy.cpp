@@ -1,10 +1,8 @@
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "hardmargin/machines.hpp"
+#include "hardmargin/greedy_machines.hpp"
 #include "problem.hpp"
 
 using namespace hardmargin;
@@ -21,67 +19,78 @@ const char* word(StopReason reason) {
     return "";
 }
 
-// method: "auto", "fused", "lazy", "bits" or "lazy-bits"
-void set_method(GreedyProblem& problem, const std::string& method) {
-    if (method == "auto") return;
-    const bool lazy = method.starts_with("lazy");
-    problem.options.schedule = lazy ? Schedule::lazy : Schedule::eager;
-    problem.use_bits = problem.need_bits = method.ends_with("bits");
+struct Method {
+    Schedule schedule;
+    bool use_bits, need_bits;
+};
+
+Method to_method(const std::string& name) {
+    return to_choice<Method>("method", name,
+                             {{"auto", {Schedule::automatic, true, false}},
+                              {"fused", {Schedule::eager, false, false}},
+                              {"lazy", {Schedule::lazy, false, false}},
+                              {"bits", {Schedule::eager, true, true}},
+                              {"lazy-bits", {Schedule::lazy, true, true}}});
 }
 
-nb::list greedy(nb::object matrix, std::optional<Spec> kernel, nb::object column,
-                Vector<std::int32_t> classes, int n_classes, const Machines& machines,
-                std::optional<Vector<double>> weights, std::optional<Vector<double>> diagonal,
-                const std::string& method, bool exact, double max_visits, double step_tol,
-                std::size_t max_stages, std::size_t memory_bytes, double max_seconds,
-                std::size_t block_rows, int n_threads, nb::object report) {
-    const HeldMatrix held = to_matrix(matrix);
+std::vector<GreedyResult> greedy(nb::handle matrix, nb::handle kernel, nb::handle column,
+                                 nb::handle classes, std::int64_t n_classes,
+                                 const Machines& machines, nb::handle weights, nb::handle diagonal,
+                                 const std::string& method, const std::string& dtype,
+                                 double max_visits, double step_tol, std::int64_t max_stages,
+                                 std::int64_t memory_bytes, std::int64_t block_rows,
+                                 std::int64_t n_threads, const nb::object& monitor) {
+    HeldProblem held(matrix, kernel, column, classes, n_classes, machines);
     GreedyProblem problem;
-    set_machines(problem, held, kernel, column, classes, n_classes, machines);
-    problem.options.max_visits = max_visits;
-    problem.options.step_tol = step_tol;
-    problem.options.max_stages = max_stages;
-    problem.options.memory_bytes = memory_bytes;
-    problem.options.weights = weights ? weights->data() : nullptr;
-    problem.options.diagonal = diagonal ? diagonal->data() : nullptr;
-    problem.block_rows = block_rows;
-    problem.max_seconds = max_seconds;
-    problem.n_threads = n_threads;
-    set_method(problem, method);
-
-    Control control(polling(report));
-    GreedyMachines fitted;
-    {
-        const nb::gil_scoped_release released;
-        fitted = exact ? greedy_machines<double>(problem, control)
-                       : greedy_machines<float>(problem, control);
-    }
-    nb::list results;
-    for (GreedyResult& r : fitted.results) {
-        nb::dict d;
-        d["rows"] = to_numpy(std::move(r.rows));
-        d["steps"] = to_numpy(std::move(r.steps));
-        d["support"] = to_numpy(std::move(r.support));
-        d["multipliers"] = to_numpy(std::move(r.multipliers));
-        d["losses"] = to_numpy(std::move(r.losses));
-        d["squared_norm"] = r.squared_norm;
-        d["violation"] = r.violation;
-        d["n_values"] = r.n_values;
-        d["stop_reason"] = word(r.reason);
-        d["method"] = !fitted.bits ? (r.lazy ? "lazy" : "fused") : (r.lazy ? "lazy-bits" : "bits");
-        results.append(d);
-    }
-    return results;
+    held.set(problem);
+    const Method chosen = to_method(method);
+    problem.options.schedule = chosen.schedule;
+    problem.use_bits = chosen.use_bits;
+    problem.need_bits = chosen.need_bits;
+    problem.options.max_visits = to_number("max_visits", max_visits, 1.0);
+    problem.options.step_tol = to_number("step_tol", step_tol, 0.0);
+    problem.options.max_stages = to_count("max_stages", max_stages);
+    problem.options.memory_bytes = to_count("memory_bytes", memory_bytes);
+    problem.options.weights = held.row_numbers(weights, "weights", true);
+    problem.options.diagonal = held.row_numbers(diagonal, "diagonal", false);
+    problem.block_rows = to_count("block_rows", block_rows, 1);
+    problem.n_threads = to_n_threads(n_threads);
+    const bool has_bounds = problem.source == Source::rows && problem.kernel.is_distance();
+    if (chosen.schedule == Schedule::lazy && (!has_bounds || problem.options.diagonal))
+        refuse("method is '", method,
+               "', which needs a kernel that decays with a distance, and no "
+               "diagonal");
+    const bool wide = is_float64(dtype);
+    const Monitor heard(monitor);
+    problem.max_seconds = heard.seconds_left();
+    Control control(heard.poll());
+    const nb::gil_scoped_release released;
+    return wide ? greedy_machines<double>(problem, control)
+                : greedy_machines<float>(problem, control);
 }
 
 }  // namespace
 
 void bind_greedy(nb::module_& module) {
+    auto result = nb::class_<GreedyResult>(module, "GreedyResult", "A greedy machine.");
+    def_array(result, "rows", &GreedyResult::rows);
+    def_array(result, "steps", &GreedyResult::steps);
+    def_array(result, "losses", &GreedyResult::losses);
+    def_array(result, "support", &GreedyResult::support);
+    def_array(result, "multipliers", &GreedyResult::multipliers);
+    result.def_ro("squared_norm", &GreedyResult::squared_norm)
+        .def_ro("violation", &GreedyResult::violation)
+        .def_ro("n_values", &GreedyResult::n_values)
+        .def_prop_ro("stop_reason", [](const GreedyResult& r) { return word(r.reason); })
+        .def_prop_ro("method", [](const GreedyResult& r) {
+            if (r.bits) return r.lazy ? "lazy-bits" : "bits";
+            return r.lazy ? "lazy" : "fused";
+        });
     module.def("greedy", &greedy, nb::arg("matrix"), nb::arg("kernel").none(),
                nb::arg("column").none(), nb::kw_only(), nb::arg("classes"), nb::arg("n_classes"),
                nb::arg("machines"), nb::arg("weights").none(), nb::arg("diagonal").none(),
-               nb::arg("method"), nb::arg("exact"), nb::arg("max_visits"), nb::arg("step_tol"),
-               nb::arg("max_stages"), nb::arg("memory_bytes"), nb::arg("max_seconds"),
-               nb::arg("block_rows"), nb::arg("n_threads"), nb::arg("report").none(),
-               "Train greedy stagewise machines; one dict of results each.");
+               nb::arg("method"), nb::arg("dtype"), nb::arg("max_visits"), nb::arg("step_tol"),
+               nb::arg("max_stages"), nb::arg("memory_bytes"), nb::arg("block_rows"),
+               nb::arg("n_threads"), nb::arg("monitor").none(),
+               "Train greedy stagewise machines; one result each.");
 }

@@ -1,69 +1,117 @@
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <stdexcept>
-#include <tuple>
+#include <vector>
 
 #include "convert.hpp"
 #include "hardmargin/expansion.hpp"
 #include "hardmargin/level.hpp"
 
 using namespace hardmargin;
-using Spec = std::tuple<std::string, double, double, double>;
-template <class T>
-using Output = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Strided = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
 namespace {
 
 template <class T>
-void block(const Spec& spec, nb::object queries, nb::object support, Strided<T> out,
-           int n_threads) {
-    if (out.size() > 0 && out.stride(1) != 1)
-        throw std::invalid_argument("rows of out must be contiguous");
-    const KernelSpec kernel = to_kernel(spec);
-    const HeldMatrix q = to_matrix(queries), s = to_matrix(support);
-    Control control(polling(nb::none()));
-    T* to = out.data();
+void block(nb::handle kernel, nb::handle queries, nb::handle support, nb::handle out,
+           std::int64_t n_threads) {
+    const KernelSpec spec = to_kernel(kernel);
+    const auto [q, s] = to_matrices(queries, support);
+    const Grid<T> to(out, "out", q.matrix.n_rows, s.matrix.n_rows);
+    q.check_apart_from("out", to.array, "queries");
+    s.check_apart_from("out", to.array, "support");
+    const int threads = to_n_threads(n_threads);
+    Control control(Monitor().poll());
     const nb::gil_scoped_release released;
-    kernel_block<T>(kernel, q.matrix, s.matrix, to, static_cast<std::size_t>(out.stride(0)),
-                    n_threads, control);
+    kernel_block<T>(spec, q.matrix, s.matrix, to.data, to.stride, threads, control);
 }
 
-void expansion(const Spec& spec, nb::object queries, nb::object support,
-               Vector<std::int64_t> starts, Vector<std::int32_t> machines, Vector<double> values,
-               Output<double> out, bool exact, int n_threads) {
-    const KernelSpec kernel = to_kernel(spec);
-    const HeldMatrix q = to_matrix(queries), s = to_matrix(support);
-    const Coefficients coefficients{out.shape(1), starts.data(), machines.data(), values.data()};
-    Control control(polling(nb::none()));
-    double* to = out.data();
-    const nb::gil_scoped_release released;
-    if (exact) expand<double>(kernel, q.matrix, s.matrix, coefficients, to, n_threads, control);
-    else expand<float>(kernel, q.matrix, s.matrix, coefficients, to, n_threads, control);
+// Coefficients of all machines by support row, as in a CSR matrix, and the arrays they are in.
+struct HeldCoefficients {
+    Vector<const std::int64_t> starts;
+    Vector<const std::int32_t> machines;
+    Vector<const double> values;
+    Coefficients coefficients;
+
+    HeldCoefficients(nb::handle starts_of, nb::handle machines_of, nb::handle values_of,
+                     const std::string& names, std::size_t n_support, std::size_t n_machines)
+        : starts(starts_of, names + "starts", n_support + 1),
+          machines(machines_of, names + "machines"),
+          values(values_of, names + "values", machines.size),
+          coefficients{n_machines, starts.data, machines.data, values.data} {
+        check_starts(names + "starts", starts, machines.size);
+        check_indices(names + "machines", machines.data, machines.size, n_machines);
+    }
+};
+
+Grid<double> to_sums(nb::handle out, const HeldMatrix& queries, const HeldMatrix& support) {
+    Grid<double> sums(out, "out");
+    sums.check_has_no_gaps("out");
+    if (sums.n_rows != queries.matrix.n_rows)
+        refuse("out has ", sums.n_rows, " rows, but queries has ", queries.matrix.n_rows);
+    queries.check_apart_from("out", sums.array, "queries");
+    support.check_apart_from("out", sums.array, "support");
+    return sums;
 }
 
-using SparseCoefficients = std::tuple<Vector<std::int64_t>, Vector<std::int32_t>, Vector<double>>;
+void expansion(nb::handle kernel, nb::handle queries, nb::handle support, nb::handle starts,
+               nb::handle machines, nb::handle values, nb::handle out, const std::string& dtype,
+               std::int64_t n_threads) {
+    const KernelSpec spec = to_kernel(kernel);
+    const auto [q, s] = to_matrices(queries, support);
+    const Grid<double> sums = to_sums(out, q, s);
+    const HeldCoefficients held(starts, machines, values, "", s.matrix.n_rows, sums.n_cols);
+    check_apart("out", sums.array, "values", held.values.array);
+    const bool wide = is_float64(dtype);
+    const int threads = to_n_threads(n_threads);
+    Control control(Monitor().poll());
+    const nb::gil_scoped_release released;
+    if (wide)
+        expand<double>(spec, q.matrix, s.matrix, held.coefficients, sums.data, threads, control);
+    else expand<float>(spec, q.matrix, s.matrix, held.coefficients, sums.data, threads, control);
+}
 
 void expansion_of_decays(const std::string& metric, const std::vector<double>& gammas,
-                         nb::object queries, nb::object support,
-                         const std::vector<SparseCoefficients>& coefficients, Output<double> out,
-                         bool exact, int n_threads) {
-    const KernelKind kind = to_kernel({metric, 1.0, 0.0, 1.0}).kind;
-    const HeldMatrix q = to_matrix(queries), s = to_matrix(support);
+                         nb::handle queries, nb::handle support,
+                         const std::vector<nb::tuple>& coefficients, nb::handle out,
+                         const std::string& dtype, std::int64_t n_threads) {
+    const KernelKind kind = to_metric(metric);
+    const auto [q, s] = to_matrices(queries, support);
+    const Grid<double> sums = to_sums(out, q, s);
+    if (gammas.empty()) refuse("gammas is empty, expected one per kernel");
+    if (coefficients.size() != gammas.size())
+        refuse("coefficients has ", coefficients.size(), " entries, but gammas has ",
+               gammas.size());
+    std::vector<HeldCoefficients> held;
     std::vector<Coefficients> of_kernels;
-    for (const auto& [starts, machines, values] : coefficients)
-        of_kernels.push_back({out.shape(1), starts.data(), machines.data(), values.data()});
-    if (of_kernels.empty() || of_kernels.size() != gammas.size())
-        throw std::invalid_argument("coefficients and gammas must be one for each kernel");
-    Control control(polling(nb::none()));
-    double* to = out.data();
+    for (std::size_t k = 0; k < gammas.size(); ++k) {
+        to_number(text("gammas[", k, "]"), gammas[k], 0.0, true);
+        const nb::tuple& parts = coefficients[k];
+        const std::string name = text("coefficients[", k, "]");
+        if (parts.size() != 3)
+            throw nb::type_error(
+                text(name, " has ", parts.size(), " parts, expected (starts, machines, values)")
+                    .c_str());
+        held.emplace_back(parts[0], parts[1], parts[2], name + ".", s.matrix.n_rows, sums.n_cols);
+        check_apart("out", sums.array, name, held.back().values.array);
+        of_kernels.push_back(held.back().coefficients);
+    }
+    const bool wide = is_float64(dtype);
+    const int threads = to_n_threads(n_threads);
+    Control control(Monitor().poll());
     const nb::gil_scoped_release released;
-    if (exact)
-        expand_decays<double>(kind, gammas, q.matrix, s.matrix, of_kernels, to, n_threads, control);
-    else expand_decays<float>(kind, gammas, q.matrix, s.matrix, of_kernels, to, n_threads, control);
+    if (wide)
+        expand_decays<double>(kind, gammas, q.matrix, s.matrix, of_kernels, sums.data, threads,
+                              control);
+    else
+        expand_decays<float>(kind, gammas, q.matrix, s.matrix, of_kernels, sums.data, threads,
+                             control);
+}
+
+template <class T>
+void define_block(nb::module_& module, const char* name) {
+    module.def(name, &block<T>, nb::arg("kernel"), nb::arg("queries"), nb::arg("support"),
+               nb::arg("out"), nb::arg("n_threads"),
+               "Fill out[q, s] with the kernel of queries[q] and support[s].");
 }
 
 }  // namespace
@@ -72,20 +120,16 @@ void bind_kernels(nb::module_& module) {
     module.def(
         "level", [] { return std::string(level().name); },
         "Name of the CPU level in use: 'avx512', 'avx2' or 'baseline'.");
-    module.def("block_float32", &block<float>, nb::arg("kernel"), nb::arg("queries"),
-               nb::arg("support"), nb::arg("out"), nb::arg("n_threads"),
-               "Fill out[q, s] with the kernel of queries[q] and support[s].");
-    module.def("block_float64", &block<double>, nb::arg("kernel"), nb::arg("queries"),
-               nb::arg("support"), nb::arg("out"), nb::arg("n_threads"),
-               "Fill out[q, s] with the kernel of queries[q] and support[s].");
+    define_block<float>(module, "block_float32");
+    define_block<double>(module, "block_float64");
     module.def("expand", &expansion, nb::arg("kernel"), nb::arg("queries"), nb::arg("support"),
                nb::arg("starts"), nb::arg("machines"), nb::arg("values"), nb::arg("out"),
-               nb::arg("exact"), nb::arg("n_threads"),
+               nb::arg("dtype"), nb::arg("n_threads"),
                "Fill out[q, m] with the sum over s of coef[s, m] times the kernel; coef is CSR by "
                "support row.");
     module.def("expand_decays", &expansion_of_decays, nb::arg("metric"), nb::arg("gammas"),
                nb::arg("queries"), nb::arg("support"), nb::arg("coefficients"), nb::arg("out"),
-               nb::arg("exact"), nb::arg("n_threads"),
+               nb::arg("dtype"), nb::arg("n_threads"),
                "Add to out[q, m] the sums of several kernels exp(-gamma * distance) of one metric, "
                "each with coefficients of its own, CSR by support row.");
 }

@@ -1,12 +1,32 @@
 #include "convert.hpp"
-#include "hardmargin/control.hpp"
+#include "hardmargin/errors.hpp"
+
+using namespace hardmargin;
+
+// The bytes needed are the second argument of the error.
+void bind_errors(nb::module_& module) {
+    nb::exception<NothingToPack>(module, "NothingToPack", PyExc_ValueError);
+    const nb::object type =
+        nb::exception<MemoryTooSmall>(module, "MemoryTooSmall", PyExc_ValueError);
+    nb::register_exception_translator(
+        [](const std::exception_ptr& raised, void* error) {
+            try {
+                std::rethrow_exception(raised);
+            } catch (const MemoryTooSmall& e) {
+                PyErr_SetObject(static_cast<PyObject*>(error),
+                                nb::make_tuple(e.what(), e.needed).ptr());
+            }
+        },
+        type.ptr());
+}
 
 NB_MODULE(_core, module) {
     module.doc() = "Compiled core of hardmargin.";
+    bind_errors(module);
     bind_kernels(module);
     bind_greedy(module);
-    bind_exact(module);
-    bind_paths(module);
+    bind_hard_margin(module);
+    bind_staged_vote(module);
     bind_tilt(module);
-    bind_ball(module);
+    bind_core_set(module);
 }

@@ -2,20 +2,39 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "convert.hpp"
 #include "hardmargin/packed_classes.hpp"
 
-using Spec = std::tuple<std::string, double, double, double>;
 using Classes = std::vector<std::int32_t>;
-using Machines = std::vector<std::pair<Classes, Classes>>;
+using Machines = std::vector<std::pair<Classes, Classes>>;  // negative, positive
 
-// Fills in where kernel values come from (`column` if there is one, else `kernel`, else the matrix
-// holds them) and which rows are in which machine. All arguments must outlive the problem.
-void set_machines(hardmargin::MachineProblem& problem, const HeldMatrix& matrix,
-                  const std::optional<Spec>& kernel, const nb::object& column,
-                  const Vector<std::int32_t>& classes, int n_classes, const Machines& machines);
+// Machines whose classes are below `n_classes`, each in one place of a machine only.
+std::vector<hardmargin::MachineSpec> to_machines(const Machines& machines, std::size_t n_classes);
+
+// The arrays that a problem points into; they must outlive it.
+class HeldProblem {
+  public:
+    // Kernel values come from `column` if there is one, else from `kernel` on the rows of
+    // `matrix`, else they are the matrix itself.
+    HeldProblem(nb::handle matrix, nb::handle kernel, nb::handle column, nb::handle classes,
+                std::int64_t n_classes, const Machines& machines);
+
+    void set(hardmargin::MachineProblem& problem) const;
+
+    // By row, or null for None: finite, and positive if asked, where rows take part.
+    const double* row_numbers(nb::handle source, const char* name, bool positive);
+
+  private:
+    std::size_t n_rows() const { return matrix_.matrix.n_rows; }
+
+    HeldMatrix matrix_;
+    std::optional<hardmargin::KernelSpec> kernel_;
+    nb::handle column_;
+    Vector<const std::int32_t> classes_;
+    std::size_t n_classes_;
+    std::vector<hardmargin::MachineSpec> machines_;
+    std::vector<Vector<const double>> numbers_;
+};

@@ -1,7 +1,6 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
-#include <stdexcept>
 #include <tuple>
 
 #include "convert.hpp"
@@ -11,17 +10,20 @@ using namespace hardmargin;
 
 namespace {
 
-std::tuple<double, double, double>
-tilt(Vector<double> logs, Vector<double> values, double rate, double centre,
-     nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> weights) {
-    const std::size_t n = logs.shape(0);
-    if (n == 0 || values.shape(0) != n || weights.shape(0) != n)
-        throw std::invalid_argument("logs, values and weights must have one length, above 0");
+std::tuple<double, double, double> tilt(nb::handle logs, nb::handle values, double rate,
+                                        double centre, nb::handle weights) {
+    const Vector<const double> from(logs, "logs");
+    const std::size_t n = from.size;
+    if (n == 0) refuse("logs is empty");
+    const Vector<const double> tilted(values, "values", n);
+    const Vector<double> to(weights, "weights", n);
+    check_apart("weights", to.array, "logs", from.array);
+    check_apart("weights", to.array, "values", tilted.array);
     TiltSums sums;
     {
         const nb::gil_scoped_release released;
-        sums = level().scan.tilt(logs.data(), values.data(), rate, centre, weights.data(), n);
-        for (std::size_t i = 0; i < n; ++i) weights.data()[i] /= sums.mass;
+        sums = level().scan.tilt(from.data, tilted.data, rate, centre, to.data, n);
+        for (std::size_t i = 0; i < n; ++i) to.data[i] /= sums.mass;
     }
     const double shift = sums.first / sums.mass;
     const double variance = sums.second / sums.mass - shift * shift;

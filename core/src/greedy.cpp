@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "hardmargin/level.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
+constexpr const char* not_finite = "the kernel's values must be finite; some are NaN or infinite";
 
 // Bounds get this much room for the rounding of kernel values; smaller changes of a gradient than
 // `negligible` are dropped (even 1e5 of them stay below the noise of the arithmetic).
@@ -240,6 +242,7 @@ class Greedy {
                     continue;
                 }
                 const std::size_t lane = first_best(b);
+                if (lane == unknown) throw std::invalid_argument(not_finite);
                 if (choice.block == unknown || ids_[lane] < ids_[choice.lane])
                     choice = {b, lane, best};
             }
@@ -444,7 +447,7 @@ class Greedy {
     }
 
     void tick(std::size_t work) {
-        if (meter_.tick(work)) timed_out_ = Clock::now() >= deadline_;
+        if (meter_.tick(work)) timed_out_ = meter_.is_over(deadline_);
     }
 
     BlockValues<T>& values_;

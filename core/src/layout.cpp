@@ -82,6 +82,10 @@ struct Census {
             return true;
         }
         if (distinct[k] == 2 && x == second[k]) return true;
+        if (std::isnan(x)) {  // is not even equal to itself
+            distinct[k] = 3;
+            return false;
+        }
         if (distinct[k] == 1) second[k] = x;
         return ++distinct[k] <= 2;
     }

@@ -1,9 +1,8 @@
 #include "hardmargin/packed_classes.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
 
+#include "hardmargin/errors.hpp"
 #include "hardmargin/expansion.hpp"
 
 namespace hardmargin {
@@ -28,13 +27,11 @@ std::size_t threads_of(const MachineProblem& problem) {
 }  // namespace
 
 TimeShare::TimeShare(const MachineProblem& problem)
-    : limited_(problem.max_seconds > 0),
-      end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                              std::chrono::duration<double>(std::min(problem.max_seconds, 1e9)))),
-      left_(problem.machines.size()), n_threads_(threads_of(problem)) {}
+    : end_(after(problem.max_seconds)), left_(problem.machines.size()),
+      n_threads_(threads_of(problem)) {}
 
 Clock::time_point TimeShare::next() {
-    if (!limited_) return Clock::time_point::max();
+    if (end_ == Clock::time_point::max()) return end_;
     const auto now = Clock::now();
     const std::size_t rounds = (left_-- + n_threads_ - 1) / n_threads_;
     return now + (end_ - now) / static_cast<std::ptrdiff_t>(rounds);
@@ -70,11 +67,7 @@ template <class T>
 std::size_t PackedClasses<T>::memory_left(std::size_t memory_bytes, std::size_t states) const {
     const std::size_t threads = threads_of(problem_);
     const std::size_t needed = packed_bytes() + largest_machine_ * states * threads;
-    if (needed > memory_bytes)
-        throw std::invalid_argument("memory_limit is too small: these rows take " +
-                                    std::to_string(needed) +
-                                    " bytes in training; raise memory_limit" +
-                                    (sizeof(T) == 8 ? " or use dtype='float32'" : ""));
+    if (needed > memory_bytes) throw MemoryTooSmall(memory_bytes, needed);
     return (memory_bytes - needed) / threads;
 }
 

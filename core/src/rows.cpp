@@ -1,6 +1,7 @@
 #include "hardmargin/rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
@@ -118,13 +119,19 @@ class KdOrder {
         const std::size_t half = n_blocks / 2 * block_rows_;
         keyed_.resize(n);
         for (std::size_t i = 0; i < n; ++i)
-            keyed_[i] = {rows_.feature(order_[begin + i], k), order_[begin + i]};
+            keyed_[i] = {key_of(order_[begin + i], k), order_[begin + i]};
         std::nth_element(keyed_.begin(), keyed_.begin() + static_cast<std::ptrdiff_t>(half),
                          keyed_.end());
         for (std::size_t i = 0; i < n; ++i) order_[begin + i] = keyed_[i].second;
         meter_.tick(n * 16);
         halve(begin, begin + half);
         halve(begin + half, end);
+    }
+
+    // NaN has no place in an order.
+    float key_of(std::uint32_t row, std::size_t k) const {
+        const float x = rows_.feature(row, k);
+        return std::isnan(x) ? 0.0f : x;
     }
 
     // The feature of the largest spread over a sample of the rows.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "hardmargin/machines.hpp"
+#include "hardmargin/greedy_machines.hpp"
 
 namespace hardmargin::test {
 
@@ -135,7 +135,7 @@ inline GreedyProblem problem_of(const KernelSpec& kernel, const Data& data) {
 template <class T = double>
 GreedyResult solve(const GreedyProblem& problem) {
     Control control;
-    return greedy_machines<T>(problem, control).results.at(0);
+    return greedy_machines<T>(problem, control).at(0);
 }
 
 inline void check_same(const GreedyResult& actual, const GreedyResult& expected) {

@@ -532,8 +532,8 @@ void check_table(const LevelTable<T>& table) {
 }
 
 inline void check_level(const Level& level) {
-    check_table<float>(level.single);
-    check_table<double>(level.exact);
+    check_table<float>(level.float32);
+    check_table<double>(level.float64);
     check_scans(level.scan);
     check_tilt(level.scan);
 }

@@ -173,15 +173,15 @@ void test_machines_share_classes() {
         problem.n_threads = n_threads;
         Control control;
         const auto fitted = greedy_machines<double>(problem, control);
-        CHECK(fitted.bits);
+        for (const GreedyResult& result : fitted) CHECK(result.bits);
         CHECK(control.progress().machines_done == 4);
-        check_same(fitted.results[0], naive_greedy(rbf, data, labels(data, 0, 1)));
-        check_same(fitted.results[1], naive_greedy(rbf, data, labels(data, 0, 2)));
-        check_same(fitted.results[2], naive_greedy(rbf, data, labels(data, 1, 2)));
+        check_same(fitted[0], naive_greedy(rbf, data, labels(data, 0, 1)));
+        check_same(fitted[1], naive_greedy(rbf, data, labels(data, 0, 2)));
+        check_same(fitted[2], naive_greedy(rbf, data, labels(data, 1, 2)));
         std::vector<double> rest = labels(data, 0, 2);
         for (std::size_t i = 0; i < data.n; ++i)
             if (data.classes[i] == 1) rest[i] = -1;
-        check_same(fitted.results[3], naive_greedy(rbf, data, rest));
+        check_same(fitted[3], naive_greedy(rbf, data, rest));
     }
 }
 

@@ -50,20 +50,29 @@ void test_deadline_leaves_a_prefix_of_the_path() {
 // Longer than the control waits between two polls.
 void sleep_past_a_poll() { std::this_thread::sleep_for(std::chrono::milliseconds(60)); }
 
-void test_caller_can_interrupt() {
+void test_caller_can_stop_or_interrupt() {
     const Data data(3000, 20, 0, 2, 12);
     GreedyProblem problem = problem_of({KernelKind::rbf, 0.05, 0, 3}, data);
     for (const Schedule schedule : {Schedule::eager, Schedule::lazy}) {
         problem.options.schedule = schedule;
-        Control control([](const Progress& progress) {
+        Control stopping([](const Progress& progress) {
             sleep_past_a_poll();
             return progress.stage < 10;
         });
-        CHECK_THROWS(Interrupted, greedy_machines<double>(problem, control));
+        for (const GreedyResult& result : greedy_machines<double>(problem, stopping)) {
+            CHECK(result.reason == StopReason::max_time);
+            CHECK(result.rows.size() >= 10);
+        }
+        Control interrupting([](const Progress& progress) {
+            sleep_past_a_poll();
+            if (progress.stage >= 10) throw std::domain_error("Ctrl-C");
+            return true;
+        });
+        CHECK_THROWS(std::domain_error, greedy_machines<double>(problem, interrupting));
     }
 }
 
-void test_caller_can_interrupt_other_threads() {
+void test_caller_can_stop_or_interrupt_other_threads() {
     const Data data(3000, 2, 0, 2, 12);
     const std::vector<double> diagonal(data.n, 1.0);
     GreedyProblem problem = problem_of(rbf, data);
@@ -76,8 +85,15 @@ void test_caller_can_interrupt_other_threads() {
     };
     problem.machines.assign(4, {{0}, {1}});
     problem.n_threads = 2;
-    Control control([](const Progress& progress) { return progress.stage < 2; });
-    CHECK_THROWS(Interrupted, greedy_machines<double>(problem, control));
+    Control stopping([](const Progress& progress) { return progress.stage < 2; });
+    for (const GreedyResult& result : greedy_machines<double>(problem, stopping))
+        CHECK(result.reason == StopReason::max_time);
+    CHECK(stopping.progress().machines_done == 4);
+    Control interrupting([](const Progress& progress) {
+        if (progress.stage >= 2) throw std::domain_error("Ctrl-C");
+        return true;
+    });
+    CHECK_THROWS(std::domain_error, greedy_machines<double>(problem, interrupting));
 }
 
 void test_exception_of_a_kernel_function_is_thrown() {
@@ -107,8 +123,8 @@ int main() {
     test_limits_end_the_path_early();
     test_rows_far_apart_are_all_taken();
     test_deadline_leaves_a_prefix_of_the_path();
-    test_caller_can_interrupt();
-    test_caller_can_interrupt_other_threads();
+    test_caller_can_stop_or_interrupt();
+    test_caller_can_stop_or_interrupt_other_threads();
     test_exception_of_a_kernel_function_is_thrown();
     test_bits_are_refused_where_there_are_none();
 }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hardmargin.estimators.parzen import ParzenClassifier
     from hardmargin.estimators.path import PathSVC
     from hardmargin.estimators.rho import RhoSVC
+    from hardmargin.estimators.rho_ensemble import RhoEnsembleSVC
     from hardmargin.estimators.rigorous import RigorousSVC
     from hardmargin.reduction import compress
 
@@ -30,6 +31,7 @@ __all__ = [
     "MultiplicativeSVC",
     "ParzenClassifier",
     "PathSVC",
+    "RhoEnsembleSVC",
     "RhoSVC",
     "RigorousSVC",
     "compress",
@@ -49,6 +51,7 @@ _MODULES = {
     "MultiplicativeSVC": "estimators.multiplicative",
     "ParzenClassifier": "estimators.parzen",
     "PathSVC": "estimators.path",
+    "RhoEnsembleSVC": "estimators.rho_ensemble",
     "RhoSVC": "estimators.rho",
     "RigorousSVC": "estimators.rigorous",
     "compress": "reduction",

@@ -1,11 +1,103 @@
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-KernelSpec = tuple[str, float, float, float]
-Matrix = NDArray[Any] | tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64], int]
+#: Name, gamma, coef0 and degree.
+KernelSpec: TypeAlias = tuple[str, float, float, float]
+
+#: A dense array, or data, indices, indptr and number of columns of a CSR matrix.
+Matrix: TypeAlias = NDArray[Any] | tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64], int]
+
+#: Coefficients by support row: starts, machines and values.
+_Coefficients: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+
+#: Negative and positive classes of every machine.
+_Machines: TypeAlias = Sequence[tuple[Sequence[int], Sequence[int]]]
+
+class _Monitor(Protocol):
+    @property
+    def seconds_left(self) -> float: ...
+    def report(self, n_done: int, stage: int, value: float, /) -> bool: ...
+
+class MemoryTooSmall(ValueError):
+    """The rows do not fit the memory; the second argument is how many bytes they take."""
+
+class NothingToPack(ValueError):
+    """Columns were to be packed as bits, but none can be."""
+
+class GreedyResult:
+    @property
+    def rows(self) -> NDArray[np.int32]: ...
+    @property
+    def steps(self) -> NDArray[np.float64]: ...
+    @property
+    def losses(self) -> NDArray[np.float64]: ...
+    @property
+    def support(self) -> NDArray[np.int32]: ...
+    @property
+    def multipliers(self) -> NDArray[np.float64]: ...
+    @property
+    def squared_norm(self) -> float: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def n_values(self) -> int: ...
+    @property
+    def stop_reason(self) -> Literal["converged", "exhausted", "max_stages", "max_time"]: ...
+    @property
+    def method(self) -> str: ...
+
+class HardMarginResult:
+    @property
+    def support(self) -> NDArray[np.int32]: ...
+    @property
+    def multipliers(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> float: ...
+    @property
+    def rho(self) -> float: ...
+    @property
+    def rho_lower_bound(self) -> float: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def n_stages(self) -> int: ...
+    @property
+    def n_values(self) -> int: ...
+    @property
+    def stop_reason(self) -> Literal["converged", "rho_zero", "max_stages", "max_time"]: ...
+
+class StagedVotePath:
+    @property
+    def coefficients(self) -> NDArray[np.float64]: ...
+    @property
+    def held_scores(self) -> NDArray[np.float64]: ...
+    @property
+    def stages(self) -> NDArray[np.int64]: ...
+    @property
+    def losses(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> float: ...
+    @property
+    def mass(self) -> float: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def n_stages(self) -> int: ...
+    @property
+    def stop_reason(self) -> str: ...
+
+class StagedVoteResult:
+    @property
+    def rows(self) -> NDArray[np.int32]: ...
+    @property
+    def held_rows(self) -> NDArray[np.int32]: ...
+    @property
+    def held_splits(self) -> NDArray[np.int32]: ...
+    @property
+    def paths(self) -> list[StagedVotePath]: ...
 
 def level() -> str: ...
 def block_float32(
@@ -22,7 +114,7 @@ def expand(
     machines: NDArray[np.int32],
     values: NDArray[np.float64],
     out: NDArray[np.float64],
-    exact: bool,
+    dtype: str,
     n_threads: int,
 ) -> None: ...
 def expand_decays(
@@ -30,9 +122,9 @@ def expand_decays(
     gammas: Sequence[float],
     queries: Matrix,
     support: Matrix,
-    coefficients: Sequence[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]],
+    coefficients: Sequence[_Coefficients],
     out: NDArray[np.float64],
-    exact: bool,
+    dtype: str,
     n_threads: int,
 ) -> None: ...
 def greedy(
@@ -42,38 +134,36 @@ def greedy(
     *,
     classes: NDArray[np.int32],
     n_classes: int,
-    machines: Sequence[tuple[Sequence[int], Sequence[int]]],
+    machines: _Machines,
     weights: NDArray[np.float64] | None,
     diagonal: NDArray[np.float64] | None,
     method: str,
-    exact: bool,
+    dtype: str,
     max_visits: float,
     step_tol: float,
     max_stages: int,
     memory_bytes: int,
-    max_seconds: float,
     block_rows: int,
     n_threads: int,
-    report: Callable[[int, int, float], None] | None,
-) -> list[dict[str, Any]]: ...
-def exact(
+    monitor: _Monitor | None,
+) -> list[GreedyResult]: ...
+def hard_margin(
     matrix: Matrix,
     kernel: KernelSpec | None,
     column: Callable[[int], NDArray[np.float64]] | None,
     *,
     classes: NDArray[np.int32],
     n_classes: int,
-    machines: Sequence[tuple[Sequence[int], Sequence[int]]],
+    machines: _Machines,
     diagonal: NDArray[np.float64] | None,
     bias: bool,
     tol: float,
     max_stages: int,
-    exact: bool,
+    dtype: str,
     memory_bytes: int,
-    max_seconds: float,
     n_threads: int,
-    report: Callable[[int, int, float], None] | None,
-) -> list[dict[str, Any]]: ...
+    monitor: _Monitor | None,
+) -> list[HardMarginResult]: ...
 def tilt(
     logs: NDArray[np.float64],
     values: NDArray[np.float64],
@@ -82,31 +172,31 @@ def tilt(
     weights: NDArray[np.float64],
 ) -> tuple[float, float, float]: ...
 
-class _RunPaths(Protocol):
+class _StagedVote(Protocol):
     def __call__(
         self,
-        arrays: list[NDArray[Any]],
-        kernels: list[tuple[str, int, float]],
+        arrays: Sequence[NDArray[Any]],
+        kernels: Sequence[tuple[str, int, float]],
         *,
         classes: NDArray[np.int32],
-        machines: Sequence[tuple[Sequence[int], Sequence[int]]],
+        machines: _Machines,
         weights: NDArray[np.float64],
         train: NDArray[np.uint8],
         test: NDArray[np.uint8],
         loss: str,
         bias: bool,
+        sharpness: float,
         n_stages: int,
         max_stages: int,
         race: bool,
         compact: bool,
         memory_bytes: int,
-        max_seconds: float,
         n_threads: int,
-        report: Callable[[int, int, float], None] | None,
-    ) -> list[dict[str, Any]]: ...
+        monitor: _Monitor | None,
+    ) -> list[StagedVoteResult]: ...
 
-paths_float32: _RunPaths
-paths_float64: _RunPaths
+staged_vote_float32: _StagedVote
+staged_vote_float64: _StagedVote
 
 class _CoreSetSteps(Protocol):
     def __call__(
@@ -118,8 +208,7 @@ class _CoreSetSteps(Protocol):
         tol: float,
         largest_mass: float,
         max_steps: int,
-        max_seconds: float,
-        report: Callable[[int, int, float], None] | None,
+        monitor: _Monitor | None,
     ) -> tuple[int, float, str]: ...
 
 class _JoinCoreSet(Protocol):

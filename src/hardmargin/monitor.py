@@ -10,14 +10,15 @@ Listeners hear of every stage: progress lines, progress bars and callbacks are l
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from hardmargin.parallel import single_threaded_blas
+from hardmargin.resources import single_threaded_blas
 
 Result = TypeVar("Result")
 
@@ -42,6 +43,8 @@ class Event:
         Machines that are done, and those there are in all.
     seconds : float
         Time since the fit began.
+    detail : str
+        What is being tried, where something is chosen.
     """
 
     what: str
@@ -50,19 +53,11 @@ class Event:
     machine: int
     n_machines: int
     seconds: float
+    detail: str = ""
 
 
 #: Returns True to end the fit with the model so far.
 Listener: TypeAlias = Callable[[Event], bool | None]
-
-
-class _Fit:
-    """What all monitors of one fit share."""
-
-    def __init__(self, listeners: Sequence[Listener], clock: Callable[[], float]) -> None:
-        self.listeners, self.clock = tuple(listeners), clock
-        self.start = clock()
-        self.is_cancelled = self.is_stopped = False
 
 
 class Monitor:
@@ -74,8 +69,8 @@ class Monitor:
         Time limit, from now on.
     listeners : sequence of callables
         Each hears an :class:`Event` at every stage, and may return True to end the fit.
-    clock : callable
-        Gives the time in seconds.
+    clock : callable, optional
+        Gives the time in seconds; None is ``time.monotonic``.
 
     Examples
     --------
@@ -92,18 +87,17 @@ class Monitor:
         max_seconds: float | None = None,
         listeners: Sequence[Listener] = (),
         *,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
     ) -> None:
-        self._fit = _Fit(listeners, clock)
-        self._deadline = math.inf if max_seconds is None else self._fit.start + max_seconds
+        self._listeners, self._clock = tuple(listeners), clock or time.monotonic
+        self._start = self._clock()
+        self._deadline = math.inf if max_seconds is None else self._start + max_seconds
+        self._whole: Monitor | None = None
+        self._is_stopped = self._is_cancelled = False
         self._what, self._n_machines, self._n_done = "violation", 1, 0
 
     def part(
-        self,
-        what: str | None = None,
-        *,
-        n_machines: int | None = None,
-        share: float = 1.0,
+        self, what: str | None = None, *, n_machines: int | None = None, share: float = 1.0
     ) -> Monitor:
         """Make the monitor of a part of the fit.
 
@@ -116,22 +110,19 @@ class Monitor:
         share : float
             Share of the time left that the part may take.
         """
-        part = Monitor.__new__(Monitor)
-        part._fit = self._fit
+        part = copy.copy(self)
+        part._whole = self
+        part._n_done = 0
         part._what = self._what if what is None else what
         part._n_machines = self._n_machines if n_machines is None else n_machines
-        part._n_done = 0
-        part._deadline = self._deadline
         if share < 1.0:
-            part._deadline = self._fit.clock() + share * self.seconds_left
+            part._deadline = self._clock() + share * self.seconds_left
         return part
 
     @property
     def seconds_left(self) -> float:
-        """Time that is left, infinite without a limit, and none for a fit that was stopped."""
-        if self._fit.is_stopped or self._fit.is_cancelled:
-            return 0.0
-        return max(self._deadline - self._fit.clock(), 0.0)
+        """Time that is left, infinite without a limit, and none for a fit that is to end."""
+        return max(self._deadline - self._clock(), 0.0) if self._may_go_on else 0.0
 
     @property
     def has_limit(self) -> bool:
@@ -140,8 +131,10 @@ class Monitor:
 
     @property
     def stop_reason(self) -> str:
-        """Why a fit was told to stop: ``"max_time"``, or ``"callback"`` by a listener."""
-        return "callback" if self._fit.is_stopped else "max_time"
+        """Why a solver was told to stop: ``"max_time"``, or ``"callback"`` by a listener."""
+        if self._is_stopped:
+            return "callback"
+        return "max_time" if self._whole is None else self._whole.stop_reason
 
     def go_on(self, stage: int, value: float) -> bool:
         """Report a stage; say whether there is time for another one."""
@@ -152,53 +145,72 @@ class Monitor:
         if self.seconds_left <= 0:
             raise Stopped
 
-    def report(self, n_done: int, stage: int, value: float) -> bool:
+    def report(self, n_done: int, stage: int, value: float, detail: str = "") -> bool:
         """Tell the listeners of a stage; say whether nobody wants the fit to end."""
-        fit = self._fit
-        if fit.listeners:
-            seconds = fit.clock() - fit.start
-            event = Event(self._what, stage, value, n_done, self._n_machines, seconds)
-            for listener in fit.listeners:
-                if listener(event):
-                    fit.is_stopped = True
-        return not (fit.is_stopped or fit.is_cancelled)
+        if self._listeners:
+            seconds = self._clock() - self._start
+            event = Event(self._what, stage, value, n_done, self._n_machines, seconds, detail)
+            if any([listener(event) for listener in self._listeners]):
+                self._end()
+        return self._may_go_on
 
     def each(
         self, function: Callable[[int, Monitor], Result], n_tasks: int, n_threads: int = 1
     ) -> list[Result]:
-        """Call a function with every task's number, on threads; Ctrl-C ends all of them."""
+        """Call a function with every task's number, on threads; one that fails ends all of them."""
+        tasks = self.part()
 
         def call(task: int) -> Result:
             with single_threaded_blas():
-                result = function(task, self)
-            self._n_done += 1
+                result = function(task, tasks)
+            tasks._n_done += 1
             return result
 
         if min(n_threads, n_tasks) <= 1:
             return [call(task) for task in range(n_tasks)]
         with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
             try:
-                return list(pool.map(call, range(n_tasks)))
+                running = [pool.submit(call, task) for task in range(n_tasks)]
+                for done in as_completed(running):
+                    done.result()  # raises what a task raised
+                return [task.result() for task in running]
             except BaseException:
-                self._fit.is_cancelled = True
+                tasks._is_cancelled = True
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
+    @property
+    def _may_go_on(self) -> bool:
+        """Whether neither this part nor the fit is to end, but for the time."""
+        if self._is_stopped or self._is_cancelled:
+            return False
+        return self._whole is None or self._whole._may_go_on
+
+    def _end(self) -> None:
+        """End the whole fit."""
+        self._is_stopped = True
+        if self._whole is not None:
+            self._whole._end()
+
 
 def progress_lines(name: str, verbose: float) -> Listener:
-    """Make a listener that prints a line every other second, or `verbose` times as often."""
+    """Make a listener that prints a line every other second, or `verbose` times as often.
+
+    What is tried while something is chosen is printed in any case.
+    """
     last = 0.0
 
     def tell(event: Event) -> None:
         nonlocal last
-        if event.stage == 0 or event.seconds - last < 2.0 / verbose:
-            return
-        last = event.seconds
-        machine = f", machine {event.machine + 1} of {event.n_machines}"
+        if not event.detail:
+            if event.stage == 0 or event.seconds - last < 2.0 / verbose:
+                return
+            last = event.seconds
+        place = event.detail or f"stage {event.stage:,}"
+        if event.n_machines > 1 and not event.detail:
+            place = f"machine {event.machine + 1} of {event.n_machines}, {place}"
         print(
-            f"[{name}] {event.seconds:.0f} s{machine if event.n_machines > 1 else ''}: "
-            f"stage {event.stage:,}, {event.what} {event.value:.3g}",
-            flush=True,
+            f"[{name}] {event.seconds:.0f} s: {place}, {event.what} {event.value:.3g}", flush=True
         )
 
     return tell

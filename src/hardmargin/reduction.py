@@ -1,42 +1,43 @@
 r"""Reduced sets: the same function on fewer support rows, for faster prediction.
 
-A fitted classifier is one function a machine, a sum over N support rows,
+A fitted classifier has one function per machine, a sum over N support rows,
 :math:`f = \sum_i \alpha_i k(x_i, \cdot) + b`. :func:`compress` looks for m of these rows, and for
 new coefficients, that keep it:
 
 .. math:: \min_{S, \beta, c} \; \sum_{q} \Bigl( f(q) - \sum_{i \in S} \beta_i k(x_i, q) - c \Bigr)^2
 
 over sample rows q, all machines at once on the same rows S. Burges [1]_ posed the problem. He moves
-the rows freely, which has bad local minima, and makes no sense for sparse rows or callables; to
-choose among the support rows [2]_ takes kernel values only.
+the rows freely, which has bad local minima and makes no sense for sparse rows or callables;
+choosing among the support rows [2]_ needs only kernel values.
 
 *Choosing rows* is forward selection by orthogonal least squares [3]_, known for kernels as matching
-pursuit with prefitting [4]_: the next row is the one whose column, after the part that the rows so
-far explain is taken off, explains most of what is left of f. With orthonormal columns U of the rows
-so far, the residual r of f and a column k of a candidate,
+pursuit with prefitting [4]_. The next row is the one whose column, made orthogonal to the columns
+chosen so far, explains most of the residual of f. With orthonormal columns U of the rows chosen so
+far, the residual r of f, and the column k of a candidate,
 
 .. math:: \text{gain} = (k' r)^2 / (\|k\|^2 - \|U'k\|^2),
 
 so that one product of all columns with a new direction updates all gains. Rows are taken in batches
-that grow with the rows so far, each by exact selection among the most promising few times as many.
-That sees the function: at equal m the change is 1.5 to 3 times less than with random rows, pivoted
-Cholesky (which sees the kernel alone) or the largest coefficients, all refitted in the same way.
+that grow with the rows chosen so far; each batch is selected one row at a time from a shortlist a
+few times as long. This uses the function itself: at equal m the change is 1.5 to 3 times smaller
+than with random rows, pivoted Cholesky (which sees only the kernel) or the largest coefficients,
+all refitted in the same way.
 
-*The sample* is the support rows, and as many rows crossed from them, each feature being that of one
-of two rows drawn at random; both halves count the same. At a support row f has the term of that row
-itself, as at no row to come. Where the kernel is narrow these terms are most of f there, and to fit
-them alone spoils the function everywhere else (by several times its size, measured). With crossed
-rows the change on new rows is as if such had been fitted, and hardly ever larger than at support
-rows, which is what is reported.
+*The sample* is the support rows and as many crossed rows, which take each feature from one of two
+support rows drawn at random; both halves count the same. At a support row, f contains that row's
+own term, unlike at any new row. With a narrow kernel these terms are most of f there, and fitting
+support rows alone spoils the function everywhere else (measured: by several times its size). With
+crossed rows, the change on new rows is as small as if they had been fitted, and hardly ever larger
+than on support rows, where it is measured and reported.
 
 *Refitting* is least squares with a ridge as large as the variance that rounded kernel values add to
-predictions: coefficients grow no larger than predictions can bear.
+predictions, so coefficients grow no larger than predictions can bear.
 
-Sample and candidates are drawn when the support rows are many. Time and memory do not depend on N,
-but for the decision values of the sample: m rows take about ``2 s p m + 10 s m^2`` operations and
-``8 s (p + 2 m)`` bytes, with at most ``s = max(8192, 4 m)`` sample rows and ``p = max(4096, 2 m)``
-candidates (times the number of kernels, for models with several). Then the change is measured on
-rows that were not fitted.
+Sample and candidates are drawn when there are many support rows. Time and memory then do not depend
+on N, except for the decision values of the sample: m rows take about ``2 s p m + 10 s m^2``
+operations and ``8 s (p + 2 m)`` bytes, with at most ``s = max(8192, 4 m)`` sample rows and
+``p = max(4096, 2 m)`` candidates (times the number of kernels, for models with several). The change
+is then measured on rows that were not fitted.
 
 References
 ----------
@@ -66,33 +67,32 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.estimators._base.estimator import random_numbers
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
-from hardmargin.memory import memory_bytes
-from hardmargin.parallel import single_threaded_blas
-from hardmargin.randomness import random_numbers
+from hardmargin.resources import memory_bytes, single_threaded_blas
 from hardmargin.solvers.forward_selection import Selection, columns_of
 from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
+from hardmargin.warn import warn_caller
 
 #: A larger share of changed predictions is worth a warning.
 MANY_CHANGES = 0.05
 
-#: Up to so many support rows all of them are candidates, and in the sample.
+#: Up to this many support rows, all of them are candidates and in the sample.
 MAX_WHOLE = 4_096
 
-#: Rows count at most so many times, where the function is small.
+#: The largest weight of a row where the function is small.
 LARGEST_WEIGHT = 100.0
 
-#: Rows that were not fitted are measured on if they are so many.
+#: The change is measured on rows that were not fitted if there are at least this many.
 FEWEST_WITNESSES = 1_024
 
-#: Rows that a tolerance is first sought with, where support rows are more than that.
+#: Number of rows with which a tolerance is first sought, if there are more support rows.
 FIRST_SIZE = 1_024
 
-#: What evaluating the function of a distance or product costs, in products of features.
+#: Cost of the kernel's function of a distance or product, in products of features.
 COST_OF_FUNCTION = 16
 
-#: What a compressed model no longer has: numbers of the plane that was trained, and its path.
+#: What a compressed model no longer has: numbers of the trained plane, and its path.
 _OF_TRAINED_PLANE = {
     "certificate_",
     "margin_",
@@ -104,26 +104,26 @@ _OF_TRAINED_PLANE = {
 }
 _OF_PATH = ("stage_", "_stage", "_plane", "_given_back")
 
-#: What staged methods ask for first.
+#: Attributes that staged methods read first.
 _PATHS = ("stage_indices_", "stage_steps_", "_planes_", "_stages_")
 
 
 @dataclass(frozen=True, repr=False)
 class Compression:
-    """What :func:`compress` did to a classifier, and what that cost.
+    """What :func:`compress` did to a classifier, and what it cost.
 
     Attributes
     ----------
     n_support_before, n_support : int
         Support rows before and after.
     relative_change : float
-        Root mean square of the change of the decision values over that of the values themselves;
-        of several machines, the root mean square of theirs.
+        Root mean square (RMS) of the change of the decision values, divided by the RMS of the
+        values; with several machines, the RMS over the machines.
     changed_predictions : float
-        Share of the rows measured on whose predicted class changed.
+        Share of the measured rows whose predicted class changed.
     n_measured : int
-        Rows that both were measured on: the support rows (those of `X`, if it was handed in), or
-        some drawn of them that were not fitted; none where nothing changed.
+        Number of rows on which both were measured: the support rows (or `X`, if given), or a draw
+        of them that was not fitted; 0 if nothing changed.
     speedup : float
         Expected speed-up of ``predict``, by counting operations.
     """
@@ -154,7 +154,7 @@ def compress(
     X: Any = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
-    """Make a classifier that predicts the same, nearly, from fewer support rows.
+    """Make a classifier that predicts nearly the same from fewer support rows.
 
     Parameters
     ----------
@@ -163,31 +163,31 @@ def compress(
     n_support : int, optional
         Support rows of the result; fewer, if those give the same function.
     tolerance : float in (0, 1), optional
-        The largest relative change of the decision values allowed: root mean square of the change
-        over that of the values. The result has the fewest rows that reach it, one after the other
-        being chosen. Give either this or `n_support`.
+        The largest relative change of the decision values allowed: root mean square of the change,
+        divided by that of the values. Rows are chosen one by one until it is reached. Give either
+        this or `n_support`.
     X : (n_samples, n_features) array or sparse matrix, optional
-        Rows on which to keep the function and to measure the change, without labels: training
-        rows, or such as will be predicted. The support rows by default. For
-        ``kernel="precomputed"`` it is needed: their kernel values against all training rows. With a
+        Rows, without labels, on which to keep the function and to measure the change: training
+        rows, or rows like those to be predicted. The support rows by default. Required for
+        ``kernel="precomputed"``: kernel values of such rows against all training rows. For a
         pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
     random_state : int, RandomState instance or None, default=None
-        Draws rows where there are more than about 4,000. None always draws the same.
+        Draws rows if there are more than about 4,000. None always draws the same.
 
     Returns
     -------
     classifier of the same class
         With fewer rows in `support_` and `support_vectors_`, and other `dual_coef_` and
-        `intercept_`. What describes the path of training or the plane it found (staged predictions,
-        ``stage_..._``, ``..._path_``, ``weight_norm_``, ``certificate_`` and the like) is gone. It
-        says in ``compression_``, a :class:`Compression`, what it cost. Of a pipeline, a new
-        pipeline with copies of the fitted earlier steps, and this classifier as the last.
+        `intercept_`. Attributes that describe the path or the plane it found (staged predictions,
+        ``stage_..._``, ``..._path_``, ``weight_norm_``, ``certificate_`` and the like) are gone.
+        ``compression_``, a :class:`Compression`, has the cost. For a pipeline: a new pipeline with
+        copies of the fitted earlier steps, and this classifier as the last.
 
     Notes
     -----
-    All machines of many classes share the rows, each with a coefficient for every row. Training
-    leaves most of those coefficients zero, so that many classes gain less speed. With the linear
-    kernel prediction needs one vector a machine anyway: only the model becomes smaller.
+    With many classes, all machines share the rows, each with a coefficient for every row. Training
+    leaves most of these coefficients zero, so models of many classes gain less speed. With the
+    linear kernel, prediction needs one vector per machine anyway: only the model becomes smaller.
 
     Examples
     --------
@@ -230,8 +230,8 @@ def compress(
             if fit.reach(float(tolerance)):
                 return _smaller(clf, fit)
     warn_caller(
-        f"tolerance={tolerance} is not reached with fewer than all {n_before:,} support rows, "
-        "within the memory and rounding there is; the model is as it was. Raise tolerance, or "
+        f"tolerance={tolerance} is not reached with fewer than all {n_before:,} support rows "
+        "within the memory and the precision available; the model is unchanged. Raise tolerance or "
         "memory_limit, or set n_support.",
         UserWarning,
     )
@@ -281,13 +281,13 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
         raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}.")
     if clf._kernel_.name == "precomputed" and X is None:
         raise ValueError(
-            "A model with kernel='precomputed' holds no rows to evaluate kernels on: hand in the "
-            "kernel matrix it was trained on (or that of other rows against those) as X."
+            "A model with kernel='precomputed' holds no rows to evaluate kernels on: pass the "
+            "kernel matrix it was trained on (or that of other rows against these) as X."
         )
 
 
 def _attribute_inside(wrapper: Any) -> str | None:
-    """Name of the attribute in which a wrapper keeps what it fitted."""
+    """Name the attribute in which a wrapper keeps what it fitted."""
     if hasattr(wrapper, "best_estimator_") or hasattr(wrapper, "refit"):
         return "best_estimator_"
     names = ("estimator_", "estimators_", "calibrated_classifiers_", "estimator")
@@ -312,7 +312,7 @@ class _Size:
         n_sample = min(n if clf._kernel_.name == "precomputed" else (1 + n_kernels) * n, n_sample)
         n_candidates = min(n_support, max(MAX_WHOLE, 2 * most))
         size = cls(most, n_sample, n_candidates, n_kernels, room)
-        # Little memory: half of both, as long as the coefficients are still determined.
+        # With little memory, halve both while the coefficients are still determined.
         while not size.fits and (n_candidates > most or n_sample > 2 * most * n_kernels):
             n_sample = max(n_sample // 2, min(n_sample, 2 * most * n_kernels))
             n_candidates = max(n_candidates // 2, most)
@@ -321,7 +321,7 @@ class _Size:
 
     @property
     def n_bytes(self) -> int:
-        """Kernel values (and those of one kernel of several); basis and columns of the chosen."""
+        """Kernel values (and a copy for one of several kernels), basis and chosen columns."""
         values = self.n_candidates * (self.n_kernels + (self.n_kernels > 1))
         return 8 * self.n_sample * (values + 2 * self.most * self.n_kernels)
 
@@ -334,12 +334,12 @@ class _Size:
             raise ValueError(
                 f"n_support={self.most:,} needs about {self.n_bytes / 1e9:.2g} GB; memory_limit "
                 f"leaves {self.room / 1e9:.2g}. Lower n_support, or raise the classifier's "
-                "memory_limit by set_params."
+                "memory_limit with set_params."
             )
 
 
 def _sizes(clf: Any, rows: Rows) -> Iterator[_Size]:
-    """Fits to reach a tolerance with, as long as there is memory."""
+    """Sizes of fits that may reach a tolerance, while they fit in memory."""
     most = len(clf.support_) - 1
     n_chosen = min(most, FIRST_SIZE)
     while True:
@@ -373,7 +373,7 @@ class _Fit:
         self._values = clf._margins(self._witnesses)
         target = clf._margins(sample)
         if not np.isfinite(target).all():
-            raise ValueError("Decision values of the classifier must be finite to be kept.")
+            raise ValueError("The classifier has decision values that are not finite.")
         root = _root_mean_square(target)
         self._scale = np.where(root > 0, root, 1.0)
         weights = _weights(target / self._scale, n_real)
@@ -386,11 +386,11 @@ class _Fit:
         largest = float(max(self._columns.max(), -self._columns.min()))
         if largest > LARGEST_SQUARED_VALUE:
             raise ValueError(
-                f"Kernel values of this classifier go up to {largest:.2g}, whose squares overflow; "
+                f"Kernel values of this classifier go up to {largest:.2g}; their squares overflow: "
                 "scale the features and fit it again."
             )
         self._columns *= weights[:, None]
-        # The intercept is a column of ones: what it explains is taken off first.
+        # The intercept is a column of ones; its part is subtracted first.
         total = float(weights @ weights)
         self._column_means = weights @ self._columns / total
         self._target_means = weights @ self._target / total
@@ -402,7 +402,7 @@ class _Fit:
         self._ridge = total * (float(precision) * largest) ** 2
 
     def reach(self, tolerance: float) -> bool:
-        """Choose rows until the measured change is no more than allowed, if it ever is."""
+        """Choose rows until the measured change is at most `tolerance`; False if it never is."""
         selection, sought = self.selection, tolerance
         while selection.grow(selection.most, sought):
             if selection.change > sought:
@@ -410,12 +410,12 @@ class _Fit:
             measured, _ = self.measure(_with(self.clf, *self.expansion()))
             if measured <= tolerance:
                 return True
-            # The rows measured on are harder than the sample: ask for that much more.
+            # The measured rows are harder than the sample: aim that much lower.
             sought = min(sought, selection.change) * max(tolerance / measured, 0.5)
         return False
 
     def expansion(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-        """Support rows that were chosen, sorted; coefficients of all machines; intercepts."""
+        """Return the chosen support rows, sorted, coefficients of all machines, and intercepts."""
         chosen, basis = self.selection.chosen, self.selection.basis
         if len(chosen) == 0:  # a constant
             n_columns = len(_kernels(self.clf))
@@ -433,7 +433,7 @@ class _Fit:
         )
 
     def measure(self, small: Any) -> tuple[float, float]:
-        """Relative change of the decision values, and share of the predictions that changed."""
+        """Return the relative change of decision values and the share of changed predictions."""
         values = small._margins(self._witnesses)
         root = _root_mean_square(self._values)
         changes = _root_mean_square(values - self._values) / np.where(root > 0, root, 1)
@@ -446,15 +446,15 @@ class _Fit:
 
 
 def _root_mean_square(values: FloatArray) -> FloatArray:
-    """Of every column, whose squares may overflow."""
+    """Root mean square of every column, also where squares would overflow."""
     _, exponent = np.frexp(np.abs(values).max(axis=0))
-    unit = np.ldexp(1.0, exponent - 1)  # a power of two, which takes no digits
+    unit = np.ldexp(1.0, exponent - 1)  # a power of two, so that division does not round
     roots: FloatArray = unit * np.sqrt(((values / unit) ** 2).mean(axis=0))
     return roots
 
 
 def _weights(target: FloatArray, n_real: int) -> FloatArray:
-    """Make real and crossed rows count the same, however small the function is at the latter."""
+    """Make real and crossed rows count the same, however small the function is at crossed rows."""
     weights = np.ones(len(target))
     for part in (slice(0, n_real), slice(n_real, None)):
         mean_square = float((target[part] ** 2).mean()) if len(target[part]) else 1.0
@@ -463,7 +463,7 @@ def _weights(target: FloatArray, n_real: int) -> FloatArray:
 
 
 def _parts(n: int) -> Iterator[slice]:
-    """Slices of a few rows each, where a copy of all would be large."""
+    """Yield slices of a few rows each, where a copy of all would be large."""
     yield from (slice(begin, begin + 512) for begin in range(0, n, 512))
 
 
@@ -493,10 +493,10 @@ def _kernel_values(clf: Any, rows: Rows, candidates: NDArray[np.intp]) -> FloatA
 
 
 def _crossed(rows: Rows, n: int, random: np.random.RandomState) -> Rows:
-    """Rows whose features come, in part and at random, from one of two rows each."""
+    """Make rows that take each feature from one of two rows drawn at random."""
     n_rows, n_features = rows.shape
     one, other = rows[random.randint(n_rows, size=n)], rows[random.randint(n_rows, size=n)]
-    # Half of the features, turned by another number for every row: cheap for sparse rows too.
+    # Half of the features, rotated differently for every row: cheap for sparse rows too.
     half = random.permutation(n_features) < n_features / 2
     shift = random.randint(n_features, size=n)
     if not is_sparse(rows):
@@ -516,7 +516,7 @@ def _stacked(one: Rows, other: Rows) -> Rows:
 
 
 def _winners(clf: Any, margins: FloatArray) -> NDArray[np.intp]:
-    """Which class each row's margins vote for."""
+    """Class that each row's margins vote for."""
     scores = clf._scores(margins)
     two_classes = scores.shape[1] == 2
     winners: NDArray[np.intp] = (scores[:, 1] >= 0).astype(np.intp)
@@ -545,7 +545,7 @@ def _smaller(clf: Any, fit: _Fit) -> Any:
 
 
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:
-    """Copy a classifier without its path of training, with another expansion."""
+    """Copy a classifier with another expansion and without its path."""
     heavy = {"support_", "support_vectors_", "dual_coef_", "intercept_", "_by_class_"}
     state = {k: v for k, v in vars(clf).items() if k not in heavy and not _is_of_training(k)}
     small = object.__new__(type(clf))
@@ -574,12 +574,11 @@ def _is_of_training(name: str) -> bool:
 
 
 class _NoPath:
-    """Stands where the path of training was, and says so to whoever asks for it."""
+    """Takes the place of the path, and raises an error when it is read."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise AttributeError(
-            "A compressed model has no stages, and no path of training; ask the model it was made "
-            "from."
+            "A compressed model has no stages and no path; use the model it was made from."
         )
 
     __len__ = __iter__ = __getitem__ = __array__ = _refuse
@@ -589,7 +588,7 @@ class _NoPath:
 
 
 def _cost(clf: Any) -> float:
-    """Operations that predicting a row takes, up to a factor."""
+    """Operations to predict a row, up to a factor."""
     n, name = len(clf.support_), clf._kernel_.name
     if name == "linear":
         return 1.0
@@ -597,5 +596,5 @@ def _cost(clf: Any) -> float:
     if name == "precomputed":
         return float(coefficients)
     features = clf.support_vectors_
-    a_row = features.nnz / n if is_sparse(features) else features.shape[1]
-    return float(n * len(_kernels(clf)) * (a_row + COST_OF_FUNCTION) + coefficients)
+    per_row = features.nnz / n if is_sparse(features) else features.shape[1]
+    return float(n * len(_kernels(clf)) * (per_row + COST_OF_FUNCTION) + coefficients)

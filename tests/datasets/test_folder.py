@@ -1,4 +1,4 @@
-"""Reading data sets from a folder of small files made here in the formats of the real ones."""
+"""Reading data sets from a folder of small files in the formats of the real ones."""
 
 from pathlib import Path
 

@@ -101,7 +101,7 @@ def test_normal_classes(make, means, deviations):
     "make", [make_majority_rule, make_mirror_symmetry, make_waveform, make_ringnorm, make_twonorm]
 )
 @pytest.mark.parametrize("count", [-1, 0, "x", 2.5, None, True])
-def test_counts_that_are_none(make, count):
+def test_invalid_counts(make, count):
     with pytest.raises(ValueError, match=f"n_samples={count!r} must be a whole number of at least"):
         make(count)
     assert len(make(np.int64(3))[1]) == 3

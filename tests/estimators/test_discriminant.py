@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
-from hardmargin.solvers.core_sets.directions import CONSTRAINTS
+from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS
 
 
 @pytest.fixture(scope="module")
@@ -264,10 +264,10 @@ def test_interruption_leaves_the_estimator_as_it_was(iris, solver, monkeypatch):
     mda = MarginDiscriminantAnalysis(solver=solver).fit(*iris)
     before = dict(vars(mda))
 
-    def interrupt(run, stage, value):
+    def interrupt(monitor, stage, value):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hardmargin.estimators._base.run.Run.keep_going", interrupt)
+    monkeypatch.setattr("hardmargin.monitor.Monitor.go_on", interrupt)
     with pytest.raises(KeyboardInterrupt):
         mda.fit(*iris)
     assert vars(mda) == before

@@ -32,6 +32,7 @@ from sklearn.svm import SVC
 from hardmargin import CoreVectorSVC, DiversifiedSVC, MarginDiscriminantAnalysis
 from hardmargin.estimators import diversified
 from hardmargin.estimators._base.second_layer import MachineVote, fit_second_layer, second_layer
+from hardmargin.monitor import Monitor
 
 NAMES = ("svm", "mlp", "cvm", "vote")
 
@@ -520,15 +521,15 @@ def test_time_limits_the_first_layer(cv):
     assert clf.predict(X).shape == (3_000,)
 
 
-def test_time_is_shared_out_by_rows(monkeypatch):
-    monkeypatch.setattr(diversified.time, "monotonic", lambda: 100.0)
-    clock = diversified._Clock(12.0, [10, 20, 30])
-    assert clock.next_share() == pytest.approx(2.0)
-    monkeypatch.setattr(diversified.time, "monotonic", lambda: 101.0)
-    assert clock.next_share() == pytest.approx(11.0 * 20 / 50)
-    monkeypatch.setattr(diversified.time, "monotonic", lambda: 200.0)
-    assert clock.next_share() == 1e-3
-    assert diversified._Clock(None, [1]).next_share() is None
+def test_time_is_shared_out_by_rows():
+    seconds = [100.0]
+    monitor = Monitor(12.0, clock=lambda: seconds[-1])
+    assert diversified._share(monitor, [10, 20, 30]) == pytest.approx(2.0)
+    seconds.append(101.0)
+    assert diversified._share(monitor, [20, 30]) == pytest.approx(11.0 * 20 / 50)
+    seconds.append(200.0)
+    assert diversified._share(monitor, [30]) == 1e-3
+    assert diversified._share(Monitor(), [1]) is None
 
 
 @pytest.mark.parametrize(

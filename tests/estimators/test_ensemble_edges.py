@@ -7,12 +7,13 @@ from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
 from hardmargin import EnsembleSVC
 from hardmargin.kernels import Kernel, KernelSum, resolve_gamma
-from hardmargin.solvers.staged_vote import KernelSource, PathOptions, solve_paths
+from hardmargin.solvers import staged_vote
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.staged_vote import Candidates, KernelSource, StagedVoteOptions
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 4))
 Y = (X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.4 * rng.normal(size=150) > 0).astype(int)
-PUB = dict(n_stages=5, kernel="rbf", gamma="spread", loss="exponential")
 
 
 @pytest.mark.filterwarnings("ignore:.*look the same to the")
@@ -79,22 +80,6 @@ def test_empty_test_part_as_a_list():
         EnsembleSVC(cv=[(np.arange(150), [])]).fit(X, Y)
 
 
-def test_fitting_again_forgets_attributes():
-    m = EnsembleSVC(random_state=0).fit(X, Y).set_params(**PUB).fit(X, Y)
-    assert not hasattr(m, "cv_error_")
-
-
-def test_stages_of_the_fitted_model():
-    m = EnsembleSVC(**PUB).fit(X, Y).set_params(loss="logistic")
-    assert len(list(m.staged_predict(X))) == 5
-
-
-def test_stages_of_the_fitted_vote():
-    m = EnsembleSVC().fit(X, Y).set_params(**PUB)
-    with pytest.raises(AttributeError, match="published path"):
-        list(m.staged_predict(X))
-
-
 def test_low_memory_rank_warns():
     Z, z = np.tile(X, (10, 1)) + 0.1 * rng.normal(size=(1500, 4)), np.tile(Y, 10)
     with pytest.warns(UserWarning, match="rank|memory"):
@@ -114,28 +99,20 @@ def test_the_race_keeps_the_best_kernel_of_an_interaction(seed):
     z = (Z[:, 0] * Z[:, 1] > 0).astype(np.int32)
     D = cdist(Z, Z, "sqeuclidean") / 8
     test = r.permutation(230) % 5 == np.arange(5)[:, None]
-    raced, whole = (
-        solve_paths(
-            [D],
-            [KernelSource("distances", 0, g) for g in (1 / 16, 1 / 4, 1, 4, 16)],
-            z,
-            [([0], [1])],
-            weights=np.ones(230),
-            train=~test,
-            test=test,
-            options=PathOptions(race=b),
-        )[0].paths
-        for b in (True, False)
+    kernels = [KernelSource("distances", 0, g) for g in (1 / 16, 1 / 4, 1, 4, 16)]
+    problem = Problem(Candidates([D], kernels, ~test, test), z, [([0], [1])])
+    [raced], [whole] = (
+        staged_vote.solve(problem, StagedVoteOptions(race=race)) for race in (True, False)
     )
-    best = int(np.argmin([p.loss for p in whole]))
+    best = int(np.argmin([p.certificate for p in whole]))
     assert raced[best].stop_reason != "outrun", (
         best,
-        [round(p.loss, 3) for p in raced],
-        [round(p.loss, 3) for p in whole],
+        [round(p.certificate, 3) for p in raced],
+        [round(p.certificate, 3) for p in whole],
     )
 
 
-def test_exact_distances_that_do_not_fit_say_so():
+def test_distances_that_do_not_fit_say_so():
     with pytest.raises(ValueError, match=r"raise memory_limit \(now 100,000\), or .* rank='auto'"):
         EnsembleSVC(rank=None, memory_limit="100KB").fit(X, Y)
 

@@ -23,7 +23,7 @@ from sklearn.model_selection import (
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin import GreedySVC
-from hardmargin.estimators._base.threshold import cut_scores
+from hardmargin.selection.calibration import cut_scores
 
 
 @functools.cache
@@ -149,7 +149,7 @@ def test_columns_of_two_values_get_a_unit_step():
     rng = np.random.default_rng(0)
     X = np.hstack([rng.normal(size=(60, 2)), 7.0 * (rng.random((60, 2)) < 0.1)])
     model = GreedySVC(random_state=0).fit(X, X[:, 0] > 0)
-    steps = np.ptp(model._scaled(X)[:, 2:], axis=0)
+    steps = np.ptp(model._check_rows(X)[:, 2:], axis=0)
     np.testing.assert_allclose(steps, 1.0)
 
 
@@ -159,7 +159,7 @@ def test_sparse_columns_of_two_values_get_a_unit_step(container):
     X = 7.0 * (rng.random((60, 5)) < 0.5)
     X[:, 0] *= rng.uniform(1, 2, 60)
     model = GreedySVC(random_state=0).fit(container(X), X[:, 0] > 0)
-    scaled = model._scaled(sp.csr_array(X)).toarray()
+    scaled = model._check_rows(sp.csr_array(X)).toarray()
     np.testing.assert_allclose(np.ptp(scaled[:, 1:], axis=0), 1.0)
     assert scaled[:, 0].std() == pytest.approx(1.0)
 
@@ -170,7 +170,7 @@ def test_weightless_rows_do_not_say_how_many_values_a_column_has():
     X[-1, 2] = 100.0
     weights = np.r_[np.ones(59), 0.0]
     model = GreedySVC(random_state=0).fit(X, X[:, 0] > 0, weights)
-    assert np.ptp(model._scaled(X)[:59, 2]) == pytest.approx(1.0)
+    assert np.ptp(model._check_rows(X)[:59, 2]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("standardize", [True, False])

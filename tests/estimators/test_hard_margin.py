@@ -1,4 +1,4 @@
-"""HardMarginSVC, and RhoSVC's exact solver."""
+"""HardMarginSVC, and RhoSVC's pairwise solver."""
 
 import numpy as np
 import pytest

@@ -8,8 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from hardmargin import EnsembleSVC
-from hardmargin.estimators._base.probabilities import _turns
-from hardmargin.selection.held_out import HeldOut
+from hardmargin.selection.calibration import HeldOut, _turns
 
 
 def test_turns_count_how_often_a_row_was_held_out_before():

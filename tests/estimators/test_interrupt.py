@@ -17,7 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from hardmargin import (
     CoreVectorSVC, DiversifiedSVC, EnsembleSVC, GreedySVC, HardMarginSVC,
-    MarginDiscriminantAnalysis, MinimumEnclosingBall, MultiplicativeSVC, PathSVC, RigorousSVC,
+    MarginDiscriminantAnalysis, MinimumEnclosingBall, MultiplicativeSVC, PathSVC,
+    RhoEnsembleSVC, RigorousSVC,
 )
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,11 +40,6 @@ def wide(n, d, density):
 def greedy(gamma="scale", max_visits=1, **parameters):
     return GreedySVC(gamma, max_visits=max_visits, **parameters)
 
-def published(n_stages, **parameters):
-    return EnsembleSVC(
-        n_stages, kernel="rbf", gamma="spread", loss="exponential", standardize=False, **parameters
-    )
-
 CASES = {
     "two classes": lambda: (greedy(), *noise(400_000)),
     "revisits": lambda: (greedy(max_visits=64, dtype="float64"), *noise(60_000)),
@@ -63,9 +59,9 @@ CASES = {
     ),
     "enclosing ball": lambda: (MinimumEnclosingBall(5.0, C=None, tol=1e-6), *noise(40_000)),
     "soft ball": lambda: (MinimumEnclosingBall("pairwise", C=0.01, tol=1e-4), *noise(400_000)),
-    "ensemble, streamed": lambda: (published("eps", memory_limit="50MB"), *noise(100_000)),
-    "ensemble, low rank": lambda: (published(10_000, rank=100), *noise(200_000)),
-    "ensemble, many classes": lambda: (published(10_000, n_jobs=2), *noise(6_000, 4)),
+    "rho ensemble, streamed": lambda: (RhoEnsembleSVC(memory_limit="50MB"), *noise(100_000)),
+    "rho ensemble, low rank": lambda: (RhoEnsembleSVC(10_000, rank=100), *noise(200_000)),
+    "rho ensemble, many classes": lambda: (RhoEnsembleSVC(10_000, n_jobs=2), *noise(6_000, 4)),
     "tuned ensemble": lambda: (EnsembleSVC(), *noise(8_000)),
     "tuned ensemble, two threads": lambda: (EnsembleSVC(n_jobs=2), *noise(8_000)),
     "tuned ensemble, low rank": lambda: (EnsembleSVC(), *noise(400_000)),
@@ -165,11 +161,12 @@ CASES = [
     "core sets, not stored",
     "diversified",
     "diversified, splits",
+    "exact discriminants",
     "enclosing ball",
     "soft ball",
-    "ensemble, streamed",
-    "ensemble, low rank",
-    "ensemble, many classes",
+    "rho ensemble, streamed",
+    "rho ensemble, low rank",
+    "rho ensemble, many classes",
     "tuned ensemble",
     "tuned ensemble, two threads",
     "tuned ensemble, low rank",

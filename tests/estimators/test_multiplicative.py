@@ -78,17 +78,17 @@ def is_finite(model, X):
 
 def test_the_model_is_the_hard_margin_svm():
     X, y = two_classes()
-    exact = SVC(C=1e8, gamma=GAMMA, tol=1e-8).fit(X, y)
+    by_pairs = SVC(C=1e8, gamma=GAMMA, tol=1e-8).fit(X, y)
     model = fitted(tol=1e-6)
     coefficients = np.zeros(len(y))
-    coefficients[exact.support_] = exact.dual_coef_[0]
+    coefficients[by_pairs.support_] = by_pairs.dual_coef_[0]
     largest = np.abs(coefficients).max()
     np.testing.assert_allclose(
         model.dual_coef_[0], coefficients[model.support_], atol=1e-3 * largest
     )
-    np.testing.assert_allclose(model.intercept_, exact.intercept_, atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, by_pairs.intercept_, atol=1e-4)
     np.testing.assert_allclose(
-        model.decision_function(QUERIES), exact.decision_function(QUERIES), atol=1e-3
+        model.decision_function(QUERIES), by_pairs.decision_function(QUERIES), atol=1e-3
     )
 
 
@@ -390,7 +390,7 @@ def test_stages_in_parts(monkeypatch):
 
 
 def test_large_histories_are_kept_in_float32(monkeypatch):
-    monkeypatch.setattr(multiplicative, "MAX_EXACT_STAGES", 20_000)
+    monkeypatch.setattr("hardmargin.solvers.planes.MAX_FLOAT64_BYTES", 20_000)
     X, y = two_classes()
     model = MultiplicativeSVC(gamma=GAMMA).fit(X, y)
     *_, last = model.staged_decision_function(X)

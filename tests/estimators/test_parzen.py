@@ -13,13 +13,12 @@ from problems.rho import (
     cancer,
     fit_quietly,
     iris,
-    published,
     rbf,
     spread,
 )
 from sklearn.base import clone
 
-from hardmargin import ParzenClassifier
+from hardmargin import ParzenClassifier, RhoEnsembleSVC
 from hardmargin.kernels import Kernel
 
 MULTI_CLASS = pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
@@ -100,7 +99,7 @@ def test_many_classes_are_classified(multi_class):
 
 
 def test_it_is_the_first_plane_of_the_ensemble():
-    path = fit_quietly(published(max_time=1e-9), *cancer())  # no time for a stage
+    path = fit_quietly(RhoEnsembleSVC(max_time=1e-9), *cancer())  # no time for a stage
     np.testing.assert_allclose(
         ParzenClassifier().fit(*cancer()).decision_function(QUERIES),
         path.decision_function(QUERIES),

@@ -14,9 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from hardmargin import HardMarginSVC, PathSVC
-from hardmargin.estimators._base import regularization_paths as path_base
 from hardmargin.selection.regularization_path import Curve, validation_split
-from hardmargin.solvers.regularization_path.state import MarginState, Stuck
+from hardmargin.solvers import regularization_path
+from hardmargin.solvers.regularization_path import active_set, events
+from hardmargin.solvers.regularization_path.state import Stuck
 
 
 @pytest.fixture(scope="module")
@@ -233,14 +234,14 @@ def test_limits_give_a_model_and_a_warning_that_names_them(cancer, limit, value)
 
 
 def test_a_split_that_ends_early_is_told_apart(cancer, monkeypatch):
-    trace = path_base.trace_path
+    solve = regularization_path.solve
 
-    def early(kernel, labels, *arguments, options, **others):
-        if (labels == 0).any():
+    def early(problem, options, monitor):
+        if (problem.codes < 0).any():
             options = replace(options, max_stages=3)
-        return trace(kernel, labels, *arguments, options=options, **others)
+        return solve(problem, options, monitor)
 
-    monkeypatch.setattr(path_base, "trace_path", early)
+    monkeypatch.setattr(regularization_path, "solve", early)
     with pytest.warns(ConvergenceWarning, match="The path of a split, which chooses C, stopped at"):
         clf = PathSVC(random_state=0).fit(*cancer)
     assert clf.stop_reason_ == "hard_margin"
@@ -283,11 +284,11 @@ def test_an_indefinite_kernel_gives_a_finite_model():
 
 
 def test_a_path_that_stalls_says_so(cancer, monkeypatch):
-    def blocked(state, max_steps):
+    def blocked(*arguments):
         raise Stuck
 
-    monkeypatch.setattr(MarginState, "optimise", blocked)
-    monkeypatch.setattr(MarginState, "direction", lambda state: blocked(state, 0))
+    monkeypatch.setattr(active_set, "optimise", blocked)
+    monkeypatch.setattr(events, "direction", blocked)
     with pytest.warns(ConvergenceWarning, match="positive semi-definite"):
         clf = PathSVC(1.0).fit(*cancer)
     assert clf.stop_reason_ == "stalled"

@@ -8,24 +8,25 @@ import pytest
 import scipy.sparse as sp
 from oracles.rho import algorithm_1, optimum
 from problems.rho import (
+    BIAS,
+    CLASSES,
+    MULTI_CLASS,
     QUERIES,
     QUERIES_3,
+    RANKS,
+    assert_finite,
     cancer,
+    dense,
     fit_quietly,
     iris,
-    published,
+    queries,
     rbf,
     spread,
 )
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from hardmargin import RhoSVC
-
-BIAS = pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
-MULTI_CLASS = pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
-CLASSES = pytest.mark.parametrize("multi_class", [None, "ovo", "ovr"])
-RANKS = pytest.mark.parametrize("rank", [None, 20])
+from hardmargin import RhoEnsembleSVC, RhoSVC
 
 
 @functools.cache
@@ -34,14 +35,6 @@ def fitted(multi_class=None, **parameters):
     X, y = cancer() if multi_class is None else iris()
     parameters = {"random_state": 0, "eps_stop": 0.02, **parameters}
     return fit_quietly(RhoSVC(multi_class=multi_class or "ovo", **parameters), X, y)
-
-
-def queries(multi_class):
-    return QUERIES if multi_class is None else QUERIES_3
-
-
-def dense(coefficients):
-    return coefficients.toarray() if sp.issparse(coefficients) else np.asarray(coefficients)
 
 
 @functools.cache
@@ -104,7 +97,7 @@ def test_multipliers_of_a_machine_add_up_to_one(multi_class):
 
 @MULTI_CLASS
 @pytest.mark.parametrize("name", ["rho_", "rho_lower_bound_", "certificate_", "n_iter_"])
-def test_many_classes_have_a_value_a_machine(multi_class, name):
+def test_many_classes_have_a_value_per_machine(multi_class, name):
     assert getattr(fitted(multi_class), name).shape == (3,)
 
 
@@ -114,7 +107,7 @@ def test_two_classes_have_one_value(name):
 
 
 def test_the_path_is_that_of_the_ensemble():
-    vote = published(eps_stop=0.02).fit(*cancer())
+    vote = RhoEnsembleSVC(eps_stop=0.02).fit(*cancer())
     np.testing.assert_array_equal(fitted().rho_path_, vote.rho_path_)
 
 
@@ -129,14 +122,14 @@ def test_the_last_stage_is_the_decision(multi_class, rank, bias):
 
 
 @CLASSES
-def test_there_is_a_decision_a_stage(multi_class):
+def test_there_is_a_decision_per_stage(multi_class):
     model = fitted(multi_class)
     stages = list(model.staged_predict(queries(multi_class)))
     assert len(stages) == np.max(model.n_stages_)
 
 
 @BIAS
-def test_a_stage_is_the_plane_after_so_many(bias):
+def test_a_stage_is_the_plane_after_that_many(bias):
     stages = list(fitted(fit_intercept=bias).staged_decision_function(QUERIES))
     short = fitted(fit_intercept=bias, max_stages=5)
     np.testing.assert_allclose(stages[4], short.decision_function(QUERIES), atol=1e-9)
@@ -192,16 +185,10 @@ def test_threads_change_nothing(multi_class):
     np.testing.assert_allclose(one, two, rtol=1e-7, atol=1e-10)
 
 
-def assert_finite(model, X):
-    values = [dense(model.dual_coef_), model.intercept_, model.rho_, model.decision_function(X)]
-    values += list(model.staged_decision_function(X))
-    assert all(np.isfinite(v).all() for v in values)
-
-
 ODD = {
     "conflicting duplicates": lambda X, y: (np.vstack([X, X]), np.concatenate([y, 1 - y])),
     "some conflicting duplicates": lambda X, y: (np.vstack([X, X[:3]]), [*y, *(1 - y[:3])]),
-    "a row a class": lambda X, y: (np.eye(4), [0, 1, 2, 3]),
+    "one row per class": lambda X, y: (np.eye(4), [0, 1, 2, 3]),
     "small features": lambda X, y: (1e-12 * X, y),
     "large features": lambda X, y: (1e12 * X, y),
     "equal rows": lambda X, y: (np.ones((8, 2)), [0, 1] * 4),
@@ -254,7 +241,7 @@ def test_an_interrupt_leaves_the_estimator_unfitted(monkeypatch):
     def interrupt(run, stage, value):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hardmargin.estimators._base.run.Run.keep_going", interrupt)
+    monkeypatch.setattr("hardmargin.monitor.Monitor.go_on", interrupt)
     model = RhoSVC()
     with pytest.raises(KeyboardInterrupt):
         model.fit(*cancer())

@@ -1,5 +1,7 @@
 """RigorousSVC: the C-SVM whose norm is given."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -8,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from hardmargin import GreedySVC, HardMarginSVC, PathSVC, RigorousSVC
+from hardmargin.solvers import greedy
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,32 @@ def test_classes_that_overlap_may_not_reach_the_bound():
         clf = RigorousSVC(100.0, gamma=1.0).fit(X, y)
     assert clf.weight_norm_ < 100
     assert np.isfinite(clf.decision_function(X)).all()
+
+
+def test_no_time_for_the_path(cancer):
+    X, y = cancer
+    with pytest.warns(ConvergenceWarning, match="path stopped at max_time"):
+        clf = RigorousSVC(2.0, max_time=1e-9).fit(X, y)
+    assert clf.stop_reason_ == "max_time"
+    assert np.isfinite(clf.decision_function(X)).all()
+
+
+def test_no_time_for_the_bound(cancer, monkeypatch):
+    solve = greedy.solve
+
+    def late(*arguments):
+        return [replace(solution, stop_reason="max_time") for solution in solve(*arguments)]
+
+    monkeypatch.setattr(greedy, "solve", late)
+    with pytest.warns(ConvergenceWarning, match="give the bound stopped at max_time"):
+        RigorousSVC().fit(*cancer)
+
+
+def test_no_row_that_a_greedy_machine_could_choose(cancer):
+    _, y = cancer
+    with pytest.warns(ConvergenceWarning, match=r"have no rows, as k\(x, x\) <= 0"):
+        clf = RigorousSVC(kernel="precomputed").fit(np.zeros((len(y), len(y))), y)
+    assert clf.norm_bound_ == clf.weight_norm_ == 0.0
 
 
 def test_a_tiny_bound_gives_an_almost_flat_plane(cancer):

@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from problems.rho import published
 
-from hardmargin import GreedySVC, HardMarginSVC, MultiplicativeSVC, RhoSVC
+from hardmargin import GreedySVC, HardMarginSVC, MultiplicativeSVC, RhoEnsembleSVC, RhoSVC
 
 SEPARATE = np.arange(6.0)[:, None]
 MIXED = [0, 1, 0, 1, 0, 1]
@@ -16,7 +15,7 @@ MIXED = [0, 1, 0, 1, 0, 1]
     "estimator",
     [
         GreedySVC("scale", max_visits=1, max_stages=1),
-        published(max_stages=1),
+        RhoEnsembleSVC(max_stages=1),
         RhoSVC(max_stages=1),
         HardMarginSVC(max_stages=1),
         MultiplicativeSVC(max_stages=1),

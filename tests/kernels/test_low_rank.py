@@ -7,6 +7,7 @@ from oracles.kernels import kernel_matrix as gram
 
 from hardmargin.kernels import Kernel
 from hardmargin.kernels.low_rank import LANDMARKS, low_rank_matrix
+from hardmargin.monitor import Monitor, Stopped
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(70, 3))
@@ -339,9 +340,6 @@ def test_kernels_that_are_not_finite_are_refused(landmarks, value):
         low_rank_matrix(kernel, X, 5, landmarks=landmarks)
 
 
-def test_polling_may_interrupt():
-    def interrupt():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        low_rank_matrix(RBF, X, 5, poll=interrupt)
+def test_a_monitor_may_stop_it():
+    with pytest.raises(Stopped):
+        low_rank_matrix(RBF, X, 5, monitor=Monitor(max_seconds=0))

@@ -1,4 +1,4 @@
-"""Naive L2-SVMs under constraints, and the minimum enclosing ball: dense, and exact."""
+"""Naive L2-SVMs under constraints, and the minimum enclosing ball, on the whole matrix."""
 
 from typing import NamedTuple
 
@@ -76,7 +76,7 @@ def enclosing_ball(K, C=np.inf, weights=1.0):
 
 
 def core_set_steps(Q, alpha, gradient, *, tol, max_steps):
-    """Two multipliers a step, in place, as in core/src/ball.cpp."""
+    """Change two multipliers per step, in place, as in core/src/core_set.cpp."""
     for step in range(max_steps + 1):
         slope = 1 - gradient
         violation = np.where(alpha > 0, np.abs(slope), slope)

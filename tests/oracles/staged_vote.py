@@ -1,7 +1,7 @@
 """Naive numpy version of the paths that judge themselves by held-out rows.
 
 One kernel, one machine. Everything is float64 and written for reading; see
-``hardmargin/solvers/paths.py``.
+``hardmargin/solvers/staged_vote.py``.
 """
 
 import numpy as np

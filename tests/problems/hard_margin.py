@@ -1,4 +1,4 @@
-"""What the tests of the exact solver share."""
+"""What the tests of the hard-margin solver share."""
 
 import functools
 
@@ -8,27 +8,30 @@ from oracles.hard_margin import hard_margin
 from problems.two_class import KERNELS, gram, small, sparse
 
 from hardmargin.kernels import Kernel
-from hardmargin.solvers.hard_margin import ExactOptions, solve_exact
+from hardmargin.solvers.hard_margin import HardMarginOptions
+from hardmargin.solvers.hard_margin import solve as solve_hard_margin
+from hardmargin.solvers.problem import KernelRows, Problem
 
 BIAS = pytest.mark.parametrize("bias", [True, False])
 TIGHT = 1e-9
 
 
-def solve(kernel, X, y, *, bias=True, tol=TIGHT, **options):
-    classes = (np.asarray(y) > 0).astype(np.int32)
-    [solution] = solve_exact(
-        kernel,
-        X,
-        classes,
-        [([0], [1])],
-        options=ExactOptions(fit_intercept=bias, tol=tol, **options),
+def solve(kernel, X, y, *, bias=True, tol=TIGHT, dtype="float64", monitor=None, **options):
+    [solution] = solve_hard_margin(
+        Problem.two_class(KernelRows(kernel, X, dtype), y),
+        HardMarginOptions(fit_intercept=bias, tol=tol, **options),
+        monitor,
     )
     return solution
 
 
+def multipliers(solution):
+    return np.abs(solution.coefficients)
+
+
 def alpha_of(solution, n):
     alpha = np.zeros(n)
-    alpha[solution.rows] = solution.multipliers
+    alpha[solution.rows] = multipliers(solution)
     return alpha
 
 

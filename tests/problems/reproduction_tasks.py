@@ -87,7 +87,7 @@ def fail():
 
 
 def part(folder, functions, name=NAME, title="Table 1: <toys> & more", **options):
-    """Make a part of one task a function; task i is called by letter and measures i + 1."""
+    """Make a part with one task per function; task i is named by a letter and measures i + 1."""
 
     def tasks(settings):
         for i, function in enumerate(functions):

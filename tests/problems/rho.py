@@ -4,6 +4,8 @@ import functools
 import warnings
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
 from oracles.kernels import kernel_matrix as gram
 from oracles.rho import algorithm_1, optimum
 from scipy.spatial.distance import cdist
@@ -11,24 +13,15 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin import EnsembleSVC
+from hardmargin import RhoEnsembleSVC
 from hardmargin.kernels import Kernel
 from hardmargin.kernels.matrix import StoredMatrix
-from hardmargin.solvers.rho import ProjectionOptions, solve_projection
+from hardmargin.monitor import Monitor
+from hardmargin.solvers import rho
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.rho import RhoOptions
 
 RBF = Kernel("rbf", gamma=0.3)
-
-
-def published(n_stages="eps", **changes):
-    """The paper's setting: its loss, and nothing left to choose."""
-    setting = {
-        "kernel": "rbf",
-        "gamma": "spread",
-        "loss": "exponential",
-        "fit_intercept": False,
-        "standardize": False,
-    }
-    return EnsembleSVC(n_stages, **(setting | changes))
 
 
 @functools.cache
@@ -61,18 +54,32 @@ def weights_of(n, seed=3):
     return np.random.default_rng(seed).uniform(0.2, 3.0, size=n)
 
 
-def solve(K, y, *, weights=None, keep_going=None, observe=None, **options):
-    """One machine on a stored matrix."""
+def two_class(K, y, weights=None):
+    """One machine on a stored matrix, or on any."""
     matrix = StoredMatrix(np.ascontiguousarray(K)) if isinstance(K, np.ndarray) else K
-    [solution] = solve_projection(
-        matrix,
-        y,
-        weights=weights,
-        options=ProjectionOptions(**options),
-        keep_going=keep_going,
-        observe=observe,
-    )
+    return Problem.two_class(matrix, y, weights)
+
+
+def solve(K, y, *, weights=None, monitor=None, **options):
+    options = RhoOptions(**({"keep_planes": 2**30} | options))
+    [solution] = rho.solve(two_class(K, y, weights), options, monitor)
     return solution
+
+
+def dozen(bias=False, weighted=False, **options):
+    K, y = problem()
+    weights = weights_of(len(y)) if weighted else None
+    return solve(K, y, weights=weights, fit_intercept=bias, n_stages=12, **options)
+
+
+def alpha_of(expansion):
+    """Multipliers of a plane, or of the vote."""
+    return np.abs(expansion.coefficients)
+
+
+def stopping_after(n_stages):
+    """A monitor that ends a run after this many stages."""
+    return Monitor(listeners=[lambda event: event.stage >= n_stages])
 
 
 # --- of the classifiers --------------------------------------------------------------------------
@@ -108,3 +115,36 @@ def fit_quietly(model, *arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(*arguments)
+
+
+BIAS = pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
+MULTI_CLASS = pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+CLASSES = pytest.mark.parametrize("multi_class", [None, "ovo", "ovr"])
+RANKS = pytest.mark.parametrize("rank", [None, 20])
+
+
+@functools.cache
+def voted(multi_class=None, n_stages=12, **parameters):
+    """A RhoEnsembleSVC that several tests look at: of two classes, or of three."""
+    X, y = cancer() if multi_class is None else iris()
+    model = RhoEnsembleSVC(n_stages, multi_class=multi_class or "ovo", random_state=0, **parameters)
+    return fit_quietly(model, X, y)
+
+
+def queries(multi_class):
+    return QUERIES if multi_class is None else QUERIES_3
+
+
+def narrow_rbf(A, B):
+    return rbf(A, B, 0.1)
+
+
+def dense(coefficients):
+    return coefficients.toarray() if sp.issparse(coefficients) else np.asarray(coefficients)
+
+
+def assert_finite(model, X):
+    values = [dense(model.dual_coef_), model.intercept_, model.rho_lower_bound_]
+    values += [model.decision_function(X)]
+    values += list(model.staged_decision_function(X))
+    assert all(np.isfinite(v).all() for v in values)

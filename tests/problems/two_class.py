@@ -8,7 +8,9 @@ from oracles.greedy import algorithm_1, with_revisits
 from scipy.spatial.distance import cdist
 
 from hardmargin.kernels import Kernel
-from hardmargin.solvers.greedy import GreedyOptions, solve_greedy
+from hardmargin.solvers import greedy
+from hardmargin.solvers.greedy import GreedyOptions
+from hardmargin.solvers.problem import KernelRows, Problem
 
 STEP_TOL = 0.02
 KERNELS = {
@@ -43,11 +45,9 @@ def gram(kernel, X, Z=None):
     return inner**kernel.degree if kernel.name == "poly" else np.tanh(inner)
 
 
-def solve(kernel, X, y, *, weights=None, **options):
-    classes = (np.asarray(y) > 0).astype(np.int32)
-    [solution] = solve_greedy(
-        kernel, X, classes, [([0], [1])], weights=weights, options=GreedyOptions(**options)
-    )
+def solve(kernel, X, y, *, weights=None, dtype="float64", monitor=None, **options):
+    problem = Problem.two_class(KernelRows(kernel, X, dtype), y, weights)
+    [solution] = greedy.solve(problem, GreedyOptions(**options), monitor)
     return solution
 
 
@@ -60,17 +60,16 @@ def oracle(kernel, X, y, *, weights=None, max_visits=1, max_stages=None):
 
 def alpha_of(solution, n):
     alpha = np.zeros(n)
-    np.add.at(alpha, solution.stage_indices, solution.stage_steps)
+    np.add.at(alpha, solution.history["row"], solution.history["step"])
     return alpha
 
 
 def assert_same_path(solution, path):
+    rows, steps = solution.history["row"], solution.history["step"]
     # A gradient that is zero but for rounding gives a step or not.
-    clear, expected = np.abs(solution.stage_steps) > 1e-12, np.abs(path.steps) > 1e-12
-    np.testing.assert_array_equal(solution.stage_indices[clear], path.order[expected])
-    np.testing.assert_allclose(
-        solution.stage_steps[clear], path.steps[expected], rtol=1e-10, atol=1e-10
-    )
+    clear, expected = np.abs(steps) > 1e-12, np.abs(path.steps) > 1e-12
+    np.testing.assert_array_equal(rows[clear], path.order[expected])
+    np.testing.assert_allclose(steps[clear], path.steps[expected], rtol=1e-10, atol=1e-10)
 
 
 # --- problems ------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_one_run_against_the_estimator():
     assert len(run.errors) == len(run.margins) == model.n_iter_
     np.testing.assert_array_equal(run.margins, model.margin_path_)
     assert run.errors[-1] == pytest.approx(100 - 100 * model.score(*split[2:]))
-    assert abs(run.errors[-1] - run.exact_error) <= 2.5
+    assert abs(run.errors[-1] - run.svc_error) <= 2.5
     assert run.separates is not None
     wrong = [(p != split[1]).sum() for p in model.staged_predict(split[0])]
     assert wrong[run.separates - 1] == 0

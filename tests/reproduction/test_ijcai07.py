@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from problems.rho import published
 
-from hardmargin import ParzenClassifier, PathSVC, RhoSVC
+from hardmargin import ParzenClassifier, PathSVC, RhoEnsembleSVC, RhoSVC
 from hardmargin.reproduction.ijcai07 import rivals as ijcai07_rivals
 from hardmargin.reproduction.ijcai07.parts import PARTS
 from hardmargin.reproduction.ijcai07.rivals import measure_path, nu_errors
@@ -62,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gathered(folder):
     settings = Settings(data_dir=str(folder))
     with pytest.MonkeyPatch.context() as patch:
-        # A process takes longer to start than all of this.
+        # Starting a process takes longer than all of this.
         patch.setattr(ijcai07_rivals, "within", lambda cut, function, *a: function(*a))
         outcomes = run(PARTS, settings, quiet=True)
     return {part.name: gather(part, tasks_of(part, settings), outcomes) for part in PARTS}
@@ -96,14 +95,14 @@ def test_one_split_against_the_estimators():
     for model, errors in (
         (ParzenClassifier(), result.parzen),
         (RhoSVC(), result.rho_svm),
-        (published(4), result.ensemble_at),
-        (published(), result.ensemble),
+        (RhoEnsembleSVC(4), result.ensemble_at),
+        (RhoEnsembleSVC(), result.ensemble),
     ):
         assert errors == (pytest.approx(100 - 100 * model.fit(X, y).score(X_test, y_test)),)
     assert result.n_iter == (model.n_iter_,)
 
 
-def test_paths_against_the_estimator():
+def test_regularisation_paths_against_the_estimator():
     rng = np.random.default_rng(4)
     (X, y), (X_test, y_test) = two_classes(rng), two_classes(rng)
     result = measure_path([(X, y, X_test, y_test)] * 2)
@@ -111,18 +110,18 @@ def test_paths_against_the_estimator():
     errors = [np.mean(model.at(C).predict(X_test) != y_test) for C in model.path_.C[1:]]
     assert result.best == (pytest.approx(100 * min(errors)),) * 2
     assert result.loo == (pytest.approx(100 - 100 * model.score(X_test, y_test)),) * 2
-    assert result.best[0] < result.loo[0]  # or the two could be mistaken for one another
+    assert result.best[0] < result.loo[0]  # equal errors could hide a mix-up
     assert min(result.seconds) > 0
 
 
 def test_best_is_not_at_no_svm_at_all():
-    # At C = 0 the larger class has it all, and all test rows are of that class.
+    # At C = 0 every row is in the larger class, as are all test rows.
     X, y = np.array([[0.0], [1.0], [2.0], [10.0]]), np.array([1, 1, 1, -1])
     result = measure_path([(X, y, np.array([[10.0]]), np.array([1]))])
     assert result.best[0] == 100.0
 
 
-def test_paths_that_are_given_up(gathered, folder, monkeypatch):
+def test_regularisation_paths_that_are_given_up(gathered, folder, monkeypatch):
     name = "ijcai07-table2"
     assert gathered[name].cell("adult", "SVM (BEST)") is None  # the paper has none either
     settings = Settings(data_dir=str(folder), only=("german",), cut=1e-9)
@@ -180,7 +179,7 @@ def test_what_holds_of_table_3():
         ("iterations", 360.0, True),
         ("iterations", 380.0, False),
         ("seconds", 99.0, None),
-        ("seconds of the path", 99.0, None),
+        ("seconds of the regularisation path", 99.0, None),
         ("error at the paper's iterations", 4.0, True),
     ):
         cell = Cell(TABLE_3.name, "astro", column, ours, paper=numbers["astro", column])
@@ -259,12 +258,12 @@ def test_claims_of_figure_2():
         (TABLE_2, "ensemble", "SVM (BEST)", (0.9, 0.9, 1.1), True),
         (TABLE_2, "ensemble", "SVM (BEST)", (0.9, 1.1), False),
         (TABLE_2, "ensemble", "SVM (BEST)", (), None),
-        (TABLE_3, "seconds", "seconds of the path", (-1.0, -0.1, 0.1), True),
-        (TABLE_3, "seconds", "seconds of the path", (-1.0, 0.1), False),
-        (TABLE_3, "seconds", "seconds of the path", (), None),
+        (TABLE_3, "seconds", "seconds of the regularisation path", (-1.0, -0.1, 0.1), True),
+        (TABLE_3, "seconds", "seconds of the regularisation path", (-1.0, 0.1), False),
+        (TABLE_3, "seconds", "seconds of the regularisation path", (), None),
     ],
 )
-def test_claims_about_the_path(part, column, other, gaps, holds):
+def test_claims_about_the_regularisation_path(part, column, other, gaps, holds):
     cells = [Cell(part.name, "web1", other, 1.0)]
     for row, gap in zip(("german", "astro", "adult1"), gaps, strict=False):
         cells += [Cell(part.name, row, other, 9.0), Cell(part.name, row, column, 9.0 + gap)]

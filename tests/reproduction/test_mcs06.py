@@ -83,7 +83,7 @@ def test_machines_against_the_estimators(digits):
     assert error_above("cvm", machines, digits) == pytest.approx(
         100 - 100 * cvm.score(Z_test, y_test)
     )
-    # Few rows are few steps in an epoch: chance is 75 %.
+    # Few rows make few steps per epoch; chance is 75 %.
     assert error_above("mlp", machines, digits) < 50
 
 
@@ -150,7 +150,7 @@ def test_all_parts_on_few_rows():
         assert its.panels == ["digits"]
         assert len(its.curves) == n
     assert all(its.verdict.label == "data not available" for its in found.values())
-    # Figure 1 and Table 2 have the same network, and no noise is the same as none.
+    # Figure 1 and Table 2 have the same network; noise of sigma 0 changes nothing.
     for curve in figure_1.curves:
         its = [table_2.cell(f"digits, {curve.name}, ANN", column).ours for column in ("Nc", "3Nc")]
         assert list(curve.y[::2]) == its
@@ -216,7 +216,7 @@ def test_sizes_of_a_folder(folder):
     assert its.cell("optdigits", "training rows").holds is False
 
 
-def test_large_sets_have_the_bases_of_the_paper_first_of_all():
+def test_large_sets_have_only_the_base_of_the_paper_by_default():
     def tasks(**settings):
         return [t for t in TABLE_2.tasks(Settings(**settings)) if t.data_set == "mnist"]
 

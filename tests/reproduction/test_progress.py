@@ -11,7 +11,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def told(stream, **options):
+def shown(stream, **options):
     with Progress(2, stream, **options) as bar:
         bar.done("a", "0.1 s [not markup]")
         bar.done("b", "0.2 s")
@@ -19,7 +19,7 @@ def told(stream, **options):
 
 
 def test_a_bar_in_a_terminal():
-    text = told(Terminal())
+    text = shown(Terminal())
     assert "a: 0.1 s [not markup]" in text
     assert "2/2" in text
     assert "[1/2]" not in text
@@ -27,10 +27,10 @@ def test_a_bar_in_a_terminal():
 
 def test_lines_elsewhere(monkeypatch):
     lines = "[1/2] a: 0.1 s [not markup]\n[2/2] b: 0.2 s\n"
-    assert told(io.StringIO()) == lines
+    assert shown(io.StringIO()) == lines
     monkeypatch.setattr(progress, "has_rich", lambda: False)
-    assert told(Terminal()) == lines
+    assert shown(Terminal()) == lines
 
 
 def test_quiet():
-    assert told(Terminal(), quiet=True) == ""
+    assert shown(Terminal(), quiet=True) == ""

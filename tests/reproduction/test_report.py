@@ -88,18 +88,18 @@ def test_differences_have_signs_and_marks(gathered):
     page = html_page(gathered, CONDITIONS, {})
     assert '<b>1.00</b><small>paper 1.2 <i class="good">✓ -0.20</i></small>' in page
     assert '<b>2.00</b><small>paper 0.1 <i class="bad">✗ +1.90</i></small>' in page
-    # An error below the paper's differs from it, but is no loss.
+    # An error below the paper's differs from it, but is not worse.
     assert '<b>5.00</b><small>paper 9 <i class="some">✗ -4.00</i></small>' in page
     assert "<b>&gt;</b>" in page
     assert "data not available" in page
 
 
-def test_results_of_earlier_runs_are_told():
-    def told(seconds, work):
+def test_results_of_earlier_runs_are_reported():
+    def line(seconds, work):
         return dict(Conditions(Settings(), 2, seconds, work).lines())["Duration"]
 
-    assert told(60.0, 110.0) == "1 min; all tasks together 2 min"
-    assert told(60.0, 1100.0) == "1 min (with results of earlier runs); all tasks together 18 min"
+    assert line(60.0, 110.0) == "1 min; all tasks together 2 min"
+    assert line(60.0, 1100.0) == "1 min (with results of earlier runs); all tasks together 18 min"
 
 
 def test_all_files_of_a_report(gathered, tmp_path):

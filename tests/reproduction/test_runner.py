@@ -41,7 +41,7 @@ def test_cells_and_curves(tmp_path):
     assert (outcome.status, outcome.failure) == ("ok", "")
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_run_continues_where_it_stopped(tmp_path):
     toy = part(tmp_path, [number, interrupted_once, number])
     with pytest.raises(KeyboardInterrupt):
         run_part(toy, tmp_path)
@@ -67,14 +67,14 @@ def test_nothing_is_kept_without_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize("settings", [Settings(quick=True), Settings(full=True), Settings(cut=1.0)])
-def test_other_settings_are_measured_anew(tmp_path, settings):
+def test_other_settings_are_measured_again(tmp_path, settings):
     toy = part(tmp_path, [number])
     run_part(toy, tmp_path)
     run_part(toy, tmp_path, settings)
     assert logged(tmp_path) == ["a", "a"]
 
 
-def test_other_data_are_measured_anew(tmp_path):
+def test_other_data_are_measured_again(tmp_path):
     toy, settings = part(tmp_path, [number]), Settings(str(tmp_path / "data"))
     (tmp_path / "data").mkdir()
     for text in ("1", "1", "22"):
@@ -85,7 +85,7 @@ def test_other_data_are_measured_anew(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"cells": []}', json.dumps({"cells": [], "curves": 3})])
-def test_damaged_results_are_measured_anew(tmp_path, text):
+def test_damaged_results_are_measured_again(tmp_path, text):
     toy = part(tmp_path, [number])
     first = run_part(toy, tmp_path)
     (file,) = (tmp_path / "out" / "cells").iterdir()
@@ -140,7 +140,7 @@ def test_only_some_data_sets(tmp_path):
 
 def test_progress_in_lines(tmp_path, capsys):
     toy = part(tmp_path, [number, without_data])
-    for remark in ("0.0 s", "kept from before"):
+    for remark in ("0.0 s", "kept from an earlier run"):
         run([toy], Settings(), out=tmp_path / "out")
         lines = capsys.readouterr().err.splitlines()
         assert lines == [
@@ -149,7 +149,7 @@ def test_progress_in_lines(tmp_path, capsys):
         ]
 
 
-def test_another_source_of_the_package_is_measured_anew(tmp_path, monkeypatch):
+def test_another_source_of_the_package_is_measured_again(tmp_path, monkeypatch):
     toy = part(tmp_path, [number])
     run_part(toy, tmp_path)
     monkeypatch.setattr(runner, "_package", lambda: "another")

@@ -122,7 +122,7 @@ def test_claims_on_times():
 
 
 def test_forest_has_as_many_rows_as_it_can(folder, monkeypatch):
-    # 20,000 rows are there, the larger sizes are not: that is a failure, not missing data.
+    # There are 20,000 rows, too few for the larger sizes: a failure, not missing data.
     def cut(*arguments):
         raise CutError("longer than 600 s")
 

@@ -1,4 +1,4 @@
-"""Tables VI and VII and Figures 2 and 3 of TNN-08, on data that libraries bring."""
+"""Tables VI and VII and Figures 2 and 3 of TNN-08, on data that come with libraries."""
 
 from dataclasses import replace
 
@@ -81,7 +81,7 @@ def test_published_grid():
     assert len(Grid().log_gammas) * Grid().n_folds == 170
 
 
-def test_folds_hold_all_classes_alike():
+def test_folds_are_stratified():
     y = np.repeat([0, 1, 2], [50, 31, 5])
     folds = deal_folds(y, 10)
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(86))

@@ -6,7 +6,7 @@ from problems.reproduction_tasks import NAME, part
 from hardmargin.reproduction.parts import Cell, Claim, Curve, Task
 from hardmargin.reproduction.verdicts import Outcome, gather
 
-HOLDS, FAILS, UNTOLD = (Claim("c", lambda found, v=v: v) for v in (True, False, None))
+HOLDS, FAILS, UNKNOWN = (Claim("c", lambda found, v=v: v) for v in (True, False, None))
 
 
 def verdict(cells, claims=(), draws=(), curves=()):
@@ -31,17 +31,17 @@ OUTCOMES = {"t": Outcome((Cell(NAME, "a", "error", 1.0),))}
         ([GOOD], [], "reproduced", "1 of 1 numbers hold"),
         ([GOOD, UNJUDGED], [HOLDS], "reproduced", "1 of 1 numbers hold; 1 of 1 claims hold"),
         ([GOOD, NO_DATA], [], "reproduced", "1 of 1 numbers hold; no data: b"),
-        ([GOOD, BAD], [], "partly reproduced", "1 of 2 numbers hold; not: b (error)"),
+        ([GOOD, BAD], [], "partly reproduced", "1 of 2 numbers hold; do not hold: b (error)"),
         (
             [GOOD, BETTER],
             [],
             "partly reproduced",
-            "1 of 2 numbers hold; not: e (error); 1 of these better than the paper's",
+            "1 of 2 numbers hold; do not hold: e (error); 1 of these better than the paper's",
         ),
         ([GOOD, FAILED], [], "partly reproduced", "1 of 1 numbers hold; failed: b (error)"),
-        ([BAD], [UNTOLD], "not reproduced", "0 of 1 numbers hold; not: b (error)"),
+        ([BAD], [UNKNOWN], "not reproduced", "0 of 1 numbers hold; do not hold: b (error)"),
         ([BAD], [FAILS, HOLDS], "not reproduced", None),
-        ([NO_DATA, UNJUDGED], [UNTOLD], "data not available", "no data: b"),
+        ([NO_DATA, UNJUDGED], [UNKNOWN], "data not available", "no data: b"),
         ([FAILED], [], "failed", "failed: b (error)"),
         ([UNJUDGED], [], "not judged", None),
     ],
@@ -74,7 +74,7 @@ def test_quick_runs_are_not_judged():
     found = gather(part(".", [], claims=()), [Task("t", "a", list)], OUTCOMES, quick=True).verdict
     assert (found.label, found.why) == (
         "not judged",
-        "a quick run, of few rows; 1 of 1 numbers hold",
+        "a quick run on few rows; 1 of 1 numbers hold",
     )
 
 

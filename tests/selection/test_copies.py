@@ -11,8 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score
 
 from hardmargin import EnsembleSVC, GreedySVC
-from hardmargin.selection.copies import first_copies
-from hardmargin.selection.folds import make_folds
+from hardmargin.selection.folds import first_copies, make_folds
 
 CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hardmargin.selection.evidence import as_rows
+from hardmargin.selection.sigmoids import as_rows
 
 WHOLE = arrays(np.float64, st.integers(1, 30), elements=st.integers(0, 50).map(float))
 ANY = arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-3, 1e3))

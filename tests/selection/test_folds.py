@@ -111,8 +111,8 @@ def test_groups_need_a_splitter_that_takes_them():
         folds_of(5, groups=np.zeros(60))
 
 
-def test_groups_need_an_entry_a_row():
-    with pytest.raises(ValueError, match="one entry a row"):
+def test_groups_need_an_entry_per_row():
+    with pytest.raises(ValueError, match="one entry per row"):
         folds_of(GroupKFold(3), groups=np.zeros(59))
 
 

@@ -1,7 +1,6 @@
 """Choosing gamma and visits for the greedy stagewise SVM."""
 
 import functools
-import time
 
 import numpy as np
 import pytest
@@ -9,13 +8,15 @@ from oracles.greedy_choice import held_out_scores, mean_log_loss
 from problems.greedy import four_classes, two_classes
 from sklearn.model_selection import RepeatedStratifiedKFold, TimeSeriesSplit
 
-from hardmargin.estimators._base.multiclass import machines_of
+from hardmargin.estimators._base.classifier import machines_of
 from hardmargin.kernels import Kernel, make_kernel
+from hardmargin.monitor import Monitor
+from hardmargin.selection import folds as folds_module
 from hardmargin.selection import greedy as module
-from hardmargin.selection import greedy_levels
 from hardmargin.selection.folds import Folds, make_folds
-from hardmargin.selection.greedy import VISITS, Task, View, choose_greedy
+from hardmargin.selection.greedy import VISITS, Task, choose_greedy
 from hardmargin.solvers.greedy import GreedyOptions
+from hardmargin.solvers.problem import KernelRows
 
 PAIRS = {"two classes": (two_classes, 2), "four classes": (four_classes, 4)}
 
@@ -29,7 +30,7 @@ def problem(name, n=90):
 def choose(X, codes, machines, cv=5, kernel="rbf", **parameters):
     folds = make_folds(cv, X, codes, random_state=np.random.RandomState(0))
     base = make_kernel(kernel, X, gamma="spread")
-    task = Task([View(X, base)], codes, machines, **parameters)
+    task = Task([KernelRows(base, X)], codes, machines, **parameters)
     return choose_greedy(task, folds, np.random.RandomState(0)), folds
 
 
@@ -95,8 +96,8 @@ def test_the_search_comes_close_to_the_full_grid(name):
     X, codes, machines = problem(name)
     choice, folds = chosen(name)
     base = make_kernel("rbf", X, gamma="spread")
-    task = Task([View(X, base)], codes, machines)
-    search = module._Search(next(greedy_levels.levels(task, folds, np.random.RandomState(0))))
+    task = Task([KernelRows(base, X)], codes, machines)
+    search = module._Search(task, folds)
     search.run([module.Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
     assert choice.table["log_loss"].min() <= 1.02 * search.loss(search.best())
 
@@ -123,7 +124,7 @@ def test_gamma_is_followed_beyond_the_grid(factor):
     X, codes, machines = problem("two classes")
     gamma = chosen("two classes")[0].kernel.gamma * factor
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
-    task = Task([View(X, Kernel("rbf", gamma))], codes, machines)
+    task = Task([KernelRows(Kernel("rbf", gamma), X)], codes, machines)
     found = choose_greedy(task, folds, np.random.RandomState(0)).kernel.gamma
     assert found == pytest.approx(gamma / factor, rel=0.75)
 
@@ -137,7 +138,7 @@ def test_gamma_of_other_kernels_is_chosen(kernel):
 def test_nothing_can_be_chosen_without_splits():
     X, codes, machines = problem("two classes")
     none = np.zeros((0, len(codes)), dtype=bool)
-    task = Task([View(X, Kernel("rbf", 0.5))], codes, machines)
+    task = Task([KernelRows(Kernel("rbf", 0.5), X)], codes, machines)
     choice = choose_greedy(task, Folds(none, none), np.random.RandomState(0))
     assert choice.held_out is None
     assert (choice.kernel.gamma, choice.max_visits) == (0.5, 1)
@@ -187,7 +188,7 @@ def test_rows_of_weight_zero_are_absent():
     base = make_kernel("rbf", X[kept], gamma="spread")
     hidden = np.where(kept, codes, -1).astype(np.int32)
     folds = make_folds(5, X, hidden, random_state=np.random.RandomState(0))
-    task = Task([View(X, base)], hidden, machines, weights=weights)
+    task = Task([KernelRows(base, X)], hidden, machines, weights=weights)
     present = choose_greedy(task, folds, np.random.RandomState(0))
     np.testing.assert_allclose(present.table["log_loss"], absent.table["log_loss"], rtol=1e-9)
 
@@ -202,30 +203,58 @@ def test_threads_change_nothing(name):
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_a_deadline_that_has_passed_leaves_no_choice(n_threads):
+def test_no_time_leaves_no_choice(n_threads):
     choice, _ = choose(
         *problem("two classes"),
-        deadline=time.monotonic() - 1,
+        monitor=Monitor(max_seconds=0.0),
         options=GreedyOptions(n_threads=n_threads),
     )
     assert choice.is_cut_short
     assert choice.held_out is None
 
 
-def test_a_deadline_keeps_what_was_found():
-    def late(*_):
-        time.sleep(0.05)
-
-    X, codes, machines = problem("two classes")
-    choice, _ = choose(X, codes, machines, deadline=time.monotonic() + 0.3, report=late)
+def test_a_time_limit_keeps_what_was_found():
+    told = []
+    monitor = Monitor(60.0, [tried_into(told)], clock=lambda: 10.0 * len(told))
+    choice, _ = choose(*problem("two classes"), monitor=monitor)
     assert choice.is_cut_short
     assert choice.held_out is not None
 
 
-def test_reports_tell_what_was_tried():
+def test_listeners_hear_what_was_tried():
     told = []
-    choice, _ = choose(*problem("two classes"), report=lambda *what: told.append(what))
-    assert [loss for *_, loss in told] == choice.table["log_loss"].tolist()
+    monitor = Monitor(listeners=[tried_into(told)])
+    choice, _ = choose(*problem("two classes"), monitor=monitor)
+    assert [event.value for event in told] == choice.table["log_loss"].tolist()
+
+
+def test_listeners_can_tell_stages_from_what_was_tried(monkeypatch):
+    solve, told = module.greedy.solve, []
+
+    def solve_aloud(problem, options, monitor):
+        monitor.report(0, 1, 0.5)
+        return solve(problem, options, monitor)
+
+    monkeypatch.setattr(module.greedy, "solve", solve_aloud)
+    monitor = Monitor(listeners=[told.append]).part("log-loss")
+    choose(*problem("two classes"), monitor=monitor)
+    names = {bool(event.detail): event.what for event in told}
+    assert names == {True: "log-loss", False: "largest open step"}
+
+
+def test_a_listener_that_ends_the_search_keeps_what_was_found():
+    choice, _ = choose(*problem("two classes"), monitor=Monitor(listeners=[ends_choosing]))
+    assert choice.is_cut_short
+    assert choice.held_out is not None
+
+
+def tried_into(told):
+    """Make a listener that notes what was tried, but not the stages on the way."""
+    return lambda event: told.append(event) if event.detail else None
+
+
+def ends_choosing(event):
+    return bool(event.detail)
 
 
 # --- many rows -----------------------------------------------------------------------------------
@@ -234,11 +263,11 @@ def test_reports_tell_what_was_tried():
 @pytest.fixture
 def small_limits(monkeypatch):
     """Levels as they are for many rows, at a hundredth of the size."""
-    monkeypatch.setattr(greedy_levels, "MAX_SEARCHED_ROWS", 60)
-    monkeypatch.setattr(greedy_levels, "SUBSAMPLE_ROWS", 50)
-    for part in (greedy_levels, module):
+    monkeypatch.setattr(folds_module, "MAX_SEARCHED_ROWS", 60)
+    monkeypatch.setattr(folds_module, "SUBSAMPLE_ROWS", 50)
+    for part in (folds_module, module):
         monkeypatch.setattr(part, "MAX_FOLDED_ROWS", 300)
-    monkeypatch.setattr(greedy_levels, "MAX_HELD_OUT_ROWS", 100)
+    monkeypatch.setattr(folds_module, "MAX_HELD_OUT_ROWS", 100)
 
 
 def large(n=1500, seed=0):
@@ -290,7 +319,7 @@ def test_views_are_compared_on_many_rows(small_limits):
     X, codes = large()
     rng = np.random.default_rng(1)
     views = [
-        View(V, make_kernel("rbf", V, gamma="spread"))
+        KernelRows(make_kernel("rbf", V, gamma="spread"), V)
         for V in (np.hstack([X, rng.uniform(size=(len(X), 3))]), X)
     ]
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
@@ -301,7 +330,7 @@ def test_views_are_compared_on_many_rows(small_limits):
 
 def test_subsamples_keep_rows_of_every_class():
     codes = np.repeat([0, 1, 2], [5000, 60, 3]).astype(np.int32)
-    rank = greedy_levels._ranks(codes, np.random.RandomState(0))
-    few, more = (greedy_levels._subsample(codes, rank, n) for n in (200, 1000))
+    rank = folds_module._ranks(codes, np.random.RandomState(0))
+    few, more = (folds_module._subsample(codes, rank, n) for n in (200, 1000))
     assert np.bincount(codes[few]).tolist() == [198, 20, 3]
     assert not (few & ~more).any()

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from hardmargin.kernels import Kernel
+from hardmargin.monitor import Monitor
 from hardmargin.selection import low_rank_vote
 from hardmargin.selection.folds import make_folds
 from hardmargin.selection.low_rank_vote import GAMMA_FACTORS, low_rank_votes
-from hardmargin.selection.vote import candidate_kernels, exact_votes
-from hardmargin.solvers.staged_vote import PathOptions
+from hardmargin.selection.vote import candidate_kernels, matrix_votes
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.staged_vote import StagedVoteOptions
 
 TWO = [([0], [1])]
 THREE = [([0], [1]), ([0], [2]), ([1], [2])]
@@ -27,12 +29,16 @@ def problem(n=120, n_classes=2, d=3):
     return X, np.searchsorted(bounds, score).astype(np.int32)
 
 
-def settings(codes, weights=None, **options):
-    return {
-        "weights": np.where(codes >= 0, 1.0, 0.0) if weights is None else weights,
-        "folds": make_folds(4, None, codes, random_state=np.random.RandomState(0)),
-        "options": PathOptions(**options),
-    }
+def settings(X, codes, machines, weights=None, **options):
+    """Problem, folds, options and monitor, as votes take them."""
+    if weights is None:
+        weights = np.where(codes >= 0, 1.0, 0.0)
+    return (
+        Problem(X, codes, machines, weights),
+        make_folds(4, None, codes, random_state=np.random.RandomState(0)),
+        StagedVoteOptions(**options),
+        Monitor(),
+    )
 
 
 def votes_of(
@@ -50,16 +56,13 @@ def votes_of(
 ):
     return low_rank_votes(
         kernels,
-        X,
-        codes,
-        machines,
+        *settings(X, codes, machines, **changes),
         rank=rank,
         landmarks=landmarks,
         dtype=dtype,
         memory_bytes=memory_bytes,
         n_jobs=1,
         random_state=np.random.RandomState(seed),
-        **settings(codes, **changes),
     )
 
 
@@ -78,13 +81,13 @@ QUERIES = np.random.default_rng(5).normal(size=(40, 3))
 @pytest.mark.parametrize("machines", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("landmarks", ["random", "kmeans++", "cholesky"])
 @pytest.mark.parametrize("rank", [120, 500])
-def test_at_full_rank_votes_are_exact(machines, landmarks, rank):
+def test_at_full_rank_votes_are_those_of_the_matrix(machines, landmarks, rank):
     X, codes = problem(n_classes=2 if machines is TWO else 3)
     changes = {"n_stages": 10}
     found = votes_of(X, codes, machines, rank=rank, landmarks=landmarks, **changes)
-    exact = exact_votes([RBF], X, codes, machines, dtype="float64", **settings(codes, **changes))
+    whole = matrix_votes([RBF], *settings(X, codes, machines, **changes), dtype="float64")
     for vote, expected, values in zip(
-        found.votes, exact, decisions(found, X, QUERIES), strict=True
+        found.votes, whole, decisions(found, X, QUERIES), strict=True
     ):
         order, same = np.argsort(vote.held_rows), np.argsort(expected.held_rows)
         np.testing.assert_allclose(
@@ -92,8 +95,9 @@ def test_at_full_rank_votes_are_exact(machines, landmarks, rank):
             expected.held_scores[same],
             atol=1e-4 * np.abs(expected.held_scores).max(),
         )
-        whole = RBF.block(QUERIES, X[expected.rows]) @ expected.coefficients[0] + expected.intercept
-        np.testing.assert_allclose(values, whole, atol=1e-4 * np.abs(whole).max())
+        block = RBF.block(QUERIES, X[expected.rows])
+        same_values = block @ expected.coefficients[0] + expected.intercept
+        np.testing.assert_allclose(values, same_values, atol=1e-4 * np.abs(same_values).max())
 
 
 @LANDMARKS
@@ -182,12 +186,12 @@ def test_the_kernel_is_chosen_on_a_sample(monkeypatch):
     X, codes = problem(400)
     sizes = []
 
-    def spy(kernels, X, codes, *arguments, **keywords):
-        sizes.append((codes >= 0).sum())
-        return exact_votes(kernels, X, codes, *arguments, **keywords)
+    def spy(kernels, problem, *arguments, **keywords):
+        sizes.append((problem.codes >= 0).sum())
+        return matrix_votes(kernels, problem, *arguments, **keywords)
 
     monkeypatch.setattr(low_rank_vote, "SAMPLE_ROWS", 100)
-    monkeypatch.setattr(low_rank_vote, "exact_votes", spy)
+    monkeypatch.setattr(low_rank_vote, "matrix_votes", spy)
     votes_of(X, codes, kernels=candidate_kernels("cv", "cv", X))
     assert sizes == [100]
 

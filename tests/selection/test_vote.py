@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from hardmargin.kernels import Kernel, resolve_gamma
+from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.vote import (
     LEAST_SHARE,
@@ -17,9 +18,10 @@ from hardmargin.selection.vote import (
     WIDTHS,
     candidate_kernels,
     count_votes,
-    exact_votes,
+    matrix_votes,
 )
-from hardmargin.solvers.staged_vote import SHARPNESS, HeldOutPath, MachinePaths, PathOptions
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.staged_vote import SHARPNESS, StagedSolution, StagedVoteOptions
 
 TWO = [([0], [1])]
 THREE = [([0], [1]), ([0], [2]), ([1], [2])]
@@ -41,15 +43,15 @@ def folds_of(codes, n_splits=4):
 def votes_of(
     X, codes, machines=TWO, *, kernels=None, weights=None, folds=None, dtype="float64", **options
 ):
-    return exact_votes(
+    if weights is None:
+        weights = np.where(codes >= 0, 1.0, 0.0)
+    return matrix_votes(
         candidate_kernels("cv", "cv", X) if kernels is None else kernels,
-        X,
-        codes,
-        machines,
-        weights=np.where(codes >= 0, 1.0, 0.0) if weights is None else weights,
-        folds=folds_of(codes) if folds is None else folds,
+        Problem(X, codes, machines, weights),
+        folds_of(codes) if folds is None else folds,
+        StagedVoteOptions(**options),
+        Monitor(),
         dtype=dtype,
-        options=PathOptions(**options),
     )
 
 
@@ -134,26 +136,29 @@ def test_widths_see_the_weights():
 
 def path_of(loss, mass, n=4, held=3):
     value = float(loss + mass)
-    return HeldOutPath(
+    return StagedSolution(
+        rows=np.arange(n, dtype=np.int32),
         coefficients=np.full(n, value),
         intercept=value,
-        held_scores=np.full(held, value),
-        mass=mass,
-        loss=loss,
-        stages=np.array([1]),
-        losses=np.array([loss]),
+        certificate=loss,
+        history={"stage": np.array([1]), "loss": np.array([loss])},
         n_stages=1,
         stop_reason="patience",
+        mass=mass,
+        held_rows=np.arange(held, dtype=np.int32),
+        held_splits=np.zeros(held, dtype=np.int32),
+        held_scores=np.full(held, value),
     )
 
 
 def paths_of(losses, masses, held=3):
-    return MachinePaths(
-        rows=np.arange(4, dtype=np.int32),
-        held_rows=np.arange(held, dtype=np.int32),
-        held_splits=np.zeros(held, dtype=np.int32),
-        paths=[path_of(q, m, held=held) for q, m in zip(losses, masses, strict=True)],
-    )
+    return [path_of(q, m, held=held) for q, m in zip(losses, masses, strict=True)]
+
+
+def count(paths, rows, weights, *arguments):
+    """Count the votes of a machine whose rows are of classes 0 and 1 in turn."""
+    codes = (np.arange(len(weights)) % 2).astype(np.int32)
+    return count_votes(paths, Problem(None, codes, TWO, weights), 0, rows, *arguments)
 
 
 @settings(max_examples=60, deadline=None)
@@ -163,9 +168,7 @@ def paths_of(losses, masses, held=3):
 )
 def test_shares_add_up_to_one_and_are_none_or_not_small(paths, weight):
     losses, masses = zip(*paths, strict=True)
-    vote = count_votes(
-        paths_of(losses, masses), np.arange(4), np.full(4, weight), np.ones(len(paths))
-    )
+    vote = count(paths_of(losses, masses), np.arange(4), np.full(4, weight), np.ones(len(paths)))
     raw = np.array(masses) * np.exp(
         -SHARPNESS * 4 * max(weight, 1) * (np.array(losses) - min(losses))
     )
@@ -180,14 +183,14 @@ def test_shares_add_up_to_one_and_are_none_or_not_small(paths, weight):
 def test_a_vote_is_the_sum_of_the_shares():
     paths = paths_of([0.5, 0.51, 3.0], [2.0, 3.0, 1.0])
     scales = np.array([1.0, 4.0, 1.0])
-    vote = count_votes(paths, np.array([5, 6, 7, 8]), np.full(9, 2.0), scales)
+    vote = count(paths, np.array([5, 6, 7, 8]), np.full(9, 2.0), scales)
     assert vote.shares[2] == 0
-    for k, path in enumerate(paths.paths):
+    for k, path in enumerate(paths):
         np.testing.assert_allclose(
             vote.coefficients[k], vote.shares[k] / scales[k] * path.coefficients
         )
     assert vote.intercept == pytest.approx(
-        sum(s * p.intercept for s, p in zip(vote.shares, paths.paths, strict=True))
+        sum(s * p.intercept for s, p in zip(vote.shares, paths, strict=True))
     )
     np.testing.assert_allclose(vote.held_scores, np.full(3, vote.intercept))
     assert vote.rows.tolist() == [5, 6, 7, 8]
@@ -197,7 +200,7 @@ def test_a_vote_is_the_sum_of_the_shares():
 @pytest.mark.parametrize("n_kernels", [1, 2, 5, 8])
 def test_without_held_out_rows_one_kernel_is_taken(n_kernels):
     paths = paths_of([0.0] * n_kernels, [13.0] * n_kernels, held=0)
-    vote = count_votes(paths, np.arange(4), np.ones(4), np.ones(n_kernels), n_kernels - 1)
+    vote = count(paths, np.arange(4), np.ones(4), np.ones(n_kernels), n_kernels - 1)
     assert vote.shares.tolist() == [0.0] * (n_kernels - 1) + [1.0]
     assert vote.held_scores.shape == (0,)
 

@@ -2,26 +2,27 @@
 
 import numpy as np
 import pytest
-from problems.rho import best_of, problem, published, rows_and_labels, solve
+from problems.rho import best_of, problem, rows_and_labels, solve, two_class
 from scipy.special import softmax
 
-from hardmargin import RhoSVC
-from hardmargin.kernels.matrix import StoredMatrix
-from hardmargin.solvers.boosting import boost_parzen_windows
+from hardmargin import RhoEnsembleSVC, RhoSVC
+from hardmargin.monitor import Monitor
+from hardmargin.solvers import boosting
+from hardmargin.solvers.boosting import BoostingOptions
 
 EQUAL = {"rtol": 0, "atol": 1e-10}
 EPS = (0.1, 0.005)
 
 
-def boost(K, y, **options):
-    return boost_parzen_windows(StoredMatrix(np.ascontiguousarray(K)), y, **options)
+def boost(K, y, *, weights=None, monitor=None, **options):
+    [solution] = boosting.solve(two_class(K, y, weights), BoostingOptions(**options), monitor)
+    return solution
 
 
 def path(K, y, **options):
     """The rho-SVM's solution and its multipliers at every plane."""
-    planes = []
-    solution = solve(K, y, observe=lambda _, signed: planes.append(signed * y), **options)
-    return solution, np.array(planes)
+    solution = solve(K, y, **options)
+    return solution, y * solution.planes
 
 
 # --- Algorithm 1 is boosting with relative precision ---------------------------------------------
@@ -32,37 +33,48 @@ def test_relative_precision_is_algorithm_1_stage_by_stage():
     solution, planes = path(K, y, n_stages=20)
     boosted = boost(K, y, eps=EPS, n_stages=20)
     np.testing.assert_allclose(boosted.distributions, planes, **EQUAL)
-    np.testing.assert_allclose(boosted.steps, solution.rates, rtol=1e-10)
-    np.testing.assert_allclose(boosted.edges, solution.rhos, **EQUAL)
-    np.testing.assert_allclose(boosted.ensemble, solution.ensemble, **EQUAL)
-    assert len(set(solution.epsilons)) > 1  # a stage was taken back on the way, by both
+    np.testing.assert_allclose(boosted.history["step"], solution.history["rate"], rtol=1e-10)
+    np.testing.assert_allclose(boosted.history["edge"], solution.history["rho"], **EQUAL)
+    np.testing.assert_allclose(
+        boosted.ensemble.coefficients, solution.ensemble.coefficients, **EQUAL
+    )
+    assert boosted.certificate == pytest.approx(solution.certificate)
+    assert len(set(solution.history["epsilon"])) > 1  # a stage was taken back on the way, by both
 
 
 def test_every_stage_of_the_whole_path():
     """From the same distribution: over many stages rounding alone leads two runs apart."""
     K, y = problem(100, seed=1)
     solution, planes = path(K, y)
-    assert len(solution.rates) > 50
-    for t, (rate, epsilon) in enumerate(zip(solution.rates, solution.epsilons, strict=True)):
+    assert len(solution.history["rate"]) > 50
+    for t, (rate, epsilon) in enumerate(
+        zip(solution.history["rate"], solution.history["epsilon"], strict=True)
+    ):
         stage = boost(K, y, weights=planes[t], eps=(epsilon, 0.0), n_stages=1)
-        assert stage.precisions[0] == pytest.approx(stage.edges[0] * epsilon / (1 + epsilon))
+        assert stage.history["precision"][0] == pytest.approx(
+            stage.history["edge"][0] * epsilon / (1 + epsilon)
+        )
         np.testing.assert_allclose(stage.distributions[1], planes[t + 1], **EQUAL)
         # Newton's method may end with a rate good to six digits.
-        assert stage.steps[0] == pytest.approx(rate, rel=1e-6)
+        assert stage.history["step"][0] == pytest.approx(rate, rel=1e-6)
 
 
 def test_the_target_is_the_papers_rho_t():
     K, y = problem()
     solution, _ = path(K, y, n_stages=20)
     boosted = boost(K, y, eps=EPS, n_stages=20)
-    np.testing.assert_allclose(boosted.targets, solution.rhos[:-1] / (1 + solution.epsilons))
-    assert (np.diff(boosted.edges) <= 0).all()
+    np.testing.assert_allclose(
+        boosted.history["target"], solution.history["rho"][:-1] / (1 + solution.history["epsilon"])
+    )
+    assert (np.diff(boosted.history["edge"]) <= 0).all()
 
 
 def test_the_bound_on_the_stages():
     K, y = problem()
     boosted = boost(K, y, eps=EPS, n_stages=10_000)
-    assert len(boosted.steps) <= 2 * np.log(len(y)) / boosted.precisions.min() ** 2
+    assert (
+        len(boosted.history["step"]) <= 2 * np.log(len(y)) / boosted.history["precision"].min() ** 2
+    )
 
 
 def test_weights_are_the_first_distribution():
@@ -78,8 +90,10 @@ def test_the_classifiers_are_the_last_window_and_the_vote():
     setting = {"kernel": "rbf", "gamma": 0.3}
     K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
     boosted = boost(K, y, eps=EPS, n_stages=10)
-    vote = published(10, **setting).fit(X, y)
-    np.testing.assert_allclose(vote.decision_function(X), K @ (y * boosted.ensemble), atol=1e-10)
+    vote = RhoEnsembleSVC(10, **setting).fit(X, y)
+    np.testing.assert_allclose(
+        vote.decision_function(X), K @ boosted.ensemble.coefficients, atol=1e-10
+    )
     rho = RhoSVC(**setting).fit(X, y)
     staged = list(rho.staged_decision_function(X))[:10]
     np.testing.assert_allclose(staged, (y * boosted.distributions[1:]) @ K, atol=1e-10)
@@ -94,8 +108,8 @@ def test_the_known_optimum_is_adaboost_with_a_target():
     solution, planes = path(K, y, constraint="equality", rho=rho, n_stages=60, tol=1e-9)
     boosted = boost(K, y, target=rho, n_stages=60)
     np.testing.assert_allclose(boosted.distributions, planes, **EQUAL)
-    np.testing.assert_allclose(boosted.steps, solution.rates, rtol=1e-10)
-    assert (boosted.steps >= 0).all()
+    np.testing.assert_allclose(boosted.history["step"], solution.history["rate"], rtol=1e-10)
+    assert (boosted.history["step"] >= 0).all()
 
 
 def test_adaboost_makes_the_last_window_worthless():
@@ -113,22 +127,22 @@ def test_adaboost_makes_the_last_window_worthless():
 def test_a_constant_nu_equals_algorithm_1_for_one_stage():
     K, y = problem()
     _, planes = path(K, y, n_stages=3)
-    nu = boost(K, y, eps=EPS, n_stages=1).precisions[0]
+    nu = boost(K, y, eps=EPS, n_stages=1).history["precision"][0]
     boosted = boost(K, y, nu=nu, n_stages=3)
     np.testing.assert_allclose(boosted.distributions[1], planes[1], **EQUAL)
     assert np.abs(boosted.distributions[2] - planes[2]).max() > 1e-6
-    np.testing.assert_allclose(boosted.precisions, nu)
+    np.testing.assert_allclose(boosted.history["precision"], nu)
 
 
 def test_the_closed_form_has_shorter_steps():
     K, y = problem()
     exact, bound = (boost(K, y, nu=0.002, n_stages=1, step=step) for step in ("exact", "bound"))
-    assert 0 < bound.steps[0] < exact.steps[0]
-    edge, target = bound.edges[0], bound.targets[0]
+    assert 0 < bound.history["step"][0] < exact.history["step"][0]
+    edge, target = bound.history["edge"][0], bound.history["target"][0]
     expected = 0.5 * np.log((1 + edge) / (1 - edge)) - 0.5 * np.log((1 + target) / (1 - target))
-    assert bound.steps[0] == pytest.approx(expected)
+    assert bound.history["step"][0] == pytest.approx(expected)
     margins = y * (K @ (y * bound.distributions[0]))
-    np.testing.assert_allclose(bound.distributions[1], softmax(-bound.steps[0] * margins))
+    np.testing.assert_allclose(bound.distributions[1], softmax(-bound.history["step"][0] * margins))
 
 
 # --- the ends ------------------------------------------------------------------------------------
@@ -138,8 +152,8 @@ def test_a_window_that_reaches_its_target():
     K, y = np.eye(4), np.array([1.0, 1.0, -1.0, -1.0])
     boosted = boost(K, y)
     assert boosted.stop_reason == "unreachable"
-    assert len(boosted.steps) == 0
-    np.testing.assert_allclose(boosted.ensemble, 0.25)
+    assert len(boosted.history["step"]) == 0
+    np.testing.assert_allclose(boosted.ensemble.coefficients, 0.25 * y)
 
 
 def test_a_target_above_every_edge():
@@ -155,6 +169,22 @@ def test_the_relative_precision_ends_the_path():
     boosted = boost(*problem(), eps=EPS, n_stages=10_000)
     solution, _ = path(*problem())
     assert boosted.stop_reason == solution.stop_reason == "eps"
+
+
+def test_the_time_ends_the_path():
+    boosted = boost(*problem(), monitor=Monitor(max_seconds=0))
+    assert (boosted.stop_reason, boosted.n_stages) == ("max_time", 0)
+
+
+def test_rows_without_weight_take_no_part():
+    K, y = problem()
+    weights = np.ones(len(y))
+    weights[::4] = 0.0
+    rows = np.flatnonzero(weights)
+    boosted = boost(K, y, weights=weights, eps=EPS, n_stages=5)
+    alone = boost(K[np.ix_(rows, rows)], y[rows], eps=EPS, n_stages=5)
+    np.testing.assert_array_equal(boosted.rows, rows)
+    np.testing.assert_allclose(boosted.distributions, alone.distributions, **EQUAL)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ def assert_greedy(solution, K, y, max_visits):
     """Every stage is a best one up to rounding: the check that holds where rows tie."""
     n, k = len(y), K.diagonal()
     g, alpha, visits = -np.ones(n), np.zeros(n), np.zeros(n)
-    for i, step in zip(solution.stage_indices, solution.stage_steps, strict=True):
+    for i, step in zip(solution.history["row"], solution.history["step"], strict=True):
         steps = np.where(k > 0, -g / np.where(k > 0, k, 1), 0)
         steps = np.maximum(steps, -alpha if max_visits > 1 else 0)
         steps[(visits >= max_visits) & (steps > 0)] = 0
@@ -57,7 +57,7 @@ def test_every_stage_is_a_best_one(problem, how):
 @settings(deadline=None, max_examples=100)
 def test_duplicates_are_taken_in_order(problem, name):
     X, y = problem
-    order = solve(KERNELS[name], X, y).stage_indices
+    order = solve(KERNELS[name], X, y).history["row"]
     spots = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)[1].ravel()
     for spot in np.unique(spots):
         taken = order[spots[order] == spot]
@@ -72,7 +72,7 @@ def test_lazy_equals_fused_on_ties(problem, name, max_visits):
         solve(KERNELS[name], X, y, max_visits=max_visits, method=m, block_rows=8)
         for m in ("fused", "lazy")
     )
-    assert fused.stage_indices.tolist() == lazy.stage_indices.tolist()
+    assert fused.history["row"].tolist() == lazy.history["row"].tolist()
 
 
 @ANY_PROBLEM
@@ -80,4 +80,6 @@ def test_lazy_equals_fused_on_ties(problem, name, max_visits):
 def test_paths_are_finite(problem, how):
     name, max_visits = how
     solution = solve(KERNELS[name], *problem, max_visits=max_visits)
-    assert np.isfinite([*solution.stage_steps, *solution.losses, solution.squared_norm]).all()
+    assert np.isfinite(
+        [*solution.history["step"], *solution.history["loss"], solution.squared_norm]
+    ).all()

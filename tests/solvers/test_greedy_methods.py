@@ -185,7 +185,7 @@ def test_fused_evaluates_no_more_than_one_column_a_stage():
 def test_columns_are_kept_for_revisits():
     X, y = small()
     solution = solve(KERNELS["rbf"], X, y, max_visits=64, method="fused")
-    assert solution.n_kernel_evaluations <= len(X) * len(np.unique(solution.stage_indices))
+    assert solution.n_kernel_evaluations <= len(X) * len(np.unique(solution.history["row"]))
 
 
 @pytest.mark.parametrize("name", ["linear", "poly", "sigmoid"])
@@ -202,4 +202,4 @@ def test_bits_refuse_data_without_two_valued_columns():
 def test_lazy_blocks_of_constant_rows():
     y = np.tile([1.0, -1.0], 1200)
     solution = solve(KERNELS["rbf"], np.ones((2400, 2)), y, method="lazy", max_stages=100)
-    assert solution.stage_indices.tolist() == list(range(100))
+    assert solution.history["row"].tolist() == list(range(100))

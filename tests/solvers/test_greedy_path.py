@@ -17,7 +17,8 @@ from problems.two_class import (
 )
 
 from hardmargin.kernels import Kernel
-from hardmargin.solvers.greedy import solve_greedy
+from hardmargin.solvers import greedy
+from hardmargin.solvers.problem import KernelRows, Problem
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -82,14 +83,14 @@ def test_equal_gradients_go_to_the_lowest_row():
     X = np.tile([[0.0], [1.0]], (6, 1))
     y = np.tile([1.0, -1.0], 6)
     solution = solve(Kernel("rbf", gamma=5.0), X, y, max_stages=3)
-    assert solution.stage_indices.tolist() == [0, 1, 2]
+    assert solution.history["row"].tolist() == [0, 1, 2]
 
 
 def test_rows_left_out_by_a_negative_class_do_not_matter():
     X, y = small()
     classes = (y > 0).astype(np.int32)
     classes[::3] = -1
-    [solution] = solve_greedy(KERNELS["rbf"], X, classes, [([0], [1])])
+    [solution] = greedy.solve(Problem(KernelRows(KERNELS["rbf"], X), classes, [([0], [1])]))
     kept = np.flatnonzero(classes >= 0)
     path = oracle(KERNELS["rbf"], X[kept], y[kept])
-    assert solution.stage_indices.tolist() == kept[path.order].tolist()
+    assert solution.history["row"].tolist() == kept[path.order].tolist()

@@ -35,14 +35,14 @@ def test_path_of_wide_csr_rows_with_revisits(max_visits):
 
 def test_no_row_is_raised_more_often_than_allowed():
     solution = solve(KERNELS["rbf"], *mixed(), max_visits=4)
-    raised = solution.stage_indices[solution.stage_steps > 0]
+    raised = solution.history["row"][solution.history["step"] > 0]
     assert np.bincount(raised).max() <= 4
 
 
 def test_multipliers_stay_nonnegative_with_revisits():
     solution = solve(KERNELS["rbf"], *mixed(), max_visits=64)
     alpha = np.zeros(len(mixed()[1]))
-    np.add.at(alpha, solution.stage_indices, solution.stage_steps)
+    np.add.at(alpha, solution.history["row"], solution.history["step"])
     assert alpha.min() >= -1e-12
 
 
@@ -50,5 +50,5 @@ def test_rows_that_gave_everything_back_have_no_multiplier():
     X, y = small()
     solution = solve(KERNELS["rbf"], X, y, max_visits=64)
     alpha = alpha_of(solution, len(y))
-    kept = solution.multipliers > 0
-    assert set(solution.support[kept]) == set(np.flatnonzero(alpha > 1e-12))
+    assert (y[solution.rows] * solution.coefficients > 0).all()
+    assert set(solution.rows) == set(np.flatnonzero(alpha > 1e-12))

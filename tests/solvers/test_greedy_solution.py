@@ -16,14 +16,14 @@ def test_losses_are_the_dual_objective(name, max_visits):
     X, y = (a[:80] for a in small())
     solution = solve(KERNELS[name], X, y, max_visits=max_visits)
     path = oracle(KERNELS[name], X, y, max_visits=max_visits)
-    np.testing.assert_allclose(solution.losses, path.losses, rtol=1e-9)
+    np.testing.assert_allclose(solution.history["loss"], path.losses, rtol=1e-9)
 
 
 @ANY_VISITS
 @DEFINITE_KERNELS
 def test_losses_decrease(name, max_visits):
     solution = solve(KERNELS[name], *small(), max_visits=max_visits)
-    assert (np.diff(solution.losses, prepend=0.0) < 0).all()
+    assert (np.diff(solution.history["loss"], prepend=0.0) < 0).all()
 
 
 @ANY_VISITS
@@ -40,7 +40,7 @@ def test_squared_norm_is_that_of_the_multipliers(name, max_visits):
 @DEFINITE_KERNELS
 def test_certificate_of_a_converged_path_is_within_the_tolerance(name, max_visits):
     solution = solve(KERNELS[name], *small(), max_visits=max_visits, max_stages=100_000)
-    assert solution.violation <= (0.0 if max_visits == 1 else STEP_TOL)
+    assert solution.certificate <= (0.0 if max_visits == 1 else STEP_TOL)
 
 
 @ANY_VISITS
@@ -50,7 +50,7 @@ def test_certificate_bounds_the_steps_that_are_open(name, max_stages, max_visits
     X, y = (a[:80] for a in small())
     solution = solve(KERNELS[name], X, y, max_visits=max_visits, max_stages=max_stages)
     path = oracle(KERNELS[name], X, y, max_visits=max_visits, max_stages=max_stages)
-    assert solution.violation >= path.open_change * (1 - 1e-9)
+    assert solution.certificate >= path.open_change * (1 - 1e-9)
 
 
 def test_reason_is_converged_when_no_gradient_is_negative():

@@ -14,8 +14,10 @@ def test_whole_weights_repeat_rows(name):
     weighted = solve(KERNELS[name], X, y, weights=times.astype(float))
     repeated = solve(KERNELS[name], np.repeat(X, times, axis=0), np.repeat(y, times))
     original = np.repeat(np.arange(len(y)), times)
-    assert weighted.stage_indices.tolist() == original[repeated.stage_indices].tolist()
-    np.testing.assert_allclose(weighted.stage_steps, repeated.stage_steps, rtol=1e-10, atol=1e-10)
+    assert weighted.history["row"].tolist() == original[repeated.history["row"]].tolist()
+    np.testing.assert_allclose(
+        weighted.history["step"], repeated.history["step"], rtol=1e-10, atol=1e-10
+    )
 
 
 def test_large_whole_weights_repeat_rows_that_contradict_each_other():
@@ -23,7 +25,7 @@ def test_large_whole_weights_repeat_rows_that_contradict_each_other():
     kernel = Kernel("rbf", gamma=1.0)
     weighted = solve(kernel, X, y, weights=np.array([20.0, 20.0]))
     repeated = solve(kernel, np.repeat(X, 20, axis=0), np.repeat(y, 20))
-    np.testing.assert_allclose(weighted.stage_steps, repeated.stage_steps, rtol=1e-10)
+    np.testing.assert_allclose(weighted.history["step"], repeated.history["step"], rtol=1e-10)
 
 
 @pytest.mark.parametrize("method", ["fused", "lazy"])
@@ -55,7 +57,7 @@ def test_weight_zero_is_absence(max_visits, name):
     kept = np.flatnonzero(weights)
     solution = solve(KERNELS[name], X, y, weights=weights, max_visits=max_visits)
     path = oracle(KERNELS[name], X[kept], y[kept], max_visits=max_visits)
-    assert solution.stage_indices.tolist() == kept[path.order].tolist()
+    assert solution.history["row"].tolist() == kept[path.order].tolist()
 
 
 def test_weights_of_one_change_nothing():

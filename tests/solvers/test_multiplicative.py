@@ -11,8 +11,10 @@ from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
 from hardmargin.kernels.matrix import StoredMatrix
+from hardmargin.monitor import Monitor
 from hardmargin.solvers import multiplicative
-from hardmargin.solvers.multiplicative import MultiplicativeOptions, solve_multiplicative
+from hardmargin.solvers.multiplicative import MultiplicativeOptions
+from hardmargin.solvers.problem import Problem
 
 RATES = pytest.mark.parametrize("rate", [0.1, "auto"])
 
@@ -35,21 +37,21 @@ def overlapping(n=40):
     return np.vstack([X, X[:1]]), np.append(y, -y[0])
 
 
-def solve(K, y, *, weights=None, keep_going=None, observe=None, dtype=np.float64, **options):
-    return solve_multiplicative(
-        StoredMatrix(np.ascontiguousarray(K, dtype=dtype)),
-        y,
-        weights=weights,
-        options=MultiplicativeOptions(**options),
-        keep_going=keep_going,
-        observe=observe,
-    )
+def solve(K, y, *, weights=None, monitor=None, dtype=np.float64, **options):
+    matrix = StoredMatrix(np.ascontiguousarray(K, dtype=dtype))
+    options = MultiplicativeOptions(**({"keep_planes": 2**30} | options))
+    problem = Problem.two_class(matrix, y, weights)
+    [solution] = multiplicative.solve(problem, options, monitor)
+    return solution
+
+
+def alpha_of(solution):
+    return np.abs(solution.coefficients)
 
 
 def planes_of(K, y, **options):
-    planes = []
-    solution = solve(K, y, observe=planes.append, **options)
-    return [y * signed for signed in planes], solution
+    solution = solve(K, y, **options)
+    return list(y * solution.planes.toarray()), solution
 
 
 @functools.cache
@@ -59,7 +61,7 @@ def solved(tol=1e-3, rate="auto"):
 
 
 @functools.cache
-def exact():
+def by_pairs():
     """Multipliers and bias of the same problem by pairwise optimisation."""
     X, y = separable()
     model = SVC(C=1e8, kernel="precomputed", tol=1e-8).fit(rbf(X), y)
@@ -70,12 +72,9 @@ def exact():
 
 def is_finite(solution):
     numbers = [
-        solution.alpha,
-        solution.margins,
-        solution.objectives,
-        solution.biases,
-        solution.rates,
-        [solution.intercept, solution.last_rate, solution.squared_norm, solution.gap],
+        solution.coefficients,
+        *solution.history.values(),
+        [solution.intercept, solution.last_rate, solution.squared_norm, solution.certificate],
     ]
     return all(np.isfinite(values).all() for values in numbers)
 
@@ -96,7 +95,7 @@ def test_the_first_planes_of_the_adaptive_rate_are_the_oracles():
     X, y = separable()
     planes, solution = planes_of(rbf(X), y, max_stages=30)
     expected, rates = oracle.adaptive(rbf(X), y, 30)
-    np.testing.assert_allclose(solution.rates, rates, rtol=1e-10)
+    np.testing.assert_allclose(solution.history["rate"], rates, rtol=1e-10)
     np.testing.assert_allclose(planes, expected, rtol=1e-8)
 
 
@@ -147,8 +146,8 @@ def test_any_problem_ends_finite(problem, rate):
     grid = np.round(X)  # many rows of both classes on one spot
     solution = solve(rbf(grid), y, weights=weights, learning_rate=rate, max_stages=200)
     assert is_finite(solution)
-    assert 0 <= solution.gap <= 1
-    assert (solution.alpha >= 0).all()
+    assert 0 <= solution.certificate <= 1
+    assert (y * solution.coefficients >= 0).all()
 
 
 @RATES
@@ -156,44 +155,48 @@ def test_the_history_is_that_of_the_planes(rate):
     X, y = separable()
     K = rbf(X)
     planes, solution = planes_of(K, y, learning_rate=rate, max_stages=25)
-    np.testing.assert_allclose(solution.objectives, [oracle.objective(K, y, a) for a in planes])
-    np.testing.assert_allclose(solution.biases, [oracle.balanced_bias(K, y, a) for a in planes])
+    np.testing.assert_allclose(
+        solution.history["objective"], [oracle.objective(K, y, a) for a in planes]
+    )
+    np.testing.assert_allclose(
+        solution.history["bias"], [oracle.balanced_bias(K, y, a) for a in planes]
+    )
     for t, alpha in enumerate(planes):
-        scores = K @ (y * alpha) + solution.biases[t]
-        assert solution.errors[t] == (y * scores <= 0).sum()
+        scores = K @ (y * alpha) + solution.history["bias"][t]
+        assert solution.history["error"][t] == (y * scores <= 0).sum()
         norm = np.sqrt((y * alpha) @ K @ (y * alpha))
-        if solution.margins[t] > 0:
-            assert solution.margins[t] == pytest.approx((y * scores).min() / norm)
-    assert (len(solution.rates), solution.n_stages, solution.n_tried) == (24, 25, 25)
+        if solution.history["margin"][t] > 0:
+            assert solution.history["margin"][t] == pytest.approx((y * scores).min() / norm)
+    assert (len(solution.history["rate"]), solution.n_stages, solution.n_tried) == (24, 25, 25)
 
 
 def test_the_adaptive_rate_never_lowers_the_objective():
-    rises = np.diff(solved(1e-8).objectives)
-    assert (rises >= -1e-12 * solved(1e-8).objectives[-1]).all()
+    rises = np.diff(solved(1e-8).history["objective"])
+    assert (rises >= -1e-12 * solved(1e-8).history["objective"][-1]).all()
 
 
 # --- the optimum ---------------------------------------------------------------------------------
 
 
 @RATES
-def test_multipliers_and_bias_converge_to_the_exact_ones(rate):
-    alpha, bias = exact()
+def test_multipliers_and_bias_converge_to_those_of_pairwise_steps(rate):
+    alpha, bias = by_pairs()
     solution = solved(1e-8, rate)
     assert solution.stop_reason == "converged"
-    np.testing.assert_allclose(solution.alpha, alpha, atol=1e-5 * alpha.max())
+    np.testing.assert_allclose(alpha_of(solution), alpha, atol=1e-5 * alpha.max())
     assert solution.intercept == pytest.approx(bias, abs=1e-5)
 
 
 def test_lambda_of_the_paper_is_the_same_bias_at_the_optimum():
     X, y = separable()
-    _, lam = oracle.step(rbf(X), y, solved(1e-8).alpha, 0.1)
+    _, lam = oracle.step(rbf(X), y, alpha_of(solved(1e-8)), 0.1)
     assert lam == pytest.approx(solved(1e-8).intercept, abs=1e-5)
 
 
-def test_the_margin_rises_to_that_of_the_exact_machine():
-    alpha, _ = exact()
+def test_the_margin_rises_to_that_of_the_optimum():
+    alpha, _ = by_pairs()
     best = 1 / np.sqrt(alpha.sum())  # 1 / ||w||
-    margins = solved(1e-8).margins
+    margins = solved(1e-8).history["margin"]
     assert (margins <= best * (1 + 1e-6)).all()
     assert margins[-1] == pytest.approx(best, rel=1e-6)
 
@@ -202,24 +205,25 @@ def test_the_margin_rises_to_that_of_the_exact_machine():
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
 def test_the_certificate_is_honest(tol, rate):
     solution = solved(tol, rate)
-    optimum = exact()[0].sum() / 2
-    lower = solution.alpha.sum() ** 2 / (2 * solution.squared_norm)
-    upper = 1 / (2 * solution.margins[-1] ** 2)
+    optimum = by_pairs()[0].sum() / 2
+    lower = alpha_of(solution).sum() ** 2 / (2 * solution.squared_norm)
+    upper = 1 / (2 * solution.history["margin"][-1] ** 2)
     assert lower <= optimum * (1 + 1e-6)
     assert optimum <= upper * (1 + 1e-6)
-    assert solution.gap == pytest.approx(1 - lower / upper, abs=1e-12)
-    assert solution.gap <= tol
+    assert solution.certificate == pytest.approx(1 - lower / upper, abs=1e-12)
+    assert solution.certificate <= tol
 
 
 def test_converged_multipliers_have_the_standard_scale():
     K = 0.01 * np.eye(2)  # in direction the start is optimal, in scale it is not
     solution = solve(K, np.array([1.0, -1.0]))
-    assert solution.alpha == pytest.approx([100.0, 100.0], rel=2e-3)
+    assert alpha_of(solution) == pytest.approx([100.0, 100.0], rel=2e-3)
 
 
 def test_the_adaptive_rate_needs_fewer_epochs_than_a_safe_fixed_one():
-    best = exact()[0].sum() ** -0.5
-    auto, fixed = (np.argmax(solved(1e-4, rate).margins > 0.99 * best) for rate in ("auto", 0.05))
+    best = by_pairs()[0].sum() ** -0.5
+    margins = [solved(1e-4, rate).history["margin"] for rate in ("auto", 0.05)]
+    auto, fixed = (np.argmax(values > 0.99 * best) for values in margins)
     assert auto < fixed
 
 
@@ -227,14 +231,16 @@ def test_tolerance_zero_runs_to_the_limit_or_to_rounding():
     X, y = separable(8)
     solution = solve(rbf(X), y, tol=0.0, max_stages=4000)
     assert solution.stop_reason in {"converged", "stalled", "max_stages"}
-    assert solution.gap < 1e-9
+    assert solution.certificate < 1e-9
 
 
 def test_float32_kernel_values_give_the_same_machine():
     X, y = separable()
     narrow = solve(rbf(X), y, dtype=np.float32)
     assert narrow.stop_reason == "converged"
-    np.testing.assert_allclose(narrow.alpha, solved().alpha, atol=1e-3 * narrow.alpha.max())
+    np.testing.assert_allclose(
+        alpha_of(narrow), alpha_of(solved()), atol=1e-3 * alpha_of(narrow).max()
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -244,7 +250,7 @@ def test_kernels_of_any_size(scale, dtype):
     solution = solve(scale * rbf(X), y, dtype=dtype)
     assert solution.stop_reason == "converged"
     np.testing.assert_allclose(
-        scale * solution.alpha, solved().alpha, atol=0.05 * solved().alpha.max()
+        scale * alpha_of(solution), alpha_of(solved()), atol=0.05 * alpha_of(solved()).max()
     )
 
 
@@ -266,9 +272,9 @@ def test_a_weight_of_two_is_the_row_twice(rate):
     rows = np.repeat(np.arange(len(y)), times)
     weighted = solve(rbf(X), y, weights=times, learning_rate=rate, max_stages=60)
     repeated = solve(rbf(X[rows]), y[rows], learning_rate=rate, max_stages=60)
-    np.testing.assert_allclose(
-        weighted.alpha, np.bincount(rows, repeated.alpha, len(y)), rtol=1e-8, atol=1e-12
-    )
+    np.testing.assert_array_equal(weighted.rows, np.unique(rows))
+    sums = np.bincount(rows, alpha_of(repeated), len(y))[weighted.rows]
+    np.testing.assert_allclose(alpha_of(weighted), sums, rtol=1e-8, atol=1e-12)
     assert weighted.intercept == pytest.approx(repeated.intercept)
 
 
@@ -276,7 +282,7 @@ def test_positive_weights_do_not_change_the_optimum():
     X, y = separable()
     weights = np.random.default_rng(3).uniform(0.1, 10.0, size=len(y))
     solution = solve(rbf(X), y, weights=weights, tol=1e-8)
-    np.testing.assert_allclose(solution.alpha, solved(1e-8).alpha, atol=1e-4)
+    np.testing.assert_allclose(alpha_of(solution), alpha_of(solved(1e-8)), atol=1e-4)
 
 
 # --- the other ends ------------------------------------------------------------------------------
@@ -287,11 +293,11 @@ def test_classes_that_overlap_are_found_out(rate):
     X, y = overlapping()
     planes, solution = planes_of(rbf(X), y, learning_rate=rate)
     assert solution.stop_reason == "not_separable"
-    assert solution.gap == 1.0
+    assert solution.certificate == 1.0
     assert is_finite(solution)
-    assert solution.n_tried == len(planes)
-    np.testing.assert_array_equal(solution.alpha, planes[solution.n_stages - 1])
-    assert solution.errors[-1] == solution.errors.min()
+    assert solution.n_tried >= solution.n_stages == len(planes)
+    np.testing.assert_array_equal(alpha_of(solution), planes[-1])
+    assert solution.history["error"][-1] == solution.history["error"].min()
 
 
 @pytest.mark.parametrize("K", [np.zeros((4, 4)), np.ones((4, 4)), -np.eye(4)])
@@ -304,11 +310,13 @@ def test_kernels_without_any_distance(K):
 @pytest.mark.parametrize("rate", [0.5, 1.0, 5.0, 100.0, 1e6, 1e300])
 def test_a_rate_that_is_too_large_keeps_the_best_plane(rate):
     X, y = separable()
-    planes, solution = planes_of(rbf(X), y, learning_rate=rate)
+    solution = solve(rbf(X), y, learning_rate=rate)
     assert solution.stop_reason == "diverged"
     assert is_finite(solution)
-    assert solution.n_tried == len(planes) >= solution.n_stages
-    np.testing.assert_array_equal(solution.alpha, planes[solution.n_stages - 1])
+    assert solution.n_tried >= solution.n_stages
+    n_planes = max(solution.n_stages, solution.n_tried - 1)  # the last would end as diverged
+    planes, _ = planes_of(rbf(X), y, learning_rate=rate, max_stages=n_planes)
+    np.testing.assert_array_equal(alpha_of(solution), planes[solution.n_stages - 1])
     bounds = [a.sum() ** 2 / (a @ oracle.margins(rbf(X), y, a)) for a in planes]
     assert bounds[solution.n_stages - 1] == pytest.approx(max(bounds))
 
@@ -326,15 +334,16 @@ def test_max_stages():
     assert (solution.stop_reason, solution.n_stages) == ("max_stages", 7)
 
 
-def test_keep_going_ends_the_run_with_the_planes_so_far():
+def test_a_listener_ends_the_run_with_the_planes_so_far():
     X, y = separable()
-    solution = solve(rbf(X), y, keep_going=lambda n, gap: n < 5)
-    assert (solution.stop_reason, solution.n_stages) == ("max_time", 5)
+    monitor = Monitor(listeners=[lambda event: event.stage == 5])
+    solution = solve(rbf(X), y, monitor=monitor)
+    assert (solution.stop_reason, solution.n_stages) == ("callback", 5)
 
 
-def test_keep_going_may_say_no_at_once():
+def test_there_may_be_no_time_at_all():
     X, y = separable()
-    solution = solve(rbf(X), y, keep_going=lambda n, gap: False)
+    solution = solve(rbf(X), y, monitor=Monitor(max_seconds=0))
     assert (solution.stop_reason, solution.n_stages) == ("max_time", 1)
     assert is_finite(solution)
 
@@ -353,3 +362,47 @@ def test_rates_must_be_positive(rate):
 def test_both_labels_are_needed():
     with pytest.raises(ValueError, match="both labels"):
         solve(np.eye(2), np.ones(2))
+
+
+# --- planes and machines -------------------------------------------------------------------------
+
+
+def test_kept_planes_leave_small_multipliers_out():
+    X, y = separable()
+    whole, part = (planes_of(rbf(X), y, smallest_kept=s)[0] for s in (0.0, 1e-3))
+    for plane, kept in zip(whole, part, strict=True):
+        expected = np.where(plane > 1e-3 * plane.max(), plane, 0.0)
+        np.testing.assert_array_equal(kept, expected)
+
+
+def test_many_planes_are_float32(monkeypatch):
+    expected, _ = planes_of(rbf(separable()[0]), separable()[1], max_stages=20)
+    monkeypatch.setattr("hardmargin.solvers.planes.MAX_FLOAT64_BYTES", 12 * 40 * 5)
+    planes, solution = planes_of(rbf(separable()[0]), separable()[1], max_stages=20)
+    assert solution.planes.dtype == np.float32
+    np.testing.assert_allclose(planes, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n_bytes", "is_kept"), [(12 * 40 * 20, True), (12 * 40 * 20 - 1, False)])
+def test_planes_are_kept_while_they_fit(n_bytes, is_kept):
+    X, y = separable()
+    solution = solve(rbf(X), y, max_stages=20, keep_planes=n_bytes)
+    assert (solution.planes is not None) == is_kept
+
+
+def test_no_planes_are_kept_unless_asked_for():
+    X, y = separable()
+    assert solve(rbf(X), y, keep_planes=MultiplicativeOptions().keep_planes).planes is None
+
+
+def test_several_machines_equal_one_by_one():
+    X, _ = separable()
+    codes = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int32)
+    machines = [([0], [1]), ([0, 2], [1])]
+    problem = Problem(StoredMatrix(rbf(X)), codes, machines)
+    solutions = multiplicative.solve(problem, MultiplicativeOptions(max_stages=30))
+    for machine, solution in enumerate(solutions):
+        rows = problem.rows_of(machine)
+        alone = solve(rbf(X[rows]), problem.labels_of(machine)[rows], max_stages=30)
+        np.testing.assert_array_equal(solution.rows, rows)
+        np.testing.assert_allclose(solution.coefficients, alone.coefficients, rtol=1e-8)

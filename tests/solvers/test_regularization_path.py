@@ -7,14 +7,32 @@ from hypothesis import strategies as st
 from oracles.soft_margin import dual_objective, duality_gap, leave_one_out_bound, soft_margin
 from sklearn.svm import SVC
 
-from hardmargin.solvers.regularization_path.state import MarginState, Stuck
-from hardmargin.solvers.regularization_path.tracer import PathOptions, centred_kernel, trace_path
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.regularization_path import (
+    CentredKernel,
+    RegularizationPathOptions,
+    solve,
+    start,
+    tracer,
+)
+from hardmargin.solvers.regularization_path.state import Stuck
 
 
 def kernel_of(X, kernel, gamma=0.5):
     if kernel == "linear":
         return X @ X.T
     return np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(-1))
+
+
+def solve_one(K, y, w=None, *, copies=None, monitor=None, **options):
+    problem = Problem.two_class(CentredKernel.of(K, copies), y, w)
+    (solution,) = solve(problem, RegularizationPathOptions(**options), monitor)
+    return solution
+
+
+def trace(K, y, w=None, **options):
+    return solve_one(K, y, w, **options).path
 
 
 def noisy(n=60, d=2, seed=0, shift=0.4):
@@ -51,7 +69,7 @@ def test_every_breakpoint_is_optimal(kernel, weighted):
     X, y = noisy()
     w = np.random.default_rng(1).uniform(0.5, 2, size=len(y)) if weighted else np.ones(len(y))
     K = kernel_of(X, kernel)
-    path = trace_path(centred_kernel(K), y, w)
+    path = trace(K, y, w)
     assert_optimal(path, K, y, w)
     assert path.violation < 1e-8
     assert path.n_restarts == 0
@@ -62,7 +80,7 @@ def test_any_C_is_svc(C):
     X, y = noisy(80)
     K = kernel_of(X, "rbf")
     w = np.random.default_rng(1).uniform(0.5, 2, size=len(y))
-    alpha, intercept = trace_path(centred_kernel(K), y, w).at(C)
+    alpha, intercept = trace(K, y, w).at(C)
     svc = SVC(C=C, kernel="precomputed", tol=1e-10).fit(K, y, sample_weight=w)
     dual_coef = np.zeros(len(y))
     dual_coef[svc.support_] = svc.dual_coef_[0]
@@ -74,7 +92,7 @@ def test_any_C_is_svc(C):
 
 def test_breakpoints_ascend_and_norms_grow():
     X, y = noisy()
-    path = trace_path(centred_kernel(kernel_of(X, "rbf")), y, np.ones(len(y)))
+    path = trace(kernel_of(X, "rbf"), y)
     assert path.C[0] == 0.0
     assert (np.diff(path.C) >= 0).all()
     assert (np.diff(path.squared_norm) >= 0).all()
@@ -84,7 +102,7 @@ def test_breakpoints_ascend_and_norms_grow():
 def test_numbers_of_the_breakpoints():
     X, y = noisy()
     K = kernel_of(X, "rbf")
-    path = trace_path(centred_kernel(K), y, np.ones(len(y)))
+    path = trace(K, y)
     for k in range(1, len(path), 7):
         alpha, b = path.multipliers(k), path.intercept[k]
         f = K @ (alpha * y) + b
@@ -98,7 +116,7 @@ def test_numbers_of_the_breakpoints():
 def test_the_leave_one_out_bound_between_breakpoints():
     X, y = noisy()
     K = kernel_of(X, "rbf")
-    path = trace_path(centred_kernel(K), y, np.ones(len(y)))
+    path = trace(K, y)
     for C in np.geomspace(path.C[1] / 5, path.C[-1], 50):
         known = path.loo_bound[0] + path.loo_change[path.loo_C <= C].sum()
         assert known == pytest.approx(leave_one_out_bound(K, y, *path.at(C)))
@@ -108,7 +126,7 @@ def test_the_leave_one_out_bound_between_breakpoints():
 def test_norms_between_breakpoints_and_back(share):
     X, y = noisy()
     K = kernel_of(X, "rbf")
-    path = trace_path(centred_kernel(K), y, np.ones(len(y)))
+    path = trace(K, y)
     for k in range(0, len(path) - 1, 5):
         C = path.C[k] + share * (path.C[k + 1] - path.C[k])
         c = path.at(C)[0] * y
@@ -119,7 +137,7 @@ def test_norms_between_breakpoints_and_back(share):
 def test_a_separable_path_ends_at_the_hard_margin():
     X = np.array([[0.0, 0.0], [0.0, 5.0], [3.0, 1.0]])
     y = np.array([-1.0, -1.0, 1.0])
-    path = trace_path(centred_kernel(X @ X.T), y, np.ones(3))
+    path = trace(X @ X.T, y)
     assert path.stop_reason == "hard_margin"
     assert np.sqrt(path.squared_norm[-1]) == pytest.approx(1 / 1.5)
     assert path.at(1e9)[0] == pytest.approx(path.multipliers(-1))
@@ -129,7 +147,7 @@ def test_a_separable_path_ends_at_the_hard_margin():
 def test_before_the_first_event_multipliers_are_proportional_to_C(counts):
     X, _ = noisy(sum(counts))
     y = np.repeat([1.0, -1.0], counts)
-    path = trace_path(centred_kernel(kernel_of(X, "rbf")), y, np.ones(len(y)))
+    path = trace(kernel_of(X, "rbf"), y)
     first = path.C[1]
     np.testing.assert_allclose(path.at(first / 4)[0], path.multipliers(1) / 4, atol=1e-12)
     assert path.intercept[0] == np.sign(y.sum())
@@ -139,7 +157,7 @@ def test_rows_that_are_only_scored_have_their_crossings():
     X, y = noisy(60)
     K = kernel_of(X, "rbf")
     labels = np.where(np.arange(60) < 40, y, 0.0)
-    path = trace_path(centred_kernel(K), labels, np.ones(60))
+    path = trace(K, labels)
     for C in np.geomspace(path.C[1], path.C[-1], 20):
         alpha, b = path.at(C)
         assert not alpha[40:].any()
@@ -168,7 +186,7 @@ def hard_cases(draw):
 def test_ties_and_singular_elbows(case):
     X, y, w, kernel = case
     K = kernel_of(X, kernel)
-    path = trace_path(centred_kernel(K), y, w)
+    path = trace(K, y, w)
     assert path.stop_reason in ("hard_margin", "C_max")
     assert_optimal(path, K, y, w)
 
@@ -178,7 +196,7 @@ def test_ties_and_singular_elbows(case):
 def test_the_optimiser_finds_no_better(case, C):
     X, y, w, kernel = case
     K = kernel_of(X, kernel)
-    alpha, _ = trace_path(centred_kernel(K), y, w).at(C)
+    alpha, _ = trace(K, y, w).at(C)
     best = dual_objective(K, y, soft_margin(K, y, w, C))
     assert dual_objective(K, y, alpha) >= best - 1e-6 * max(best, C)
 
@@ -190,7 +208,7 @@ def test_many_copies(n):
     X = rng.integers(0, 2, size=(n, 3)).astype(float)
     y = np.where(rng.random(n) < 0.2 + 0.5 * X[:, 0], 1.0, -1.0)
     K, w = kernel_of(X, "rbf"), np.ones(n)
-    path = trace_path(centred_kernel(K), y, w)
+    path = trace(K, y, w)
     assert path.stop_reason == "C_max"
     assert_optimal(path, K, y, w, between=n < 100)
 
@@ -200,8 +218,8 @@ def test_a_weight_of_two_is_the_row_twice():
     w = np.random.default_rng(0).integers(1, 4, size=40)
     K = kernel_of(X, "rbf")
     twice = np.repeat(np.arange(40), w)
-    one = trace_path(centred_kernel(K), y, w.astype(float), copies=w.astype(float))
-    many = trace_path(centred_kernel(K[np.ix_(twice, twice)]), y[twice], np.ones(len(twice)))
+    one = trace(K, y, w.astype(float), copies=w.astype(float))
+    many = trace(K[np.ix_(twice, twice)], y[twice])
     for C in (0.01, 0.1, 1.0, 10.0):
         alpha, b = one.at(C)
         alphas, bs = many.at(C)
@@ -215,17 +233,15 @@ def test_a_weight_of_two_is_the_row_twice():
 def test_scales_of_kernel_and_weights_only_scale_C(scale):
     X, y = noisy(40)
     K = kernel_of(X, "linear") + 1e4  # far from the origin, which a bias makes good
-    plain = trace_path(centred_kernel(K), y, np.ones(40))
-    scaled = trace_path(
-        centred_kernel(K * scale), y, np.full(40, scale), options=PathOptions(1e4 / scale**2)
-    )
+    plain = trace(K, y)
+    scaled = trace(K * scale, y, np.full(40, scale), C_max=1e4 / scale**2)
     np.testing.assert_allclose(scaled.C * scale**2, plain.C, rtol=1e-4)
     np.testing.assert_allclose(scaled.error, plain.error)
 
 
 def test_equal_rows_have_a_path_of_one_piece():
     y = np.array([1.0, 1.0, -1.0, -1.0])
-    path = trace_path(centred_kernel(np.ones((4, 4))), y, np.ones(4))
+    path = trace(np.ones((4, 4)), y)
     assert path.stop_reason == "C_max"
     assert path.squared_norm[-1] == 0.0
 
@@ -234,17 +250,17 @@ def test_equal_rows_have_a_path_of_one_piece():
 def test_a_way_that_is_blocked_is_left_by_solving_anew(monkeypatch, n_failures):
     X, y = noisy(40)
     K = kernel_of(X, "rbf")
-    plain = trace_path(centred_kernel(K), y, np.ones(40))
-    honest, calls = MarginState.next_event, []
+    plain = trace(K, y)
+    honest, calls = tracer.next_event, []
 
-    def blocked(state, d, room):
-        calls.extend([state] * bool(state.growth))
-        if state.growth and len(calls) % 9 == 0 and len(calls) <= 9 * n_failures:
+    def blocked(state, room):
+        calls.append(room)
+        if len(calls) % 9 == 0 and len(calls) <= 9 * n_failures:
             raise Stuck
-        return honest(state, d, room)
+        return honest(state, room)
 
-    monkeypatch.setattr(MarginState, "next_event", blocked)
-    path = trace_path(centred_kernel(K), y, np.ones(40))
+    monkeypatch.setattr(tracer, "next_event", blocked)
+    path = trace(K, y)
     assert 1 <= path.n_restarts <= n_failures
     assert path.stop_reason == plain.stop_reason
     assert_optimal(path, K, y, np.ones(40), between=False)
@@ -255,68 +271,117 @@ def test_a_way_that_is_blocked_is_left_by_solving_anew(monkeypatch, n_failures):
 def test_the_start_by_an_active_set_is_the_same(monkeypatch):
     X, y = noisy(40, shift=0.8)
     K = kernel_of(X, "rbf")
-    plain = trace_path(centred_kernel(K), y, np.ones(40))
-    honest = MarginState.next_event
+    plain = trace(K, y)
 
-    def blocked(state, d, room):
-        if not state.growth:
-            raise Stuck
-        return honest(state, d, room)
+    def blocked(state, room):
+        raise Stuck
 
-    monkeypatch.setattr(MarginState, "next_event", blocked)
-    path = trace_path(centred_kernel(K), y, np.ones(40))
+    monkeypatch.setattr(start, "next_event", blocked)
+    path = trace(K, y)
     np.testing.assert_allclose(path.C, plain.C, rtol=1e-7)
 
 
 def test_an_indefinite_kernel_gives_a_finite_path():
     X, y = noisy(30)
     K = np.tanh(X @ X.T - 1.0)
-    path = trace_path(centred_kernel(K), y, np.ones(30), options=PathOptions(C_max=100.0))
+    path = trace(K, y, C_max=100.0)
     assert np.isfinite(path.intercept).all()
     assert np.isfinite(path.at(path.C[-1])[0]).all()
 
 
+def clocked(stages):
+    """A monitor whose clock counts stages, and whose time is up after some of them."""
+    now = [0.0]
+    return Monitor(stages, [lambda event: now.__setitem__(0, event.stage)], clock=lambda: now[0])
+
+
 @pytest.mark.parametrize(
-    ("options", "reason"), [({"max_stages": 5}, "max_stages"), ({}, "max_time")]
+    ("options", "reason"),
+    [
+        ({"max_stages": 5}, "max_stages"),
+        ({"monitor": clocked(7)}, "max_time"),
+        ({"monitor": Monitor(listeners=[lambda event: event.stage == 7])}, "callback"),
+    ],
 )
 def test_limits_leave_a_path_that_is_valid_as_far_as_it_goes(options, reason):
     X, y = noisy()
     K = kernel_of(X, "rbf")
-    path = trace_path(
-        centred_kernel(K),
-        y,
-        np.ones(len(y)),
-        options=PathOptions(**options),
-        keep_going=lambda stage, C: stage < 7,
-    )
+    path = trace(K, y, **options)
     assert path.stop_reason == reason
+    assert path.n_stages == options.get("max_stages", 7)
     assert_optimal(path, K, y, np.ones(len(y)))
 
 
-def test_no_time_for_a_start_leaves_the_larger_class():
+@pytest.mark.parametrize(
+    ("monitor", "reason"),
+    [
+        (Monitor(max_seconds=0), "max_time"),
+        (Monitor(listeners=[lambda event: True]), "callback"),
+    ],
+)
+def test_no_time_for_a_start_leaves_the_larger_class(monitor, reason):
+    X, y = noisy()
+    solution = solve_one(kernel_of(X, "rbf"), y, monitor=monitor)
+    assert solution.stop_reason == solution.path.stop_reason == reason
+    alpha, intercept = solution.path.at(1.0)
+    assert not alpha.any()
+    assert len(solution.rows) == 0
+    assert intercept == solution.intercept == np.sign(y.sum())
+
+
+def test_time_that_is_up_during_the_start():
+    X, y = noisy(shift=1.0)
+    ticks = iter(range(1000))
+    path = trace(kernel_of(X, "rbf"), y, monitor=Monitor(5, clock=lambda: next(ticks)))
+    assert path.stop_reason == "max_time"
+    assert len(path) == 1
+    assert path.intercept[0] == np.sign(y.sum())
+
+
+@pytest.mark.parametrize("keep_multipliers", [True, False])
+def test_the_solution_is_the_end_of_the_path(keep_multipliers):
     X, y = noisy()
     K = kernel_of(X, "rbf")
-    path = trace_path(centred_kernel(K), y, np.ones(60), keep_going=lambda stage, C: False)
-    assert path.stop_reason == "max_time"
-    alpha, intercept = path.at(1.0)
-    assert not alpha.any()
-    assert intercept == np.sign(y.sum())
+    solution = solve_one(K, y, C_max=2.0, keep_multipliers=keep_multipliers)
+    alpha, intercept = trace(K, y, C_max=2.0).at(2.0)
+    np.testing.assert_array_equal(solution.rows, np.flatnonzero(alpha))
+    np.testing.assert_allclose(solution.coefficients, (alpha * y)[solution.rows], rtol=1e-12)
+    assert solution.intercept == intercept
+    assert solution.certificate == solution.path.violation
+    assert solution.n_stages == solution.path.n_stages
+
+
+def test_one_path_per_machine():
+    X, _ = noisy(60)
+    codes = np.arange(60, dtype=np.int32) % 3
+    K = kernel_of(X, "rbf")
+    machines = [([0], [1]), ([0], [2]), ([0, 1], [2])]
+    solutions = solve(
+        Problem(CentredKernel.of(K), codes, machines), RegularizationPathOptions(C_max=10.0)
+    )
+    for machine, (negative, positive) in enumerate(machines):
+        labels = np.isin(codes, positive) * 1.0 - np.isin(codes, negative)
+        path = solutions[machine].path
+        np.testing.assert_array_equal(path.labels, labels)
+        alpha, intercept = path.at(1.0)
+        taking_part = labels != 0
+        w = np.ones(taking_part.sum())
+        its_K = K[np.ix_(taking_part, taking_part)]
+        worst = violation(its_K, labels[taking_part], w, 1.0, alpha[taking_part], intercept)
+        assert worst < 1e-8
 
 
 def test_the_path_can_end_at_a_norm():
     X, y = noisy()
     K = kernel_of(X, "rbf")
-    path = trace_path(
-        centred_kernel(K), y, np.ones(len(y)), options=PathOptions(max_squared_norm=2.0)
-    )
+    path = trace(K, y, max_squared_norm=2.0)
     assert path.stop_reason == "norm"
     assert path.squared_norm_at(path.C_of_norm(2.0)) == pytest.approx(2.0)
 
 
 def test_multipliers_that_were_not_kept():
     X, y = noisy(20)
-    options = PathOptions(keep_multipliers=False)
-    path = trace_path(centred_kernel(kernel_of(X, "rbf")), y, np.ones(20), options=options)
+    path = trace(kernel_of(X, "rbf"), y, keep_multipliers=False)
     with pytest.raises(ValueError, match="without keeping"):
         path.multipliers(0)
     with pytest.raises(ValueError, match="negative"):

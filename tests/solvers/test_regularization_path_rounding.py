@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from hardmargin.solvers.regularization_path.tracer import PathOptions, centred_kernel, trace_path
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.regularization_path import CentredKernel, RegularizationPathOptions, solve
 
 
 def rbf(X, gamma):
@@ -45,7 +46,10 @@ def worst(path, K, y):
 
 
 def traced(K, y, C_max=1e4):
-    return trace_path(centred_kernel(K), y, np.ones(len(y)), options=PathOptions(C_max=C_max))
+    (solution,) = solve(
+        Problem.two_class(CentredKernel.of(K), y), RegularizationPathOptions(C_max=C_max)
+    )
+    return solution.path
 
 
 # Of these, one had a wrong first piece, and the others ended at C = 0.

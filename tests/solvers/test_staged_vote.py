@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from oracles.staged_vote import held_out_path
 from scipy.spatial.distance import cdist
 
+from hardmargin.monitor import Monitor
+from hardmargin.solvers import staged_vote
+from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import (
     MAX_STAGES,
     SHARPNESS,
+    Candidates,
     KernelSource,
-    PathOptions,
-    solve_paths,
+    StagedVoteOptions,
 )
 
 LOSS = pytest.mark.parametrize("loss", ["logistic", "exponential"])
@@ -52,51 +55,46 @@ def weights_of(n=60, seed=2):
 NO_SPLITS = (np.zeros((0, 60), dtype=bool), np.zeros((0, 60), dtype=bool))
 
 
-def run(arrays, kernels, classes, machines=TWO, *, weights=None, folds=None, **options):
-    n = len(classes)
-    train, test = splits(n) if folds is None else folds
-    return solve_paths(
-        arrays,
-        kernels,
-        classes,
-        machines,
-        weights=np.ones(n) if weights is None else weights,
-        train=train,
-        test=test,
-        options=PathOptions(**options),
-    )
+def run(
+    arrays, kernels, classes, machines=TWO, *, weights=None, folds=None, monitor=None, **options
+):
+    train, test = splits(len(classes)) if folds is None else folds
+    problem = Problem(Candidates(arrays, kernels, train, test), classes, machines, weights)
+    return staged_vote.solve(problem, StagedVoteOptions(**options), monitor)
 
 
 def run_one(K, classes, *, kind="values", gamma=0.0, **settings):
-    """The only kernel of the only machine."""
-    [machine] = run([K], [KernelSource(kind, 0, gamma)], classes, **settings)
-    [path] = machine.paths
-    return machine, path
+    """The path of the only kernel of the only machine."""
+    [[path]] = run([K], [KernelSource(kind, 0, gamma)], classes, **settings)
+    return path
 
 
 def assert_same_path(path, expected, rtol=1e-9):
     coefficients, intercept, held, mass, loss, stages, losses = expected
     close = functools.partial(np.testing.assert_allclose, rtol=rtol)
-    assert path.stages.tolist() == stages
-    close(path.losses, losses)
+    assert path.history["stage"].tolist() == stages
+    close(path.history["loss"], losses)
     close(path.coefficients, coefficients, atol=rtol * np.abs(coefficients).max())
     close(path.intercept, intercept, atol=rtol)
     close(path.held_scores, held, atol=rtol * np.abs(held).max())
-    close([path.mass, path.loss], [mass, loss])
+    close([path.mass, path.certificate], [mass, loss])
 
 
 def assert_identical(machine, other):
     """The same, bit by bit."""
-    for name in ("rows", "held_rows", "held_splits"):
-        np.testing.assert_array_equal(getattr(machine, name), getattr(other, name))
-    assert len(machine.paths) == len(other.paths)
-    for path, same in zip(machine.paths, other.paths, strict=True):
+    for path, same in zip(machine, other, strict=True):
         assert_identical_paths(path, same)
+        for name in ("rows", "held_rows", "held_splits"):
+            np.testing.assert_array_equal(getattr(path, name), getattr(same, name), err_msg=name)
 
 
 def assert_identical_paths(path, same):
-    for name in vars(path):
+    """The same, bit by bit, whatever the rows and splits are called."""
+    for name in set(vars(path)) - {"rows", "held_rows", "held_splits", "history"}:
         np.testing.assert_array_equal(getattr(path, name), getattr(same, name), err_msg=name)
+    assert path.history.keys() == same.history.keys()
+    for name, values in path.history.items():
+        np.testing.assert_array_equal(values, same.history[name], err_msg=name)
 
 
 def by_oracle(K, classes, folds, **settings):
@@ -115,7 +113,7 @@ def test_a_path_equals_the_oracle(loss, bias, weighted, gamma):
     settings = {"loss": loss, "max_stages": 16}  # rounding grows along a path
     D, (_, classes) = squared_distances(), rows_and_classes()
     weights = weights_of() if weighted else None
-    _, path = run_one(
+    path = run_one(
         D,
         classes,
         kind="distances",
@@ -133,7 +131,7 @@ def test_a_path_equals_the_oracle(loss, bias, weighted, gamma):
 def test_a_whole_path_equals_the_oracle(loss, bias):
     D, (_, classes) = squared_distances(), rows_and_classes()
     K = np.exp(-0.05 * D)
-    _, path = run_one(K, classes, loss=loss, fit_intercept=bias)
+    path = run_one(K, classes, loss=loss, fit_intercept=bias)
     assert path.stop_reason == "patience"
     assert_same_path(path, by_oracle(K, classes, splits(), loss=loss, bias=bias), rtol=1e-6)
 
@@ -144,7 +142,7 @@ def test_a_whole_path_equals_the_oracle(loss, bias):
 def test_a_number_of_stages_equals_the_oracle(loss, bias, n_stages):
     D, (_, classes) = squared_distances(), rows_and_classes()
     K = np.exp(-0.3 * D)
-    _, path = run_one(K, classes, loss=loss, fit_intercept=bias, n_stages=n_stages)
+    path = run_one(K, classes, loss=loss, fit_intercept=bias, n_stages=n_stages)
     assert_same_path(path, by_oracle(K, classes, splits(), loss=loss, bias=bias, n_stages=n_stages))
     assert (path.n_stages, path.stop_reason, path.mass) == (n_stages, "n_stages", 1.0)
 
@@ -154,7 +152,7 @@ def test_a_number_of_stages_equals_the_oracle(loss, bias, n_stages):
 def test_any_kernel_equals_the_oracle(loss, scale):
     X, classes = rows_and_classes()
     K = scale * (X @ X.T + 1) ** 2
-    _, path = run_one(K, classes, loss=loss, max_stages=30)
+    path = run_one(K, classes, loss=loss, max_stages=30)
     assert_same_path(path, by_oracle(K, classes, splits(), loss=loss, max_stages=30), rtol=1e-6)
 
 
@@ -200,10 +198,10 @@ SPLITS = {
 def test_splits_of_any_kind_equal_the_oracle(loss, case):
     D, (_, classes) = squared_distances(), rows_and_classes()
     folds, K = SPLITS[case](60), np.exp(-0.3 * D)
-    machine, path = run_one(K, classes, folds=folds, loss=loss, max_stages=20)
+    path = run_one(K, classes, folds=folds, loss=loss, max_stages=20)
     assert_same_path(path, by_oracle(K, classes, folds, loss=loss, max_stages=20))
     held = [(k, i) for k, part in enumerate(folds[1]) for i in np.flatnonzero(part)]
-    assert list(zip(machine.held_splits, machine.held_rows, strict=True)) == held
+    assert list(zip(path.held_splits, path.held_rows, strict=True)) == held
 
 
 @settings(max_examples=40, deadline=None)
@@ -226,7 +224,7 @@ def test_any_problem_equals_the_oracle(n, seed, gamma, n_splits, loss, bias, wei
         return
     weights = weights_of(n, seed) if weighted else None
     settings = {"loss": loss, "max_stages": 12}
-    _, path = run_one(K, classes, folds=folds, weights=weights, fit_intercept=bias, **settings)
+    path = run_one(K, classes, folds=folds, weights=weights, fit_intercept=bias, **settings)
     folds = tuple(part[both] for part in folds)
     assert_same_path(
         path, by_oracle(K, classes, folds, v=weights, bias=bias, **settings), rtol=1e-6
@@ -243,11 +241,11 @@ def test_any_problem_equals_the_oracle(n, seed, gamma, n_splits, loss, bias, wei
 def test_single_precision_is_close(loss, bias, compact, gamma):
     D, (_, classes) = squared_distances(), rows_and_classes()
     settings = {"loss": loss, "fit_intercept": bias, "n_stages": 8}
-    _, exact = run_one(D, classes, kind="distances", gamma=gamma, **settings)
-    _, path = run_one(
+    exact = run_one(D, classes, kind="distances", gamma=gamma, **settings)
+    path = run_one(
         D.astype(np.float32), classes, kind="distances", gamma=gamma, compact=compact, **settings
     )
-    assert path.loss == pytest.approx(exact.loss, rel=2e-3)
+    assert path.certificate == pytest.approx(exact.certificate, rel=2e-3)
     np.testing.assert_allclose(
         path.held_scores, exact.held_scores, atol=2e-2 * np.abs(exact.held_scores).max()
     )
@@ -256,17 +254,15 @@ def test_single_precision_is_close(loss, bias, compact, gamma):
 def test_compact_is_for_distances_alone():
     D, (_, classes) = squared_distances(), rows_and_classes()
     K = np.exp(-0.3 * D)
-    assert_identical_paths(
-        run_one(K, classes, compact=True)[1], run_one(K, classes, compact=False)[1]
-    )
+    assert_identical_paths(run_one(K, classes, compact=True), run_one(K, classes, compact=False))
 
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_compact_in_double_precision_is_close(compact):
     D, (_, classes) = squared_distances(), rows_and_classes()
-    _, exact = run_one(D, classes, kind="distances", gamma=0.3)
-    _, path = run_one(D, classes, kind="distances", gamma=0.3, compact=compact)
-    assert path.loss == pytest.approx(exact.loss, rel=1e-3)
+    exact = run_one(D, classes, kind="distances", gamma=0.3)
+    path = run_one(D, classes, kind="distances", gamma=0.3, compact=compact)
+    assert path.certificate == pytest.approx(exact.certificate, rel=1e-3)
 
 
 @LOSS
@@ -276,9 +272,9 @@ def test_a_factor_equals_its_square(loss, bias, n_stages):
     X, classes = rows_and_classes()
     Z = np.ascontiguousarray(np.hstack([X, X**2, np.cos(X)]))
     settings = {"loss": loss, "fit_intercept": bias, "n_stages": n_stages, "max_stages": 30}
-    _, path = run_one(Z, classes, kind="factor", **settings)
-    _, square = run_one(np.ascontiguousarray(Z @ Z.T), classes, **settings)
-    assert path.loss == pytest.approx(square.loss, rel=1e-7)
+    path = run_one(Z, classes, kind="factor", **settings)
+    square = run_one(np.ascontiguousarray(Z @ Z.T), classes, **settings)
+    assert path.certificate == pytest.approx(square.certificate, rel=1e-7)
     np.testing.assert_allclose(
         path.held_scores, square.held_scores, atol=1e-6 * np.abs(square.held_scores).max()
     )
@@ -292,7 +288,7 @@ def test_sizes_around_a_strip(n):
     folds = splits(n, 2)
     if n < 4:
         folds = tuple(part[:0] for part in folds)
-    _, path = run_one(K, classes, folds=folds, n_stages=5)
+    path = run_one(K, classes, folds=folds, n_stages=5)
     assert np.isfinite(path.coefficients).all()
     if n > 15:
         assert_same_path(path, by_oracle(K, classes, folds, n_stages=5))
@@ -309,14 +305,14 @@ def test_whole_weights_are_copies_in_the_same_splits(loss, bias):
     copies = np.repeat(np.arange(60), counts)
     settings = {"loss": loss, "fit_intercept": bias, "max_stages": 40}
     K = np.exp(-0.3 * D)
-    _, weighted = run_one(K, classes, weights=counts.astype(float), **settings)
-    _, copied = run_one(
+    weighted = run_one(K, classes, weights=counts.astype(float), **settings)
+    copied = run_one(
         np.ascontiguousarray(K[np.ix_(copies, copies)]),
         classes[copies],
         folds=tuple(part[:, copies] for part in splits()),
         **settings,
     )
-    assert weighted.loss == pytest.approx(copied.loss, rel=1e-8)
+    assert weighted.certificate == pytest.approx(copied.certificate, rel=1e-8)
     assert weighted.mass == pytest.approx(copied.mass, rel=1e-6)
     summed = np.bincount(copies, weights=copied.coefficients)
     np.testing.assert_allclose(weighted.coefficients, summed, atol=1e-7 * np.abs(summed).max())
@@ -328,11 +324,11 @@ def test_a_weight_of_zero_is_absence(loss, bias):
     D, (_, classes) = squared_distances(), rows_and_classes()
     K, present = np.exp(-0.3 * D), np.arange(60) % 4 > 0
     settings = {"loss": loss, "fit_intercept": bias, "max_stages": 40}
-    _, weighted = run_one(K, classes, weights=present.astype(float), **settings)
+    weighted = run_one(K, classes, weights=present.astype(float), **settings)
     left_out = np.where(present, classes, -1).astype(np.int32)
-    machine, absent = run_one(K, left_out, **settings)
-    assert machine.rows.tolist() == np.flatnonzero(present).tolist()
-    assert weighted.loss == pytest.approx(absent.loss, rel=1e-9)
+    absent = run_one(K, left_out, **settings)
+    assert absent.rows.tolist() == np.flatnonzero(present).tolist()
+    assert weighted.certificate == pytest.approx(absent.certificate, rel=1e-9)
     np.testing.assert_allclose(
         weighted.coefficients[present],
         absent.coefficients,
@@ -345,9 +341,9 @@ def test_rows_that_take_no_part_are_not_read():
     D, (_, classes) = squared_distances(), rows_and_classes()
     K, absent = np.exp(-0.3 * D), np.arange(60) % 4 == 0
     left_out = np.where(absent, -1, classes).astype(np.int32)
-    _, expected = run_one(K, left_out)
+    expected = run_one(K, left_out)
     K[absent] = K[:, absent] = np.nan
-    assert_identical_paths(run_one(K, left_out)[1], expected)
+    assert_identical_paths(run_one(K, left_out), expected)
 
 
 # --- several machines and kernels ----------------------------------------------------------------
@@ -381,7 +377,7 @@ def test_rows_of_a_machine_are_those_of_its_classes(machines):
         machines, race_problem(n_classes=3)(machines=machines), strict=True
     ):
         np.testing.assert_array_equal(
-            found.rows, np.flatnonzero(np.isin(classes, negative + positive))
+            found[0].rows, np.flatnonzero(np.isin(classes, negative + positive))
         )
 
 
@@ -410,8 +406,8 @@ def test_kernels_of_all_kinds_run_side_by_side():
     kinds = [("distances", 0, 0.3), ("values", 1, 0.0), ("factor", 2, 0.0)]
     kernels = [KernelSource(*kind) for kind in kinds]
     [machine] = run(arrays, kernels, classes, race=False)
-    for array, kernel, path in zip(arrays, kernels, machine.paths, strict=True):
-        alone = run_one(array, classes, kind=kernel.kind, gamma=kernel.gamma)[1]
+    for array, kernel, path in zip(arrays, kernels, machine, strict=True):
+        alone = run_one(array, classes, kind=kernel.kind, gamma=kernel.gamma)
         assert_identical_paths(path, alone)
 
 
@@ -427,19 +423,19 @@ def test_kernels_of_all_kinds_run_side_by_side():
 def test_the_race_keeps_the_best_kernel(seed, n, loss):
     solve = race_problem(n=n, seed=seed, loss=loss)
     [raced], [whole] = solve(race=True), solve(race=False)
-    losses = np.array([p.loss for p in whole.paths])
+    losses = np.array([p.certificate for p in whole])
     best = int(losses.argmin())
-    assert raced.paths[best].stop_reason != "outrun"
-    assert int(np.argmin([p.loss for p in raced.paths])) == best
-    assert_identical_paths(raced.paths[best], whole.paths[best])
+    assert raced[best].stop_reason != "outrun"
+    assert int(np.argmin([p.certificate for p in raced])) == best
+    assert_identical_paths(raced[best], whole[best])
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)  # what a race saves is a bet
 @given(seed=st.integers(0, 1000), n=st.integers(30, 120))
 def test_the_race_changes_hardly_any_share(seed, n):
     def shares(machine):
-        losses = np.array([p.loss for p in machine.paths])
-        masses = np.array([p.mass for p in machine.paths])
+        losses = np.array([p.certificate for p in machine])
+        masses = np.array([p.mass for p in machine])
         votes = masses * np.exp(-SHARPNESS * n * (losses - losses.min()))
         return votes / votes.sum()
 
@@ -450,15 +446,15 @@ def test_the_race_changes_hardly_any_share(seed, n):
 
 def test_kernels_that_fall_behind_are_stopped():
     [machine] = race_problem(n=200)()
-    reasons = [p.stop_reason for p in machine.paths]
+    reasons = [p.stop_reason for p in machine]
     assert "outrun" in reasons
-    assert all(p.n_stages in (8, 16, 32, 64) for p in machine.paths if p.stop_reason == "outrun")
+    assert all(p.n_stages in (8, 16, 32, 64) for p in machine if p.stop_reason == "outrun")
 
 
 @pytest.mark.parametrize("options", [{"race": False}, {"n_stages": 20}], ids=["off", "n_stages"])
 def test_there_need_not_be_a_race(options):
     [machine] = race_problem(n=200)(**options)
-    assert "outrun" not in {p.stop_reason for p in machine.paths}
+    assert "outrun" not in {p.stop_reason for p in machine}
 
 
 # --- what a path holds ---------------------------------------------------------------------------
@@ -467,26 +463,26 @@ def test_there_need_not_be_a_race(options):
 @LOSS
 def test_the_mass_is_that_of_the_judged_stages(loss):
     [machine] = race_problem(loss=loss, race=False)()
-    for path in machine.paths:
-        assert path.loss == path.losses.min()
-        votes = np.exp(-SHARPNESS * 90 * (path.losses - path.loss))
+    for path in machine:
+        assert path.certificate == path.history["loss"].min()
+        votes = np.exp(-SHARPNESS * 90 * (path.history["loss"] - path.certificate))
         assert path.mass == pytest.approx(votes.sum(), rel=1e-6)
 
 
 def test_all_first_stages_are_judged_then_fewer():
     [machine] = race_problem(race=False)()
-    longest = max(machine.paths, key=lambda p: p.n_stages)
+    longest = max(machine, key=lambda p: p.n_stages)
     expected = [
         t for t in range(1, longest.n_stages + 1) if t <= 16 or t % (2 if t < 48 else 4) == 0
     ]
     assert longest.n_stages > 48
-    assert longest.stages.tolist() == expected
+    assert longest.history["stage"].tolist() == expected
 
 
 def test_a_path_ends_when_its_loss_has_not_fallen_for_a_while():
     [machine] = race_problem(race=False)()
-    for path in machine.paths:
-        best = path.stages[path.losses.argmin()]
+    for path in machine:
+        best = path.history["stage"][path.history["loss"].argmin()]
         if path.stop_reason == "patience":
             assert path.n_stages - best == max(12, best // 2)
         else:
@@ -495,16 +491,16 @@ def test_a_path_ends_when_its_loss_has_not_fallen_for_a_while():
 
 def test_the_limit_on_stages():
     [machine] = race_problem(race=False)(max_stages=5)
-    assert {(p.n_stages, p.stop_reason) for p in machine.paths} == {(5, "max_stages")}
+    assert {(p.n_stages, p.stop_reason) for p in machine} == {(5, "max_stages")}
 
 
 # --- little to go by -----------------------------------------------------------------------------
 
 
-def assert_finite(machine):
-    for path in machine.paths:
-        values = [path.coefficients, path.held_scores, path.losses]
-        values += [[path.intercept, path.mass, path.loss]]
+def assert_finite(*paths):
+    for path in paths:
+        values = [path.coefficients, path.held_scores, path.history["loss"]]
+        values += [[path.intercept, path.mass, path.certificate]]
         assert all(np.isfinite(v).all() for v in values)
 
 
@@ -514,30 +510,32 @@ def assert_finite(machine):
 def test_no_held_out_rows(loss, bias, dtype):
     solve = race_problem(dtype, n=60, folds=NO_SPLITS, loss=loss, fit_intercept=bias)
     [machine] = solve()
-    assert_finite(machine)
-    assert len(machine.held_rows) == 0
-    assert {(p.n_stages, p.loss) for p in machine.paths} == {(13, 0.0)}
-    assert all(p.coefficients.any() for p in machine.paths)
+    assert_finite(*machine)
+    assert {len(p.held_rows) for p in machine} == {0}
+    assert {(p.n_stages, p.certificate) for p in machine} == {(13, 0.0)}
+    assert all(p.coefficients.any() for p in machine)
 
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_held_out_rows_of_one_side_tell_nothing(side):
     D, (_, classes) = squared_distances(), rows_and_classes()
     K, (train, test) = np.exp(-0.3 * D), splits()
-    machine, path = run_one(K, classes, folds=(train, test & (classes == side)))
-    assert len(machine.held_rows) == 0
-    assert_identical_paths(path, run_one(K, classes, folds=NO_SPLITS)[1])
+    path = run_one(K, classes, folds=(train, test & (classes == side)))
+    assert len(path.held_rows) == 0
+    assert_identical_paths(path, run_one(K, classes, folds=NO_SPLITS))
 
 
 def test_splits_that_leave_one_class_are_left_out():
     D, (_, classes) = squared_distances(), rows_and_classes()
     K, (train, test) = np.exp(-0.3 * D), splits()
     poor = (np.insert(train, 2, classes == 1, axis=0), np.insert(test, 2, classes == 0, axis=0))
-    machine, path = run_one(K, classes, folds=poor)
-    whole, expected = run_one(K, classes)
+    path = run_one(K, classes, folds=poor)
+    expected = run_one(K, classes)
     assert_identical_paths(path, expected)
-    np.testing.assert_array_equal(machine.held_rows, whole.held_rows)
-    np.testing.assert_array_equal(machine.held_splits, whole.held_splits + (whole.held_splits >= 2))
+    np.testing.assert_array_equal(path.held_rows, expected.held_rows)
+    np.testing.assert_array_equal(
+        path.held_splits, expected.held_splits + (expected.held_splits >= 2)
+    )
 
 
 def test_a_split_may_lack_a_class_in_one_machine_only():
@@ -546,7 +544,7 @@ def test_a_split_may_lack_a_class_in_one_machine_only():
     train, test = (part.copy() for part in splits(90))
     train[0] &= classes != 2
     found = run([D], [KernelSource("distances", 0, 0.3)], classes, THREE, folds=(train, test))
-    assert [sorted(set(m.held_splits)) for m in found] == [
+    assert [sorted(set(m[0].held_splits)) for m in found] == [
         [0, 1, 2, 3, 4],
         [1, 2, 3, 4],
         [1, 2, 3, 4],
@@ -559,7 +557,7 @@ def test_a_split_may_lack_a_class_in_one_machine_only():
 @pytest.mark.parametrize("n_stages", [None, 10])
 def test_rows_in_one_place_give_a_finite_path(loss, bias, dtype, n_stages):
     classes = (np.arange(20) % 2).astype(np.int32)
-    machine, path = run_one(
+    path = run_one(
         np.ones((20, 20), dtype=dtype),
         classes,
         folds=splits(20),
@@ -567,7 +565,7 @@ def test_rows_in_one_place_give_a_finite_path(loss, bias, dtype, n_stages):
         fit_intercept=bias,
         n_stages=n_stages,
     )
-    assert_finite(machine)
+    assert_finite(path)
     assert path.stop_reason in ("rho_zero", "patience", "n_stages")
 
 
@@ -577,10 +575,10 @@ def test_rows_in_one_place_give_a_finite_path(loss, bias, dtype, n_stages):
 @pytest.mark.parametrize("gamma", [1e-9, 1e9])
 def test_kernels_of_extreme_width_give_a_finite_path(loss, bias, dtype, gamma):
     D, (_, classes) = squared_distances(), rows_and_classes()
-    machine, _ = run_one(
+    path = run_one(
         D.astype(dtype), classes, kind="distances", gamma=gamma, loss=loss, fit_intercept=bias
     )
-    assert_finite(machine)
+    assert_finite(path)
 
 
 @LOSS
@@ -589,18 +587,16 @@ def test_kernels_of_extreme_width_give_a_finite_path(loss, bias, dtype, gamma):
 def test_classes_far_apart_give_a_finite_path(loss, bias, dtype):
     X, classes = rows_and_classes()
     X = X + 100.0 * classes[:, None]
-    machine, path = run_one(
-        (X @ X.T).astype(dtype), classes, loss=loss, fit_intercept=bias, n_stages=100
-    )
-    assert_finite(machine)
+    path = run_one((X @ X.T).astype(dtype), classes, loss=loss, fit_intercept=bias, n_stages=100)
+    assert_finite(path)
     if bias:
-        assert path.loss < 0.1
+        assert path.certificate < 0.1
 
 
 def test_an_indefinite_kernel_gives_a_finite_path():
     X, classes = rows_and_classes()
-    machine, _ = run_one(np.tanh(X @ X.T - 1), classes)
-    assert_finite(machine)
+    path = run_one(np.tanh(X @ X.T - 1), classes)
+    assert_finite(path)
 
 
 # --- limits and errors ---------------------------------------------------------------------------
@@ -609,15 +605,17 @@ def test_an_indefinite_kernel_gives_a_finite_path():
 @pytest.mark.parametrize("machines", [TWO, THREE], ids=["one machine", "three"])
 @pytest.mark.parametrize("n_stages", [None, 30])
 def test_the_limit_on_time_keeps_a_path(machines, n_stages):
-    found = race_problem(n_classes=3, machines=machines, n_stages=n_stages)(max_seconds=1e-9)
+    found = race_problem(n_classes=3, machines=machines, n_stages=n_stages)(
+        monitor=Monitor(max_seconds=0.0)
+    )
     for machine in found:
-        assert_finite(machine)
-        assert {p.stop_reason for p in machine.paths} == {"max_time"}
+        assert_finite(*machine)
+        assert {p.stop_reason for p in machine} == {"max_time"}
 
 
 def test_enough_time_changes_no_bit():
     solve = race_problem()
-    assert_identical(*(solve(max_seconds=s)[0] for s in (None, 1000.0)))
+    assert_identical(*(solve(monitor=Monitor(max_seconds=s))[0] for s in (None, 1000.0)))
 
 
 def test_a_machine_without_rows_on_a_side_is_refused():
@@ -627,11 +625,11 @@ def test_a_machine_without_rows_on_a_side_is_refused():
 
 
 BAD = {
-    "square": ({"K": np.ones((60, 59))}, "row"),
+    "square": ({"K": np.ones((60, 59))}, "59 columns"),
     "rows": ({"K": np.ones((59, 59))}, "row"),
     "weights": ({"weights": np.ones(59)}, "weights"),
-    "train": ({"folds": (np.ones((5, 59), bool), np.ones((5, 59), bool))}, "splits"),
-    "test": ({"folds": (np.ones((5, 60), bool), np.ones((4, 60), bool))}, "splits"),
+    "train": ({"folds": (np.ones((5, 59), bool), np.ones((5, 59), bool))}, "train"),
+    "test": ({"folds": (np.ones((5, 60), bool), np.ones((4, 60), bool))}, "test"),
     "kind": ({"kind": "cosine"}, "cosine"),
 }
 
@@ -650,22 +648,17 @@ def test_an_array_that_does_not_exist_is_refused():
         run([squared_distances()], [KernelSource("values", 1)], classes)
 
 
-def test_an_exception_of_the_report_ends_the_run():
-    def interrupt(machines_done, stage, value):
+def test_an_exception_of_a_listener_ends_the_run():
+    def interrupt(event):
         raise KeyboardInterrupt
 
     X, classes = rows_and_classes(700)
-    D = cdist(X, X, "sqeuclidean")
-    train, test = splits(700)
     with pytest.raises(KeyboardInterrupt):
-        solve_paths(
-            [D],
+        run(
+            [cdist(X, X, "sqeuclidean")],
             [KernelSource("distances", 0, 0.3)],
             classes,
-            TWO,
-            weights=np.ones(700),
-            train=train,
-            test=test,
-            options=PathOptions(n_stages=10_000, max_stages=10_000),
-            report=interrupt,
+            n_stages=10_000,
+            max_stages=10_000,
+            monitor=Monitor(listeners=[interrupt]),
         )

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 
 namespace hardmargin {
@@ -14,6 +15,16 @@ struct Interrupted : std::runtime_error {
 };
 
 using Clock = std::chrono::steady_clock;
+
+inline constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+// The time so many seconds after `start`.
+inline Clock::time_point after(double seconds, Clock::time_point start = Clock::now()) {
+    constexpr double longest = 1e9;  // more would overflow
+    if (!(seconds < longest)) return Clock::time_point::max();
+    return start +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 struct Progress {
     std::size_t machines_done = 0;
@@ -25,17 +36,17 @@ struct Progress {
 // look whether they must stop.
 class Control {
   public:
-    using Poll = std::function<bool(const Progress&)>;  // false: give up
+    using Poll = std::function<bool(const Progress&)>;  // false: end with what there is
 
     explicit Control(Poll poll = {}) : poll_(std::move(poll)) {}
 
-    // Polls at most every 50 ms; throws Interrupted when the caller gave up.
+    // Polls at most every 50 ms; throws Interrupted when another thread has failed.
     void check(bool calling_thread) {
         if (calling_thread && poll_) {
             const auto now = Clock::now();
             if (now >= next_poll_) {
                 next_poll_ = now + std::chrono::milliseconds(50);
-                if (!poll_(progress())) cancelled_ = true;
+                if (!poll_(progress())) stopped_ = true;
             }
         }
         if (cancelled_) throw Interrupted();
@@ -43,6 +54,8 @@ class Control {
 
     void cancel() { cancelled_ = true; }
     bool cancelled() const { return cancelled_; }
+    // Whether the caller wants no more than there is: to be treated like the end of the time.
+    bool stopped() const { return stopped_; }
 
     void report(std::size_t stage, double violation) {
         stage_.store(stage, std::memory_order_relaxed);
@@ -55,7 +68,7 @@ class Control {
   private:
     Poll poll_;
     Clock::time_point next_poll_{};
-    std::atomic<bool> cancelled_{false};
+    std::atomic<bool> cancelled_{false}, stopped_{false};
     std::atomic<std::size_t> machines_done_{0}, stage_{0};
     std::atomic<double> violation_{0};
 };
@@ -75,6 +88,9 @@ class Meter {
         done_ = 0;
         control_.check(calling_thread_);
         return true;
+    }
+    bool is_over(Clock::time_point deadline) const {
+        return control_.stopped() || Clock::now() >= deadline;
     }
     Control& control() { return control_; }
 

@@ -45,6 +45,7 @@ struct GreedyResult {
     std::uint64_t n_values = 0;         // kernel values evaluated
     StopReason reason = StopReason::converged;
     bool lazy = false;  // whether columns were still put off at the end
+    bool bits = false;  // whether two-valued columns were packed
 };
 
 template <class T>

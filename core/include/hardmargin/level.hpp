@@ -199,10 +199,10 @@ struct ScanTable {
 
 struct Level {
     const char* name;
-    LevelTable<float> single;
-    LevelTable<double> exact;
-    PathTable<float> paths_single;
-    PathTable<double> paths_exact;
+    LevelTable<float> float32;
+    LevelTable<double> float64;
+    PathTable<float> paths_float32;
+    PathTable<double> paths_float64;
     ScanTable scan;
 
     template <class T>
@@ -213,20 +213,20 @@ struct Level {
 
 template <>
 inline const LevelTable<float>& Level::table<float>() const {
-    return single;
+    return float32;
 }
 template <>
 inline const LevelTable<double>& Level::table<double>() const {
-    return exact;
+    return float64;
 }
 
 template <>
 inline const PathTable<float>& Level::paths<float>() const {
-    return paths_single;
+    return paths_float32;
 }
 template <>
 inline const PathTable<double>& Level::paths<double>() const {
-    return paths_exact;
+    return paths_float64;
 }
 
 // The level in use: the best this CPU has, or the one HARDMARGIN_LEVEL names. Throws

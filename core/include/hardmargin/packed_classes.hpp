@@ -29,7 +29,7 @@ struct MachineProblem {
     std::vector<MachineSpec> machines;
     bool use_bits = true;
     std::size_t block_rows = 512;
-    double max_seconds = 0;  // 0: no limit
+    double max_seconds = no_limit;
     int n_threads = 1;
 };
 
@@ -40,7 +40,6 @@ class TimeShare {
     Clock::time_point next();
 
   private:
-    const bool limited_;
     const Clock::time_point end_;
     std::atomic<std::size_t> left_;
     const std::size_t n_threads_;
@@ -58,7 +57,7 @@ class PackedClasses {
     std::size_t packed_bytes() const;  // of all rows
 
     // What packed rows and `states` bytes for every row of a machine leave to each thread. Throws
-    // std::invalid_argument when they leave nothing.
+    // MemoryTooSmall when they leave nothing.
     std::size_t memory_left(std::size_t memory_bytes, std::size_t states) const;
 
     // See pack_rows; to be called once.

@@ -1,4 +1,4 @@
-// The two sides of a machine, and the rows of it that the exact engine looks at for a while.
+// The two sides of a machine, and the rows of it that the hard-margin engine looks at for a while.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct Side {
     std::size_t begin = 0, end = 0;
     double label = 0;
     std::size_t group = 0;
-    double direction = 1;  // u: see exact.hpp
+    double direction = 1;  // u: see hard_margin.hpp
 
     // The rows whose multiplier may move along u, and those for which it may move against: what
     // falls must have mass.

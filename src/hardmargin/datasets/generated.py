@@ -40,9 +40,9 @@ def make_majority_rule(
     Returns
     -------
     X : ndarray of shape (n_samples, n_bits)
-        Bits -1.0 and 1.0, each as likely as the other.
+        Bits -1.0 and 1.0, equally likely.
     y : ndarray of shape (n_samples,)
-        1 where more bits are +1 than -1, otherwise -1, ties included.
+        1 where more bits are +1 than -1, otherwise (ties included) -1.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def make_mirror_symmetry(
     X : ndarray of shape (n_samples, n_bits)
         Bits -1.0 and 1.0.
     y : ndarray of shape (n_samples,)
-        1 where the row equals itself reversed (by chance as well), otherwise -1.
+        1 where the row equals its reverse (even by chance), otherwise -1.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def make_waveform(
     X : ndarray of shape (n_samples, 21)
         The waves, with noise of standard deviation 1.
     y : ndarray of shape (n_samples,)
-        The classes, each as likely as the others.
+        The classes, equally likely.
 
     References
     ----------
@@ -158,7 +158,7 @@ def make_ringnorm(
     X : ndarray of shape (n_samples, 20)
         Features.
     y : ndarray of shape (n_samples,)
-        1 for the class around zero with a standard deviation of 2; -1 for that around
+        1 for the class around zero with a standard deviation of 2; -1 for the class around
         ``2 / sqrt(20)`` with a standard deviation of 1, as in the DELVE archive.
 
     References
@@ -197,7 +197,7 @@ def make_twonorm(
     X : ndarray of shape (n_samples, 20)
         Features with a standard deviation of 1 in each class.
     y : ndarray of shape (n_samples,)
-        1 for the class around ``2 / sqrt(20)``, -1 for that around ``-2 / sqrt(20)``.
+        1 for the class around ``2 / sqrt(20)``, -1 for the class around ``-2 / sqrt(20)``.
 
     References
     ----------

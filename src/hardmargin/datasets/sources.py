@@ -121,13 +121,13 @@ class Keel:
     Parameters
     ----------
     name : str
-        Name of the file; ``"glass"`` is put together from several.
+        Name of the file; ``"glass"`` is assembled from several.
     layout : Layout
         What its columns are.
     n_train : int or None
-        The first so many rows are the paper's training rows.
+        Number of rows at the start that are the paper's training rows.
     n_features : int or None
-        Columns, where they are not those of the catalogue.
+        Number of columns, where it differs from the catalogue.
     """
 
     name: str
@@ -146,7 +146,7 @@ class RemoteFile:
     url : str
         Its address.
     sha256 : str or None
-        Its checksum, where it is known; otherwise that of the first download is kept and compared.
+        Its checksum, if known; otherwise the checksum of the first download is kept and compared.
     """
 
     url: str
@@ -162,9 +162,9 @@ class Remote:
     files : tuple of RemoteFile
         The files.
     layout : Layout or None
-        What their columns are; None is the format of LIBSVM.
+        What their columns are; None is LIBSVM's format.
     n_train : int or None
-        Of a single file, the first so many rows are the paper's training rows.
+        For a single file, number of rows at the start that are the paper's training rows.
     scale : (float, float) or None
         Features become ``scale[0] * feature + scale[1]``, rounded, which undoes a scaling.
     """
@@ -197,9 +197,9 @@ class OpenML:
     Parameters
     ----------
     data_id : int
-        Its number, which stands for one version.
+        Its number, which identifies one version.
     n_train : int or None
-        The first so many rows are the paper's training rows.
+        Number of rows at the start that are the paper's training rows.
     """
 
     data_id: int
@@ -240,10 +240,10 @@ class DataSet:
     splits : dict
         Entries of its other orders, by paper.
     classes : dict
-        Names of the labels, in the order of the labels, that `load` gives whatever those of the
-        source; empty where all sources have the same.
+        Our labels, in order, and their names, which replace the source's; empty where all sources
+        agree.
     n_merged : int or None
-        Classes that `load` gives if it merges some, unless it is told not to.
+        Number of classes that `load` gives by default, if it merges some.
     has_realizations : bool
         Whether its splits are realizations of the IDA collection, which not all sources have.
     """

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Collection
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.matrix import one_or_all
+from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numbers
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.problem import Expansion, Problem
-from hardmargin.estimators._base.run import Run, for_each
-from hardmargin.estimators._base.validation import COUNT
-from hardmargin.estimators._base.warn import warn_caller, warn_unfinished_core_set
 from hardmargin.kernels import KernelFunction
-from hardmargin.kernels.columns import KernelColumns, core_sets_at_once, shared_evaluations
-from hardmargin.memory import COLUMNS_SHARE, CORE_SHARE, memory_bytes
-from hardmargin.randomness import random_numbers
-from hardmargin.solvers.core_sets.core_vector import BallOptions, Stopping, solve_ball
-from hardmargin.solvers.problem import finite_diagonal
-from hardmargin.solvers.solution import BallSolution
+from hardmargin.kernels.columns import KernelColumns, core_sets_at_once
+from hardmargin.resources import COLUMNS_SHARE, CORE_SHARE, memory_bytes
+from hardmargin.solvers.core_sets import core_vector
+from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
+from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.warn import warn_caller
 
 
 class CoreVectorSVC(KernelClassifier):
@@ -168,7 +164,7 @@ default="rbf"
         degree: float = 3,
         coef0: float = 0.0,
         tol: float = 0.05,
-        stopping: str = "margin",
+        stopping: Stopping = "margin",
         eps: float = 1e-5,
         max_stages: int | None = None,
         class_weight: dict[Any, float] | str | None = None,
@@ -198,70 +194,102 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        finite_diagonal(problem.kernel, problem.X, problem.codes, squared=True)
-        n_machines = len(problem.machines)
-        budget = memory_bytes(self.memory_limit)
-        for_columns, for_core = COLUMNS_SHARE, CORE_SHARE
-        if n_machines == 1:  # which looks at a column too few times for that to be worth memory
-            for_columns, for_core = 0.0, COLUMNS_SHARE + CORE_SHARE
-        n_at_once = core_sets_at_once(
-            self._threads(), n_machines, len(problem.codes), problem.dtype, budget
-        )
-        columns = KernelColumns(
-            problem.kernel,
-            problem.X,
-            dtype=problem.dtype,
-            memory_bytes=int(for_columns * budget),
-            n_jobs=self.n_jobs if n_at_once == 1 else 1,
-        )
-        is_weighted = problem.weights is not None or problem.class_weights is not None
-        weights = self._row_weights(problem) if is_weighted else None
-        seeds = random_numbers(self.random_state).randint(2**31 - 1, size=n_machines)
-        tasks = [columns.for_task() for _ in range(n_machines)]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
 
-        stopping: Stopping = "margin" if self.stopping == "margin" else "radius"
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
 
-        def solve(machine: int, run: Run) -> BallSolution:
-            left = run.deadline - time.monotonic()
-            return solve_ball(
-                tasks[machine],
-                problem.labels_of(machine),
-                weights=weights,
-                options=BallOptions(
+        Returns
+        -------
+        self
+        """
+        with self._fitting() as monitor:
+            training = self._training(self._check_training(X, y, sample_weight))
+            finite_diagonal(training.kernel, training.X, training.codes, squared=True)
+            n_machines, budget = len(training.machines), memory_bytes(self.memory_limit)
+            columns_share, core_share = COLUMNS_SHARE, CORE_SHARE
+            if n_machines == 1:  # which looks at a column too few times for it to be worth memory
+                columns_share, core_share = 0.0, COLUMNS_SHARE + CORE_SHARE
+            at_once = core_sets_at_once(
+                self._threads(), n_machines, len(training.codes), training.dtype, budget
+            )
+            columns = KernelColumns(
+                training.kernel,
+                training.X,
+                dtype=training.dtype,
+                memory_bytes=int(columns_share * budget),
+                n_jobs=self.n_jobs if at_once == 1 else 1,
+            )
+            is_weighted = training.weights is not None or training.class_weights is not None
+            weights = training.row_weights() if is_weighted else None
+            seeds = random_numbers(self.random_state).randint(2**31 - 1, size=n_machines)
+            solutions = core_vector.solve(
+                Problem(columns, training.codes, training.machines, weights),
+                CoreVectorOptions(
                     C=self.C,
                     tol=self.tol,
-                    stopping=stopping,
+                    stopping=self.stopping,
                     eps=self.eps,
                     max_stages=self.max_stages,
-                    max_seconds=max(left, 0.0) if np.isfinite(left) else None,
-                    memory_bytes=int(for_core * budget),
+                    seeds=seeds.tolist(),
+                    machines_at_once=at_once,
+                    memory_bytes=int(core_share * budget),
                 ),
-                random=np.random.default_rng(seeds[machine]),
-                keep_going=run.keep_going,
+                monitor.part("violation", n_machines=n_machines),
             )
+            reasons = {s.stop_reason for s in solutions}
+            warn_if_unfinished(reasons, self.tol, "lower C, or use another kernel")
+            gaps = [s.certificate for s in solutions if s.stop_reason == "radius"]
+            if max(gaps, default=0.0) > 1.0 - (1.0 - self.tol) ** 2:
+                warn_caller(
+                    f"stopping='radius' stopped where the objective may be {max(gaps):.0%} away "
+                    "from its optimum, which is usual for large C; lower eps, or use "
+                    "stopping='margin'."
+                )
+            self.objective_ = one_or_all([s.objective for s in solutions])
+            self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])
+            self.certificate_ = one_or_all([s.certificate for s in solutions])
+            self.core_size_ = one_or_all([s.core_size for s in solutions])
+            self.weight_norm_ = one_or_all([float(s.weight_norm) for s in solutions])
+            self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+            self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+            self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+            self._store(training, solutions)
+        return self
 
-        solutions = for_each(self, range(n_machines), solve, "violation", n_threads=n_at_once)
-        self._warn(solutions)
-        self.objective_ = one_or_all([s.objective for s in solutions])
-        self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])
-        self.certificate_ = one_or_all([s.gap for s in solutions])
-        self.core_size_ = one_or_all([s.core_size for s in solutions])
-        self.weight_norm_ = one_or_all([float(s.weight_norm) for s in solutions])
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        shared = [n for (n,) in shared_evaluations(tasks)]
-        self.n_kernel_evaluations_ = one_or_all(
-            [s.n_kernel_evaluations - n for s, n in zip(solutions, shared, strict=True)]
-        )
-        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
-        return [Expansion(s.rows, s.coefficients, s.intercept) for s in solutions]
 
-    def _warn(self, solutions: list[BallSolution]) -> None:
-        reasons = {s.stop_reason for s in solutions}
-        warn_unfinished_core_set(reasons, self.tol, "lower C, or use another kernel")
-        worst = max((s.gap for s in solutions if s.stop_reason == "radius"), default=0.0)
-        if worst > 1.0 - (1.0 - self.tol) ** 2:
-            warn_caller(
-                f"stopping='radius' stopped where the objective may be {worst:.0%} away from its "
-                "optimum, which is usual for large C; lower eps, or use stopping='margin'."
-            )
+def warn_if_unfinished(reasons: Collection[str], tol: float, if_indefinite: str) -> None:
+    """Warn of core sets that stopped before their certificate; say which parameter to change."""
+    for reason, message in (
+        (
+            "core_full",
+            "Training stopped where the memory holds no larger core set; raise memory_limit, "
+            "or tol to need fewer rows.",
+        ),
+        (
+            "rounding",
+            f"tol={tol} is beyond the precision of the kernel values; raise tol, or use "
+            "dtype='float64'.",
+        ),
+        (
+            "indefinite",
+            "The kernel is not positive semi-definite, and training has no optimum to go to; "
+            f"{if_indefinite}.",
+        ),
+        (
+            "stalled",
+            "Training stopped where it gets nowhere, as the kernel matrix is too close to singular "
+            "for this C; scale the features, or lower C.",
+        ),
+        ("max_stages", "Training stopped at max_stages; raise it, or tol to stop earlier."),
+        ("max_time", "Training stopped at max_time; raise it, or tol to stop earlier."),
+    ):
+        if reason in reasons:
+            warn_caller(message)

@@ -2,50 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.discriminant_machines import (
-    DEFAULT_TOL,
-    N_MATRICES,
-    Solver,
-    tolerance,
-    train_machines,
-)
-from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.validation import (
+from hardmargin.estimators._base.estimator import (
     COUNT,
-    N_JOBS,
-    TrainingRows,
-    check_queries,
-    check_training_rows,
+    KernelEstimator,
     finite_scores,
-    kernel_of_rows,
     precision,
+    random_numbers,
     warn_if_flat,
 )
-from hardmargin.estimators._base.warn import warn_caller
-from hardmargin.kernels import (
-    GAMMA_RULES,
-    NAMED_KERNELS,
-    FloatArray,
-    Kernel,
-    KernelFunction,
-    Precision,
-    Rows,
-)
+from hardmargin.estimators._base.options import Choice
+from hardmargin.kernels import FloatArray, Kernel, KernelFunction, Precision, Rows
+from hardmargin.kernels.columns import KernelColumns, core_sets_at_once
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
-from hardmargin.memory import memory_bytes
-from hardmargin.parallel import single_threaded_blas
-from hardmargin.randomness import random_numbers
-from hardmargin.solvers.core_sets.core_vector import Stopping
-from hardmargin.solvers.core_sets.directions import CONSTRAINTS, Constraint
-from hardmargin.solvers.problem import finite_diagonal
-from hardmargin.solvers.solution import BallSolution
+from hardmargin.monitor import Monitor
+from hardmargin.resources import (
+    COLUMNS_SHARE,
+    CORE_SHARE,
+    memory_bytes,
+    single_threaded_blas,
+    tasks_at_once,
+)
+from hardmargin.solvers.core_sets import core_vector, lagrangian, newton
+from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
+from hardmargin.solvers.core_sets.dense import DenseOptions
+from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, Constraint, L2Solution
+from hardmargin.solvers.core_sets.lagrangian import LagrangianOptions
+from hardmargin.solvers.problem import KernelRows, Machine, Problem, finite_diagonal
+from hardmargin.warn import warn_caller
+
+Solver = Literal["core", "exact", "lagrangian", "nystroem"]
+
+#: Matrices of all rows by all rows that a solver has at a time, at most.
+N_MATRICES = {"exact": 3, "lagrangian": 2}
+
+#: What ``tol="auto"`` stands for.
+DEFAULT_TOL = {"core": 0.05, "nystroem": 0.05, "exact": 1e-6, "lagrangian": 1e-6}
 
 #: What to do about machines that stopped before their certificate.
 ADVICE = {
@@ -59,7 +58,9 @@ ADVICE = {
 }
 
 
-class MarginDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MarginDiscriminantAnalysis(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
+):
     """Margin-maximising discriminant analysis: features that separate the classes.
 
     For each class an L2-SVM against all others, and further ones whose planes must be orthogonal
@@ -184,12 +185,9 @@ default="rbf"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelEstimator._parameter_constraints,
         "n_directions": [COUNT],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), Choice(GAMMA_RULES)],
-        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "constraint": [Choice(CONSTRAINTS)],
         "solver": [Choice(DEFAULT_TOL)],
         "rank": [COUNT],
@@ -197,12 +195,6 @@ default="rbf"
         "stopping": [Choice({"margin", "radius"})],
         "eps": [Interval(Real, 0, None, closed="neither")],
         "moment_rows": [COUNT, None],
-        "dtype": [Choice({"auto", "float32", "float64"})],
-        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [*N_JOBS, None],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -264,16 +256,55 @@ default="rbf"
         -------
         self
         """
-        before = self.__dict__.copy()
-        try:
-            self._validate_params()
-            with single_threaded_blas():
-                self._fit(check_training_rows(self, X, y, sample_weight))
-        except BaseException:
-            # A fit that fails or is interrupted leaves the estimator as it was.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        with self._fitting() as monitor:
+            X, codes, self.classes_, weights = self._check_training(X, y, sample_weight)
+            random = random_numbers(self.random_state)
+            self._kernel_: Kernel = self._settle_kernel(X, weights)
+            self.gamma_ = self._kernel_.gamma
+            warn_if_flat(self._kernel_, X, weights)
+            finite_diagonal(self._kernel_, X, codes, squared=True)
+            is_wide = self.dtype == "auto" and self.solver in N_MATRICES
+            self._dtype_: Precision = precision(
+                X, "float64" if is_wide else self.dtype, self.kernel
+            )
+            is_precomputed = self.kernel == "precomputed"
+            present = np.flatnonzero(codes >= 0)
+            if len(present) < len(codes):  # a weight of zero is absence
+                codes = codes[present]
+                X = X[np.ix_(present, present)] if is_precomputed else X[present]
+                weights = None if weights is None else weights[present]
+
+            rows = KernelRows(self._kernel_, X, self._dtype_)
+            low_rank: LowRankMatrix | None = None
+            if self.solver == "nystroem":
+                low_rank = low_rank_matrix(
+                    self._kernel_,
+                    X,
+                    min(self.rank, len(codes)),
+                    dtype=self._dtype_,
+                    memory_bytes=memory_bytes(self.memory_limit),
+                    n_jobs=self.n_jobs,
+                    random_state=random,
+                )
+                # A kernel of low rank is the linear one of its factor.
+                rows = KernelRows(Kernel("linear"), low_rank.factor, self._dtype_)
+            n = len(self.classes_)
+            one_vs_rest: list[Machine] = [([k for k in range(n) if k != c], [c]) for c in range(n)]
+            machines = one_vs_rest if n > 2 else one_vs_rest[1:]
+            seeds = random.randint(2**31 - 1, size=n)[-len(machines) :]
+            problem = Problem(rows, codes, machines, weights)
+            solutions = self._train(problem, seeds.tolist(), monitor)
+
+            self._store(solutions)
+            expansions = np.array([s.direction for s in solutions])
+            if low_rank is not None:
+                support = low_rank.landmarks.astype(np.intp)
+                self.directions_ = low_rank.coefficients(expansions.T).T
+            else:
+                support = np.flatnonzero(expansions.any(axis=0))
+                self.directions_ = expansions[:, support]
+            self.support_ = present[support].astype(np.int32)
+            self.support_vectors_: Rows = np.empty((0, 0)) if is_precomputed else X[support]
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -288,7 +319,7 @@ default="rbf"
         -------
         (n_samples, n_components) array
         """
-        queries = check_queries(self, X)
+        queries = self._check_queries(X)
         if self.kernel == "precomputed":
             queries = queries[:, self.support_]
         with single_threaded_blas():
@@ -303,8 +334,6 @@ default="rbf"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.target_tags.required = True
         return tags
 
@@ -312,55 +341,67 @@ default="rbf"
     def _n_features_out(self) -> int:
         return len(self.directions_)
 
-    def _fit(self, rows: TrainingRows) -> None:
-        X, codes, self.classes_, weights = rows
-        random = random_numbers(self.random_state)
-        self._kernel_: Kernel = kernel_of_rows(
-            self.kernel, X, weights, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
-        self.gamma_ = self._kernel_.gamma
-        warn_if_flat(self._kernel_, X, weights)
-        finite_diagonal(self._kernel_, X, codes, squared=True)
-        self._dtype_: Precision = precision(X, self._dtype(), self.kernel)
-        is_precomputed = self._kernel_.name == "precomputed"
-        present = np.flatnonzero(codes >= 0)
-        if len(present) < len(codes):  # a weight of zero is absence
-            codes, X = codes[present], X[np.ix_(present, present)] if is_precomputed else X[present]
-            weights = None if weights is None else weights[present]
+    @property
+    def _tol(self) -> float:
+        """`tol` as a number."""
+        return DEFAULT_TOL[self.solver] if self.tol == "auto" else float(self.tol)
 
-        low_rank: LowRankMatrix | None = None
-        kernel, seen = self._kernel_, X
-        if self.solver == "nystroem":
-            low_rank = low_rank_matrix(
-                self._kernel_,
-                X,
-                min(self.rank, len(codes)),
-                dtype=self._dtype_,
-                memory_bytes=memory_bytes(self.memory_limit),
-                n_jobs=self.n_jobs,
-                random_state=random,
+    def _train(
+        self, problem: Problem[KernelRows], seeds: Sequence[int], monitor: Monitor
+    ) -> list[L2Solution]:
+        """Train the machines of each class, as many at once as the memory allows."""
+        rows, n, n_machines = problem.values, len(problem.codes), len(problem.machines)
+        budget, n_threads = memory_bytes(self.memory_limit), self._threads()
+        options: dict[str, Any] = {
+            "C": self.C,
+            "tol": self._tol,
+            "n_directions": self.n_directions,
+            "constraint": self.constraint,
+            "moment_rows": self.moment_rows,
+            "seeds": seeds,
+        }
+        if self.solver in N_MATRICES:
+            monitor = monitor.part("relative gap", n_machines=n_machines)
+            matrix_bytes = 8 * n * n  # which every class beyond the first needs more
+            spare = budget - N_MATRICES[self.solver] * matrix_bytes
+            if spare < 0:
+                raise ValueError(
+                    f"solver={self.solver!r} needs {(budget - spare) / 1e9:.3g} GB for the kernel "
+                    f"matrix of {n:,} rows and what is made of it; memory_limit leaves "
+                    f"{budget / 1e9:.3g}. Raise memory_limit, or use solver='core', which needs a "
+                    "small part of the matrix."
+                )
+            options["machines_at_once"] = tasks_at_once(
+                n_threads, n_machines, matrix_bytes, spare + matrix_bytes
             )
-            # A kernel of low rank is the linear one of its factor.
-            kernel, seen = Kernel("linear"), low_rank.factor
-        found = train_machines(self, kernel, seen, codes, weights, self._dtype_, random)
-        self._store(found)
-        expansions = np.array([s.direction for of_class in found for s in of_class])
-        if low_rank is not None:
-            support = low_rank.landmarks.astype(np.intp)
-            self.directions_ = low_rank.coefficients(expansions.T).T
-        else:
-            support = np.flatnonzero(expansions.any(axis=0))
-            self.directions_ = expansions[:, support]
-        self.support_ = present[support].astype(np.int32)
-        self.support_vectors_: Rows = np.empty((0, 0)) if is_precomputed else X[support]
+            options["n_jobs"] = self.n_jobs
+            if self.solver == "lagrangian":
+                return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
+            return newton.solve(problem, DenseOptions(**options), monitor)
+        at_once = core_sets_at_once(n_threads, n_machines, n, rows.dtype, budget)
+        columns = KernelColumns(
+            rows.kernel,
+            rows.X,
+            dtype=rows.dtype,
+            memory_bytes=int(COLUMNS_SHARE * budget),
+            n_jobs=self.n_jobs if at_once == 1 else 1,
+        )
+        return core_vector.solve(
+            Problem(columns, problem.codes, problem.machines, problem.weights),
+            CoreVectorOptions(
+                **options,
+                machines_at_once=at_once,
+                stopping=self.stopping,
+                eps=self.eps,
+                memory_bytes=int(CORE_SHARE * budget),
+            ),
+            monitor.part("violation", n_machines=n_machines),
+        )
 
-    def _dtype(self) -> str:
-        """Exact solvers have the whole matrix in float64 in any case."""
-        return "float64" if self.dtype == "auto" and self.solver in N_MATRICES else self.dtype
-
-    def _store(self, found: list[list[BallSolution]]) -> None:
-        solutions = [s for of_class in found for s in of_class]
-        self.direction_classes_ = self.classes_[-len(found) :].repeat([len(s) for s in found])
+    def _store(self, solutions: Sequence[L2Solution]) -> None:
+        """Keep what is known of the machines; warn of those that are not certified."""
+        n_machines = solutions[-1].machine + 1
+        self.direction_classes_ = self.classes_[-n_machines:][[s.machine for s in solutions]]
         norms = np.array([s.weight_norm for s in solutions])
         intercepts = np.array([s.intercept for s in solutions])
         self.intercepts_ = intercepts / np.where(norms > 0, norms, 1.0)
@@ -371,8 +412,8 @@ default="rbf"
         if self.solver in N_MATRICES:
             self.n_kernel_evaluations_[0] = self.core_size_[0] ** 2
         self.stop_reason_ = np.array([s.stop_reason for s in solutions])
-        is_close = self.lower_bound_ >= (1.0 - tolerance(self)) ** 2 * self.objective_
-        is_done = np.isin(self.stop_reason_, ["certified", "optimal"])
+        is_close = self.lower_bound_ >= (1.0 - self._tol) ** 2 * self.objective_
+        is_done = ~np.isin(self.stop_reason_, list(ADVICE))
         is_done |= (self.stop_reason_ == "radius") & is_close
         reasons = sorted(set(self.stop_reason_[~is_done].tolist()))
         if reasons:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
@@ -27,7 +21,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from hardmargin.estimators._base.discriminant_machines import Solver
+from hardmargin.estimators._base.estimator import KernelEstimator, random_numbers
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.second_layer import (
     RESPONSES,
@@ -35,14 +29,13 @@ from hardmargin.estimators._base.second_layer import (
     scales,
     second_layer,
 )
-from hardmargin.estimators._base.validation import check_training_rows
-from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
+from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solver
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
-from hardmargin.parallel import single_threaded_blas
-from hardmargin.randomness import random_numbers
+from hardmargin.monitor import Monitor
+from hardmargin.resources import single_threaded_blas
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.solvers.core_sets.core_vector import Stopping
-from hardmargin.solvers.core_sets.directions import Constraint
+from hardmargin.solvers.core_sets.l2_svm import Constraint
 
 #: Parameters that go to the first layer as they are.
 FIRST_LAYER = (
@@ -66,31 +59,6 @@ FIRST_LAYER = (
 )
 
 
-class _Training(NamedTuple):
-    """What ``fit`` was given, validated.
-
-    Attributes
-    ----------
-    X, y
-        Rows and labels; those of rows that take no part are not to be looked at.
-    codes
-        Index of each row's class, or -1 where the row takes no part.
-    weights
-        None where all are one or zero.
-    groups
-        For the splitter.
-    final_params
-        What the caller has for the second layer, row by row.
-    """
-
-    X: Rows
-    y: NDArray[Any]
-    codes: NDArray[np.int32]
-    weights: FloatArray | None
-    groups: Any
-    final_params: dict[str, Any]
-
-
 def _final_has(method: str) -> Callable[[DiversifiedSVC], bool]:
     """Whether the second layer has a method, before ``fit`` and after it."""
 
@@ -107,7 +75,7 @@ def _final_has(method: str) -> Callable[[DiversifiedSVC], bool]:
 
 
 class DiversifiedSVC(
-    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelEstimator
 ):
     """Diversified SVM ensemble: machines orthogonal to each other, and a classifier on top.
 
@@ -308,17 +276,56 @@ default="rbf"
         -------
         self
         """
-        before = self.__dict__.copy()
-        try:
-            self._validate_params()
-            training = self._check(X, y, sample_weight, groups, params)
-            with single_threaded_blas():
-                self._fit(training)
-        except BaseException:
-            # A fit that fails or is interrupted leaves the estimator as it was.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        with self._fitting() as monitor:
+            X, codes, self.classes_, weights = self._check_training(X, y, sample_weight)
+            y, present = self.classes_[codes], codes >= 0
+            if weights is not None and (weights[present] == 1).all():
+                weights = None
+            final_params = self._final_params(weights, sample_weight, groups, params)
+            if self.cv is None and groups is not None and "groups" not in final_params:
+                raise ValueError(
+                    "groups were given, but cv=None makes no splits; use a splitter that takes "
+                    "groups, for instance cv=GroupKFold(5)."
+                )
+            folds = self._folds(X, codes, groups)
+            seed = random_numbers(self.random_state).randint(2**31 - 1)
+
+            held_out: list[_HeldOut] = []
+            n_rows = [*folds.train.sum(axis=1), present.sum()]
+            for k, (train, test) in enumerate(zip(folds.train, folds.test, strict=True)):
+                mda = self._first_layer(_share(monitor, n_rows[k:]), seed)
+                of_train = None if weights is None else weights[train]
+                mda.fit(self._part(X, train, train), y[train], of_train)
+                Z = _projections(mda, self._part(X, test, train))
+                held_out.append(_HeldOut(test, Z, _machines(mda)))
+            mda = self._first_layer(_share(monitor, n_rows[-1:]), seed)
+            is_absent = weights is None and not present.all()
+            mda.fit(X, y, present.astype(np.float64) if is_absent else weights)
+            mda.set_params(max_time=self.max_time)
+            if held_out:
+                used, Z = _mean_projections(held_out, _machines(mda))
+            else:
+                used, Z = present, _projections(mda, X[present])
+            if hasattr(self, "feature_names_in_"):  # from here on it may see the user's frames
+                mda.feature_names_in_ = self.feature_names_in_
+            self.discriminant_ = mda
+            self.estimators_ = [mda]
+
+            of_used = None if weights is None else weights[used]
+            self._scales_ = scales(self.final_estimator, Z, of_used)
+            Z = Z / self._scales_
+            layer = second_layer(
+                self.final_estimator,
+                Z,
+                sample_weight=of_used,
+                machine_classes=mda.direction_classes_,
+                intercepts=mda.intercepts_,
+                memory_limit=self.memory_limit,
+                n_jobs=self.n_jobs,
+                random_state=seed,
+            )
+            final_params = _check_method_params(X, final_params, np.flatnonzero(used))
+            self.final_estimator_ = fit_second_layer(layer, Z, y[used], **final_params)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -417,12 +424,6 @@ default="rbf"
             )
         )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     @property
     def _n_features_out(self) -> int:
         return len(self.discriminant_.directions_)
@@ -432,20 +433,6 @@ default="rbf"
         Z = _projections(self.discriminant_, X)
         with single_threaded_blas():
             return getattr(self.final_estimator_, method)(Z / self._scales_)
-
-    def _check(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, params: dict[str, Any]
-    ) -> _Training:
-        X, codes, self.classes_, weights = check_training_rows(self, X, y, sample_weight)
-        if weights is not None and (weights[codes >= 0] == 1).all():
-            weights = None
-        final_params = self._final_params(weights, sample_weight, groups, params)
-        if self.cv is None and groups is not None and "groups" not in final_params:
-            raise ValueError(
-                "groups were given, but cv=None makes no splits; use a splitter that takes groups, "
-                "for instance cv=GroupKFold(5)."
-            )
-        return _Training(X, self.classes_[codes], codes, weights, groups, final_params)
 
     def _final_params(
         self, weights: FloatArray | None, sample_weight: Any, groups: Any, params: dict[str, Any]
@@ -469,53 +456,27 @@ default="rbf"
             )
         return {"sample_weight": weights}
 
-    def _fit(self, training: _Training) -> None:
-        X, y, weights = training.X, training.y, training.weights
-        present = training.codes >= 0
-        folds = self._folds(training)
-        seed = random_numbers(self.random_state).randint(2**31 - 1)
-        clock = _Clock(self.max_time, [*folds.train.sum(axis=1), present.sum()])
-
-        def first_layer() -> MarginDiscriminantAnalysis:
-            return MarginDiscriminantAnalysis(
-                **{name: getattr(self, name) for name in FIRST_LAYER},
-                max_time=clock.next_share(),
-                random_state=seed,
-            )
-
-        held_out: list[_HeldOut] = []
-        for train, test in zip(folds.train, folds.test, strict=True):
-            of_train = None if weights is None else weights[train]
-            mda = first_layer().fit(self._part(X, train, train), y[train], of_train)
-            Z = _projections(mda, self._part(X, test, train))
-            held_out.append(_HeldOut(test, Z, _machines(mda)))
-        if not present.all():
-            weights = present.astype(np.float64) if weights is None else weights
-        mda = first_layer().fit(X, y, weights).set_params(max_time=self.max_time)
-        if held_out:
-            used, Z = _mean_projections(held_out, _machines(mda))
-        else:
-            used, Z = present, _projections(mda, X[present])
-        if hasattr(self, "feature_names_in_"):
-            mda.feature_names_in_ = self.feature_names_in_
-        self.discriminant_ = mda
-        self.estimators_ = [mda]
-        self._fit_final(training, used, Z, seed)
+    def _first_layer(self, max_time: float | None, seed: int) -> MarginDiscriminantAnalysis:
+        """Make a first layer, not yet fitted."""
+        return MarginDiscriminantAnalysis(
+            **{name: getattr(self, name) for name in FIRST_LAYER},
+            max_time=max_time,
+            random_state=seed,
+        )
 
     def _part(self, X: Rows, rows: NDArray[np.bool_], trained_on: NDArray[np.bool_]) -> Rows:
         """Return some rows; of a kernel matrix, their values against those that train."""
         return X[rows][:, trained_on] if self.kernel == "precomputed" else X[rows]
 
-    def _folds(self, training: _Training) -> Folds:
+    def _folds(self, X: Rows, codes: NDArray[np.int32], groups: Any) -> Folds:
         """Return the splits, none of them where the second layer is trained in sample."""
-        X, codes = training.X, training.codes
         none = np.zeros((0, len(codes)), dtype=bool)
         cv = self.cv
         if cv is None or (isinstance(self.final_estimator, str) and self.final_estimator == "vote"):
             return Folds(none, none)
-        if isinstance(cv, Integral) and training.groups is None:
+        if isinstance(cv, Integral) and groups is None:
             cv = check_cv(cv, codes[codes >= 0], classifier=True)
-        folds = make_folds(cv, X, codes, groups=training.groups)
+        folds = make_folds(cv, X, codes, groups=groups)
         name = f"cv={self.cv!r}" if isinstance(self.cv, Integral) else "cv"
         for k, train in enumerate(folds.train):
             self._check_classes(codes[train], f"to train on in split {k} of {name}")
@@ -532,25 +493,6 @@ default="rbf"
                 f"Class {self.classes_[missing[0]]!s} has no rows {where}; lower cv, or give "
                 "splits with rows of every class on both sides."
             )
-
-    def _fit_final(
-        self, training: _Training, used: NDArray[np.bool_], Z: FloatArray, seed: int
-    ) -> None:
-        weights = None if training.weights is None else training.weights[used]
-        self._scales_ = scales(self.final_estimator, Z, weights)
-        Z = Z / self._scales_
-        layer = second_layer(
-            self.final_estimator,
-            Z,
-            sample_weight=weights,
-            machine_classes=self.discriminant_.direction_classes_,
-            intercepts=self.discriminant_.intercepts_,
-            memory_limit=self.memory_limit,
-            n_jobs=self.n_jobs,
-            random_state=seed,
-        )
-        params = _check_method_params(training.X, training.final_params, np.flatnonzero(used))
-        self.final_estimator_ = fit_second_layer(layer, Z, training.y[used], **params)
 
 
 class _HeldOut(NamedTuple):
@@ -571,22 +513,14 @@ class _HeldOut(NamedTuple):
     machines: list[tuple[Any, int]]
 
 
-class _Clock:
-    """Shares a time limit out among fits, in proportion to their rows.
+def _share(monitor: Monitor, n_rows: Sequence[int]) -> float | None:
+    """Seconds for the first of several fits, in proportion to their rows.
 
     What a fit leaves of its share, those after it have.
     """
-
-    def __init__(self, max_time: float | None, n_rows: list[int]) -> None:
-        self.deadline = None if max_time is None else time.monotonic() + max_time
-        self.n_rows = list(n_rows)
-
-    def next_share(self) -> float | None:
-        share = self.n_rows[0] / sum(self.n_rows)
-        del self.n_rows[0]
-        if self.deadline is None:
-            return None
-        return float(max(share * (self.deadline - time.monotonic()), 1e-3))
+    if not monitor.has_limit:
+        return None
+    return float(max(n_rows[0] / sum(n_rows) * monitor.seconds_left, 1e-3))
 
 
 def _projections(mda: MarginDiscriminantAnalysis, X: Any) -> FloatArray:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.run import Run, for_each
-from hardmargin.estimators._base.validation import (
+from hardmargin.estimators._base.estimator import (
     COUNT,
-    N_JOBS,
-    check_queries,
-    check_unlabelled_rows,
+    KernelEstimator,
     finite_scores,
-    kernel_of_rows,
     precision,
+    random_numbers,
 )
-from hardmargin.estimators._base.warn import warn_caller, warn_unfinished_core_set
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators.core_vector import warn_if_unfinished
 from hardmargin.kernels import (
     GAMMA_RULES,
-    NAMED_KERNELS,
     FloatArray,
     Kernel,
     KernelFunction,
@@ -35,17 +29,15 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
-from hardmargin.memory import CORE_SHARE, memory_bytes
-from hardmargin.parallel import single_threaded_blas
-from hardmargin.randomness import random_numbers
+from hardmargin.resources import CORE_SHARE, memory_bytes, single_threaded_blas
 from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
-from hardmargin.solvers.core_sets.core_vector import BallOptions
-from hardmargin.solvers.core_sets.enclosing_ball import HalfDistances, solve_enclosing
-from hardmargin.solvers.problem import finite_diagonal
-from hardmargin.solvers.solution import EnclosingSolution
+from hardmargin.solvers.core_sets import enclosing_ball
+from hardmargin.solvers.core_sets.enclosing_ball import BallOptions, BallSolution, HalfDistances
+from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.warn import warn_caller
 
 
-class MinimumEnclosingBall(OutlierMixin, BaseEstimator):
+class MinimumEnclosingBall(OutlierMixin, KernelEstimator):
     """Smallest ball around the training rows, in the kernel's space: an outlier detector.
 
     Minimises ``R^2 + C sum(w * slack^2)`` with every row within a squared distance of
@@ -197,31 +189,18 @@ default="rbf"
     array([ 1, -1])
     """
 
-    support_: NDArray[np.int32]
-    dual_coef_: FloatArray
-    _squared_norm_: float
-    _diagonal_: Any
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [
-            Interval(Real, 0, None, closed="neither"),
-            Choice({"near", *GAMMA_RULES}),
-        ],
-        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KernelEstimator._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"near", *GAMMA_RULES})],
         "C": [Interval(Real, 0, None, closed="neither"), Choice({"auto"}), None],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "contamination": [Choice({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "stopping": [Choice({"certified", "radius"})],
         "max_stages": [COUNT, None],
-        "dtype": [Choice({"auto", "float32", "float64"})],
-        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [*N_JOBS, None],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
+
+    #: ``k(x, x)`` of rows that a precomputed kernel does not tell it of; None if there are several.
+    _diagonal_: float | None = None
 
     def __init__(
         self,
@@ -276,7 +255,43 @@ default="rbf"
         -------
         self
         """
-        self._fit(X, sample_weight)
+        with self._fitting() as monitor:
+            X, weights = self._check_unlabelled(X, sample_weight)
+            random = random_numbers(self.random_state)
+            gamma = self._gamma(X, weights, random)
+            self._kernel_: Kernel = self._settle_kernel(X, weights, gamma=gamma)
+            self.gamma_ = self._kernel_.gamma
+            self._dtype_: Precision = precision(X, self.dtype, self.kernel)
+
+            rows, some, of_some = np.arange(X.shape[0]), X, weights
+            if self.C == "auto":
+                rows = drawn(np.ones(len(rows)) if weights is None else weights, MAX_ROWS, random)
+            if len(rows) < X.shape[0]:
+                some = X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
+                of_some = None if weights is None else weights[rows]
+            codes = np.zeros(len(rows), dtype=np.int32)
+            if of_some is not None:
+                codes[of_some == 0] = -1
+            columns = self._half_distances(some, codes)
+            self.C_ = soft_C(columns, of_some) if isinstance(self.C, str) else self.C
+            [solution] = enclosing_ball.solve(
+                Problem(columns, codes, [([], [0])], of_some),
+                BallOptions(
+                    C=np.inf if self.C_ is None else self.C_,
+                    tol=self.tol,
+                    by_radius=self.stopping == "radius",
+                    max_stages=self.max_stages,
+                    memory_bytes=int(CORE_SHARE * memory_bytes(self.memory_limit)),
+                    seed=random.randint(2**31 - 1),
+                ),
+                monitor,
+            )
+            self._warn(solution)
+            self._store(solution, some, codes)
+            self.support_ = rows[solution.rows].astype(np.int32)
+            if self.kernel == "linear":
+                self._shift_ = np.asarray(self.dual_coef_ @ columns.X[solution.rows]).ravel()
+            self.offset_ = self._offset(X, weights)
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
@@ -291,14 +306,16 @@ default="rbf"
         -------
         (n_samples,) array
         """
-        queries = check_queries(self, X)
-        if self.kernel == "precomputed" and self._diagonal_ is None:
+        queries = self._check_queries(X)
+        if self.kernel != "precomputed":
+            return self._scores(queries)
+        if self._diagonal_ is None:
             raise ValueError(
                 "kernel='precomputed' scores new rows only where k(x, x) is the same for all "
                 "training rows, as that of new rows is not in X; divide the matrix by "
                 "sqrt(k(x, x) k(z, z)), hand in a callable kernel, or use fit_predict."
             )
-        return self._scores(queries)
+        return self._scores(queries, np.full(len(queries), self._diagonal_))
 
     def decision_function(self, X: Any) -> FloatArray:
         """``score_samples - offset_``: negative for outliers.
@@ -342,8 +359,9 @@ default="rbf"
         (n_samples,) array
             1 for rows inside, -1 for outliers.
         """
-        rows, diagonal = self._fit(X, sample_weight)
-        return np.where(self._scores(rows, diagonal) - self.offset_ >= 0, 1, -1)
+        self.fit(X, y, sample_weight)
+        scores = self._training_scores(self._check_queries(X))
+        return np.where(scores - self.offset_ >= 0, 1, -1)
 
     @property
     def center_(self) -> FloatArray:
@@ -354,85 +372,6 @@ default="rbf"
         center: FloatArray = self._origin_ + self._shift_
         return center
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-    def _fit(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
-        """Fit; return the rows, and their k(x, x) where they do not tell it themselves."""
-        before = self.__dict__.copy()
-        for name in before:
-            if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
-                del self.__dict__[name]
-        try:
-            self._validate_params()
-            with single_threaded_blas():
-                rows, weights = check_unlabelled_rows(self, X, sample_weight)
-                self._find(rows, weights)
-                is_precomputed = self.kernel == "precomputed"
-                diagonal = self._kernel_.diagonal(rows) if is_precomputed else None
-                self.offset_ = self._offset(rows, weights, diagonal)
-        except BaseException:
-            # A fit that fails or is interrupted leaves the estimator as it was.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return rows, diagonal
-
-    def _find(self, X: Rows, weights: FloatArray | None) -> None:
-        """Find the ball and keep it."""
-        random = random_numbers(self.random_state)
-        gamma = self._gamma(X, weights, random)
-        self._kernel_: Kernel = kernel_of_rows(
-            self.kernel, X, weights, gamma=gamma, degree=self.degree, coef0=self.coef0
-        )
-        self.gamma_ = self._kernel_.gamma
-        self._dtype_: Precision = precision(X, self.dtype, self.kernel)
-        rows = np.arange(X.shape[0])
-        if self.C == "auto":
-            rows = drawn(np.ones(len(rows)) if weights is None else weights, MAX_ROWS, random)
-        if len(rows) < X.shape[0]:
-            X = X[np.ix_(rows, rows)] if self.kernel == "precomputed" else X[rows]
-            weights = None if weights is None else weights[rows]
-        self._enclose(X, weights, random)
-        self.support_ = rows[self.support_].astype(np.int32)
-
-    def _enclose(self, X: Rows, weights: FloatArray | None, random: np.random.RandomState) -> None:
-        """Find the ball around all of these rows, and keep it."""
-        seen = X
-        if self._is_flat(X):
-            # The ball moves with its rows, but rounding grows with their distance from the origin.
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._origin_: Any = np.mean(X, axis=0, dtype=np.float64)
-                seen = X - self._origin_
-        codes = np.zeros(X.shape[0], dtype=np.int32)
-        if weights is not None:
-            codes[weights == 0] = -1
-        finite_diagonal(self._kernel_, seen, codes)
-        columns = HalfDistances(
-            self._kernel_, seen, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
-        )
-        self.C_ = soft_C(columns, weights) if isinstance(self.C, str) else self.C
-        self._store(self._solve(columns, weights, random))
-        self.support_vectors_: Rows = X[self.support_]
-        if self.kernel == "linear":
-            if not self._is_flat(X):
-                self._origin_ = np.zeros(X.shape[1])
-            self._shift_ = np.asarray(self.dual_coef_ @ seen[self.support_]).ravel()
-        # No row is further from the centre than one whose kernel values are all zero.
-        self._largest_square_ = np.inf
-        if self._kernel_.has_unit_diagonal:
-            self._largest_square_ = 1.0 + self._squared_norm_
-        if self.kernel == "precomputed":
-            self.support_vectors_ = np.empty((0, 0))
-            diagonal = self._kernel_.diagonal(X)[codes == 0]
-            is_constant = np.ptp(diagonal) <= 1e-9 * np.abs(diagonal).max()
-            self._diagonal_ = float(diagonal.mean()) if is_constant else None
-            if self._diagonal_ is not None and (X >= 0).all():
-                self._largest_square_ = self._diagonal_ + self._squared_norm_
-
     def _gamma(
         self, X: Rows, weights: FloatArray | None, random: np.random.RandomState
     ) -> float | str:
@@ -442,34 +381,27 @@ default="rbf"
             return 1.0
         return near_gamma(X, weights, random, kernel=self.kernel, n_jobs=self.n_jobs)
 
-    def _solve(
-        self, columns: HalfDistances, weights: FloatArray | None, random: np.random.RandomState
-    ) -> EnclosingSolution:
-        seed = random.randint(2**31 - 1)
+    def _half_distances(self, X: Rows, codes: NDArray[np.int32]) -> HalfDistances:
+        """Distances between rows; for the linear kernel, of dense rows less their mean."""
+        if self.kernel == "linear":
+            self._origin_: FloatArray = np.zeros(X.shape[1])
+        if self._is_flat(X):
+            # The ball moves with its rows, but rounding grows with their distance from the origin.
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._origin_ = np.mean(X, axis=0, dtype=np.float64)
+                X = X - self._origin_
+        finite_diagonal(self._kernel_, X, codes)
+        return HalfDistances(
+            self._kernel_, X, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
+        )
 
-        def solve(_: int, run: Run) -> EnclosingSolution:
-            left = run.deadline - time.monotonic()
-            return solve_enclosing(
-                columns,
-                weights,
-                options=BallOptions(
-                    C=np.inf if self.C_ is None else self.C_,
-                    tol=self.tol,
-                    stopping="radius" if self.stopping == "radius" else "margin",
-                    eps=self.tol,
-                    max_stages=self.max_stages,
-                    max_seconds=max(left, 0.0) if np.isfinite(left) else None,
-                    memory_bytes=int(CORE_SHARE * memory_bytes(self.memory_limit)),
-                ),
-                random=np.random.default_rng(seed),
-                keep_going=run.keep_going,
-            )
-
-        [solution] = for_each(self, range(1), solve, "violation")
-        warn_unfinished_core_set({solution.stop_reason}, self.tol, "use another kernel")
-        if solution.stop_reason == "radius" and solution.gap > (1.0 + self.tol) ** 2 - 1.0:
+    def _warn(self, solution: BallSolution) -> None:
+        """Warn of a ball that is not what was asked for."""
+        warn_if_unfinished({solution.stop_reason}, self.tol, "use another kernel")
+        gap = solution.certificate
+        if solution.stop_reason == "radius" and gap > (1.0 + self.tol) ** 2 - 1.0:
             warn_caller(
-                f"stopping='radius' missed rows: the optimum may be {solution.gap:.0%} below "
+                f"stopping='radius' missed rows: the optimum may be {gap:.0%} below "
                 "objective_; use stopping='certified'."
             )
         if solution.squared_radius < 0 and solution.furthest > solution.rounding:
@@ -478,14 +410,13 @@ default="rbf"
                 "and radius_ is 0; raise C.",
                 UserWarning,
             )
-        return solution
 
-    def _store(self, solution: EnclosingSolution) -> None:
+    def _store(self, solution: BallSolution, X: Rows, codes: NDArray[np.int32]) -> None:
+        """Keep the ball around the rows of X whose code is 0."""
         self.radius_ = float(np.sqrt(max(solution.squared_radius, 0.0)))
         self.lower_bound_ = solution.lower_bound
         self.objective_ = solution.objective
-        self.certificate_ = solution.gap
-        self.support_ = solution.rows
+        self.certificate_ = solution.certificate
         self.dual_coef_ = solution.coefficients.reshape(1, -1)
         self.core_size_ = solution.core_size
         self.n_iter_ = solution.n_stages
@@ -493,19 +424,33 @@ default="rbf"
         self.stop_reason_ = solution.stop_reason
         self._squared_norm_ = solution.squared_norm
         self._rounding_ = solution.rounding
+        # No row is further from the centre than one whose kernel values are all zero.
+        self._largest_square_ = np.inf
+        if self._kernel_.has_unit_diagonal:
+            self._largest_square_ = 1.0 + self._squared_norm_
+        if self.kernel != "precomputed":
+            self.support_vectors_: Rows = X[solution.rows]
+            return
+        self.support_vectors_ = np.empty((0, 0))
+        diagonal = self._kernel_.diagonal(X)[codes == 0]
+        is_constant = np.ptp(diagonal) <= 1e-9 * np.abs(diagonal).max()
+        self._diagonal_ = float(diagonal.mean()) if is_constant else None
+        if self._diagonal_ is not None and (X >= 0).all():
+            self._largest_square_ = self._diagonal_ + self._squared_norm_
 
-    def _offset(self, X: Rows, weights: FloatArray | None, diagonal: FloatArray | None) -> float:
+    def _offset(self, X: Rows, weights: FloatArray | None) -> float:
+        """Settle the score below which rows are outliers."""
         is_auto = self.contamination == "auto"
         if is_auto and self.C != "auto":
             return -float(np.sqrt(self.radius_**2 + self._rounding_))
-        scores = self._scores(X, diagonal)
+        scores = self._training_scores(X)
         weights = np.ones(len(scores)) if weights is None else weights
+        there = weights > 0
         if is_auto:
-            there = weights > 0
             square = fence(scores[there] ** 2, weights[there], self._largest_square_)
             return -float(np.sqrt(square + self._rounding_))
         wanted = float(self.contamination)
-        offset = quantile(scores[weights > 0], weights[weights > 0], wanted)
+        offset = quantile(scores[there], weights[there], wanted)
         share = float(weights[scores < offset].sum() / weights.sum())
         if share < wanted / 2 and wanted * weights.sum() >= 2:
             warn_caller(
@@ -520,42 +465,39 @@ default="rbf"
         """Whether the ball is one around dense rows as they are."""
         return self.kernel == "linear" and not is_sparse(X)
 
+    def _training_scores(self, X: Rows) -> FloatArray:
+        """Minus the distances of the training rows, whose k(x, x) are known."""
+        return self._scores(X, self._kernel_.diagonal(X) if self.kernel == "precomputed" else None)
+
     def _scores(self, Q: Rows, diagonal: FloatArray | None = None) -> FloatArray:
         """Minus the distances; `diagonal` are k(x, x) that the rows do not tell themselves."""
         scores = np.empty(Q.shape[0])
-        with (
-            np.errstate(over="ignore", invalid="ignore"),
-            single_threaded_blas(),
-        ):
-            for part in self._parts(Q):
-                own = None if diagonal is None else diagonal[part]
-                squares = self._squared_distances(Q[part], own)
-                scores[part] = -np.sqrt(np.maximum(squares, 0.0))
-        return finite_scores(scores, self.kernel)
-
-    def _squared_distances(self, Q: Rows, diagonal: FloatArray | None) -> FloatArray:
-        if self._is_flat(Q):
-            from_center = Q - self._origin_ - self._shift_
-            flat: FloatArray = np.einsum("ij,ij->i", from_center, from_center)
-            return flat
-        if self.kernel == "precomputed":
-            queries, support = Q[:, self.support_], None
-            own = self._diagonal_ if diagonal is None else diagonal
-        else:
-            queries, support, own = Q, self.support_vectors_, self._kernel_.diagonal(Q)
-        sums = self._kernel_.expand(
-            queries, support, self.dual_coef_, dtype=self._dtype_, n_jobs=self.n_jobs
-        )[:, 0]
-        squares: FloatArray = own + self._squared_norm_ - 2 * sums
-        return squares
-
-    def _parts(self, Q: Rows) -> Iterator[slice]:
-        """As many rows at a time as fit the memory limit."""
         per_row = 64
         if self._is_flat(Q):
             per_row += 16 * Q.shape[1]
         elif self._kernel_.name in ("precomputed", "callable"):
             per_row += 8 * len(self.support_)
         step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
-        for begin in range(0, Q.shape[0], step):
-            yield slice(begin, min(begin + step, Q.shape[0]))
+        with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas():
+            for begin in range(0, Q.shape[0], step):
+                part = slice(begin, begin + step)
+                own = None if diagonal is None else diagonal[part]
+                squares = self._squared_distances(Q[part], own)
+                scores[part] = -np.sqrt(np.maximum(squares, 0.0))
+        return finite_scores(scores, self.kernel)
+
+    def _squared_distances(self, Q: Rows, diagonal: FloatArray | None) -> FloatArray:
+        """From the centre, of rows."""
+        if self._is_flat(Q):
+            from_center = Q - self._origin_ - self._shift_
+            flat: FloatArray = np.einsum("ij,ij->i", from_center, from_center)
+            return flat
+        queries, support = Q, self.support_vectors_
+        if self.kernel == "precomputed":
+            queries, support = Q[:, self.support_], None
+        sums = self._kernel_.expand(
+            queries, support, self.dual_coef_, dtype=self._dtype_, n_jobs=self.n_jobs
+        )[:, 0]
+        own = self._kernel_.diagonal(Q) if diagonal is None else diagonal
+        squares: FloatArray = own + self._squared_norm_ - 2 * sums
+        return squares

@@ -1,38 +1,74 @@
-"""The ensemble of partially trained SVMs as a classifier."""
+"""The ensemble of partially trained SVMs that tunes itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numbers
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.planes import PlanesClassifier
-from hardmargin.estimators._base.problem import Expansion, Problem
-from hardmargin.estimators._base.scaling import StandardizeMixin
-from hardmargin.estimators._base.tuned import TunedMixin
-from hardmargin.estimators._base.validation import COUNT
-from hardmargin.kernels import GAMMA_RULES, NAMED_KERNELS, FloatArray, KernelFunction
-from hardmargin.kernels.low_rank import LANDMARKS, LowRankMatrix
-from hardmargin.solvers.rho import ProjectionOptions
-from hardmargin.solvers.staged_vote import LOSSES
+from hardmargin.estimators._base.scaling import standardized
+from hardmargin.kernels import (
+    GAMMA_RULES,
+    NAMED_KERNELS,
+    Kernel,
+    KernelFunction,
+    KernelSum,
+    Rows,
+)
+from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
+from hardmargin.monitor import Monitor
+from hardmargin.resources import memory_bytes
+from hardmargin.selection.folds import Folds, make_folds, warn_of_shortage
+from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
+from hardmargin.selection.vote import (
+    Vote,
+    candidate_kernels,
+    held_out_scores,
+    matrix_votes,
+    vote_tables,
+)
+from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
+from hardmargin.warn import warn_caller
 
-#: Limit on the stages of the published path.
-MAX_PUBLISHED_STAGES = 10_000
+#: ``dtype="auto"`` holds kernel values in float64 up to the first number of rows, in float32 up to
+#: the second, and in 16 bits above.
+MAX_FLOAT64_ROWS = 500
+MAX_FLOAT32_ROWS = 1_500
+
+#: Up to this many rows, folds are made by several shuffles. They cost little there, and the model
+#: depends a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
+MAX_SHUFFLED_ROWS = 500
+N_SHUFFLES = 3
+
+#: The kernel matrices of all candidates are kept if they take no more bytes than this; larger ones
+#: are made anew in every round of the race, which is faster than new memory.
+KEPT_MATRICES = 2**27
+
+#: Memory for each pair of rows: distances of both kinds, and the kernel matrix of a thread.
+PAIR_BYTES = 2 * 4 + 2
+
+#: ``rank="auto"`` approximates the kernel of machines with more rows.
+MAX_STORED_ROWS = 10_000
+
+#: Up to this many rows, the distances between all of them are stored for all machines at once.
+MAX_SHARED_ROWS = 10_000
 
 
-class EnsembleSVC(StandardizeMixin, TunedMixin, PlanesClassifier):
+class EnsembleSVC(KernelClassifier):
     """Ensemble of partially trained hard-margin SVMs, with nothing to tune.
 
     Multiplicative updates with an adaptive rate move a weighted Parzen window towards the
     hard-margin SVM [1]_. Every plane on the way is a partially trained SVM, and all of them vote.
     Stopping early is what regularises: there is no constant C.
 
-    How long the path is, and the kernel, are chosen inside ``fit``: one machine a fold goes the
+    How long the path is, and the kernel, are chosen inside ``fit``: one machine per fold takes the
     same path on the same kernel matrix, and its scores of the rows held out say how good every
     stage is. Stages and kernels (RBF and Laplacian of several widths) then vote, weighted by their
     held-out log-loss; the same scores give the
@@ -40,9 +76,8 @@ class EnsembleSVC(StandardizeMixin, TunedMixin, PlanesClassifier):
 
     Parameters
     ----------
-    n_stages : "cv", "eps" or int, default="cv"
-        ``"cv"`` weighs all stages by their held-out loss; a number ends the path after so many;
-        ``"eps"`` ends it where the paper does, when epsilon falls below `eps_stop`.
+    n_stages : "cv" or int, default="cv"
+        ``"cv"`` weighs all stages by their held-out loss; a number ends the path after as many.
     kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="cv"
         The kernel; ``"cv"`` weighs RBF and Laplacian ones (with a fixed `gamma`, RBF alone). A
@@ -61,14 +96,9 @@ default="cv"
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
-    eps_start, eps_stop : float, default=0.1 and 0.005
-        The first epsilon of the published path, and the one that ends it.
     max_stages : int or None, default=None
         Limit on the stages of each machine, whatever `n_stages` is; None is 150 where they are
-        chosen, 10,000 on the published path, and none where `n_stages` is a number.
-    loss : {"logistic", "exponential"}, default="logistic"
-        What the vote descends on; ``"exponential"`` is the paper's. The logistic loss does not let
-        single rows outweigh all others.
+        chosen, and none where `n_stages` is a number.
     fit_intercept : bool, default=True
         Train with a bias; each class then holds half of the weight. The paper has none.
     standardize : bool, default=True
@@ -76,26 +106,24 @@ default="cv"
         that take two values only, to values 1 apart. Features that a few huge values would flatten
         are clipped, with a warning.
     rank : int, float, "auto" or None, default="auto"
-        Approximate the kernel through landmark rows: so many, or as many as leave this share of
-        its trace. ``"auto"`` does so for machines of more than 10,000 rows, or where the memory
-        asks for it, and raises the rank while that lowers the held-out loss; the published path it
-        leaves exact. A stage then takes time in proportion to the rows, and prediction needs the
-        landmarks alone. None is exact.
+        Approximate the kernel through landmark rows: this number of them, or as many as leave this
+        share of its trace. ``"auto"`` does so for machines of more than 10,000 rows, or where the
+        memory asks for it, and raises the rank while that lowers the held-out loss. A stage then
+        takes time in proportion to the rows, and prediction needs the landmarks alone. None never
+        approximates.
     landmarks : {"random", "kmeans++", "cholesky", "greedy"}, default="random"
         How landmarks are found; ``"greedy"`` takes the rows that GreedySVC chooses first.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They multiply the odds of the classes: probabilities and decisions
-        move, and the ranking of the rows stays as it is. On the published path they multiply the
-        sample weights.
+        move, and the ranking of the rows stays as it is.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. While stages are chosen ``"auto"`` holds them in float64 up to
-        500 rows, in float32 up to 1,500 and in 16 bits above; predictions and the published path
-        have float64 up to 5,000 rows and float32 above.
+        500 rows, in float32 up to 1,500 and in 16 bits above; predictions have float64 up to 5,000
+        rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. On the
-        published path, a kernel matrix that does not fit is evaluated anew at every stage.
+        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
     n_jobs : int or None, default=None
         Threads over kernels or over the machines of many classes in ``fit``, and over rows in
         ``predict``. The model does not depend on it.
@@ -116,7 +144,7 @@ default="cv"
     kernel_weights_ : structured array
         What voted: ``machine``, ``kernel``, ``gamma`` and ``share``, one record for each kernel
         with a share of a machine's vote, kernels in the order of their shares of all votes.
-        ``pandas.DataFrame`` takes it as it is. Only where something was chosen, like the next five.
+        ``pandas.DataFrame`` takes it as it is.
     cv_table_ : structured array
         How every stage was judged: ``machine``, ``kernel``, ``gamma``, ``stage`` and ``log_loss``
         on held-out rows, each stage at its own best temperature.
@@ -125,26 +153,11 @@ default="cv"
     temperature_ : float or array
         Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes
-        Stages of the longest path, or of the published one.
-    stage_weights_ : array, or list of them for many classes
-        The rate of every stage: the weight of its plane in the vote. On the published path only,
-        like the next five.
-    stage_intercepts_ : array, or list of them for many classes
-        The bias of every stage; zeros without `fit_intercept`.
-    rho_path_ : array, or list of them for many classes
-        The objective ``rho_bar`` of every plane, one more than stages; it never rises.
-    eps_path_ : array, or list of them for many classes
-        Epsilon at every stage.
-    rho_lower_bound_ : float or array
-        The optimum is between this and the end of `rho_path_`.
-    certificate_ : float or array
-        Relative gap between the two. It certifies the last plane; the vote is meant to stop early.
-        At low rank it is that of the approximate kernel.
+        Stages of the longest path.
     stop_reason_ : str or array
         Of the kernel with the largest share: ``"patience"`` (the held-out loss had not fallen for a
-        while), ``"outrun"`` (it fell behind others), ``"n_stages"``, ``"rho_zero"`` (no step helps,
-        or no margin is left), ``"max_stages"`` or ``"max_time"``; on the published path also
-        ``"eps"`` and ``"eta_zero"`` (no rate moves the plane).
+        while), ``"outrun"`` (it fell behind others), ``"n_stages"``, ``"rho_zero"`` (no step
+        helps), ``"max_stages"`` or ``"max_time"``.
     rank_ : int or None
         Rank of the approximation.
     support_ : (n_support,) array
@@ -171,16 +184,10 @@ default="cv"
     --------
     GreedySVC : For more than some ten thousand rows.
     compress : Fewer support rows, for faster predictions.
-    RhoSVC : The last plane of the published path.
-    ParzenClassifier : The first.
+    RhoEnsembleSVC : The published algorithm, stage by stage.
 
     Notes
     -----
-    The paper's own algorithm, stage by stage, is ``EnsembleSVC(n_stages="eps", kernel="rbf",
-    gamma="spread", loss="exponential", fit_intercept=False, standardize=False)``: with the
-    exponential loss, and nothing left to choose, the published path is taken. It has the staged
-    methods, and no probabilities.
-
     A row of weight two equals the row twice, up to rounding, if both copies are in the same folds.
     With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ..; the
     decision is the sum of a class's pairwise probabilities, made steeper. ``predict_proba`` has its
@@ -205,14 +212,15 @@ default="cv"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PlanesClassifier._parameter_constraints,
-        "n_stages": [Choice({"cv", "eps"}), COUNT],
+        **KernelClassifier._parameter_constraints,
+        "n_stages": [Choice({"cv"}), COUNT],
         "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
         "cv": ["cv_object"],
         "max_stages": [COUNT, None],
-        "loss": [Choice(LOSSES)],
+        "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
+        "rank": [COUNT, Interval(Real, 0, 1, closed="neither"), Choice({"auto"}), None],
         "landmarks": [Choice({*LANDMARKS, "greedy"})],
     }
 
@@ -225,14 +233,11 @@ default="cv"
         cv: Any = 5,
         degree: float = 3,
         coef0: float = 0.0,
-        eps_start: float = 0.1,
-        eps_stop: float = 0.005,
         max_stages: int | None = None,
-        loss: str = "logistic",
         fit_intercept: bool = True,
         standardize: bool = True,
         rank: int | float | str | None = "auto",
-        landmarks: str = "random",
+        landmarks: Landmarks | Literal["greedy"] = "random",
         class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "ovo",
         dtype: str = "auto",
@@ -248,10 +253,7 @@ default="cv"
         self.cv = cv
         self.degree = degree
         self.coef0 = coef0
-        self.eps_start = eps_start
-        self.eps_stop = eps_stop
         self.max_stages = max_stages
-        self.loss = loss
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.rank = rank
@@ -265,75 +267,278 @@ default="cv"
         self.verbose = verbose
         self.random_state = random_state
 
-    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """Scores after every stage of the published path, as `decision_function` gives them.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on rows X with labels y.
 
-        Stage t of several machines is stage t of each, or its last: for many classes that is not
-        the model of ``n_stages=t``, whose machines all go on to stage t.
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence. Weights
+            that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
+            scaled up to it, so that normalised weights do not look like too few rows.
+        groups : (n_samples,) array, optional
+            Rows that belong together, for a splitter that is given as `cv`; the notes say how they
+            come through ``cross_val_score`` and searches.
 
-        Yields
-        ------
-        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Where a splitter outside needs groups as well as `cv`, both must get them. Without metadata
+        routing, these are two arguments::
+
+            cross_val_score(clf, X, y, cv=GroupKFold(5), groups=g, params={"groups": g})
+
+        hands the first to the splitter and the second to ``fit``; ``cross_validate`` and
+        ``cross_val_predict`` do the same. In a pipeline the second has the name of the step,
+        ``params={"ensemblesvc__groups": g}``. A search keeps what is called groups for its own
+        splitter, so that only a pipeline can be searched::
+
+            pipeline = make_pipeline(EnsembleSVC(cv=GroupKFold(3)))
+            search = GridSearchCV(pipeline, grid, cv=GroupKFold(5))
+            search.fit(X, y, groups=g, ensemblesvc__groups=g)
+
+        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument is for both, if the
+        classifier asks for it, in a pipeline or not::
+
+            clf = EnsembleSVC(cv=GroupKFold(3)).set_fit_request(groups=True)
+            cross_val_score(clf, X, y, cv=GroupKFold(5), params={"groups": g})
+            GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
-        check_is_fitted(self)
-        if hasattr(self, "kernel_weights_"):
-            raise AttributeError(
-                "A vote over several kernels has no stages of its own; cv_table_ has the held-out "
-                "losses of all stages. The published path has staged predictions: set n_stages, "
-                "kernel, gamma and loss='exponential'."
-            )
-        return super().staged_decision_function(X)
-
-    def _holds_out(self) -> bool:
-        # The paper's algorithm runs where its loss is asked for and nothing is left to choose.
-        return self.loss != "exponential" or "cv" in (
-            self.n_stages,
-            self.gamma,
-            self.kernel if isinstance(self.kernel, str) else "",
-        )
-
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        if not self._holds_out():
-            return self._published(problem)
-        if self.n_stages == "eps":
+        if isinstance(self.n_stages, str) and self.n_stages == "eps":
             raise ValueError(
-                "n_stages='eps' is for the published path, which has nothing to choose and the "
-                "exponential loss: set kernel, gamma and loss='exponential' too (the paper has "
-                "kernel='rbf', gamma='spread', fit_intercept=False, standardize=False), or take "
-                "n_stages='cv'."
+                "n_stages='eps' belongs to the published algorithm, which is RhoEnsembleSVC; here "
+                "n_stages is 'cv' or a number."
             )
-        return self._solve_by_votes(problem)
+        with self._fitting() as monitor:
+            rows = self._check_training(X, y, sample_weight).as_evidence()
+            if self.standardize and self.kernel != "precomputed":
+                names = getattr(self, "feature_names_in_", None)
+                scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
+                rows = rows._replace(X=scaled)
+            training = self._training(
+                rows,
+                kernel="rbf" if self.kernel == "cv" else self.kernel,
+                gamma="spread" if self.gamma == "cv" else self.gamma,
+            )
+            random = random_numbers(self.random_state)
+            folds = make_folds(
+                self.cv,
+                training.X,
+                training.codes,
+                groups=groups,
+                n_shuffles=N_SHUFFLES if (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS else 1,
+                random_state=random,
+            )
+            if folds.shortage:
+                _warn_of_folds(folds)
+            kernels, votes = self._votes(training, folds, random, monitor)
+            slopes = [vote.slope for vote in votes]
+            self._store_votes(training, kernels, votes, slopes)
+            held_out = held_out_scores(votes)
+            if len(held_out.rows):
+                random = random_numbers(self.random_state)
+                self._calibrate(training, held_out, np.array(slopes), random)
+            self._warn_of_votes(votes, folds)
+        return self
 
-    def _published(self, problem: Problem) -> list[Expansion]:
-        self._slopes_ = None
-        n_stages = None if self.n_stages == "eps" else int(self.n_stages)
-        # A number of stages that was asked for needs no other limit.
-        limit = MAX_PUBLISHED_STAGES if n_stages is None else n_stages
-        options = ProjectionOptions(
-            eps_start=self.eps_start,
-            eps_stop=self.eps_stop,
-            n_stages=n_stages,
-            max_stages=limit if self.max_stages is None else int(self.max_stages),
-            fit_intercept=self.fit_intercept,
+    @property
+    def _holds_out(self) -> bool:
+        return True
+
+    def _votes(
+        self, training: Training, folds: Folds, random: np.random.RandomState, monitor: Monitor
+    ) -> tuple[list[Kernel], list[Vote]]:
+        """Let the candidates vote: on stored kernel matrices, or at low rank."""
+        if not training.kernel.has_unit_diagonal:
+            finite_diagonal(training.kernel, training.X, training.codes)
+        present = training.codes >= 0
+        kernels = candidate_kernels(
+            self.kernel,
+            self.gamma,
+            training.X if present.all() else training.X[present],
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=None if training.weights is None else training.weights[present],
         )
-        return self._expansions(problem, options, last=False)
+        weights = replace(training, class_weights=None).row_weights()
+        problem = Problem(training.X, training.codes, training.machines, weights)
+        limit = memory_bytes(self.memory_limit)
+        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
+        # A number of stages that was asked for needs no other limit.
+        most = MAX_STAGES if n_stages is None else n_stages
+        options = StagedVoteOptions(
+            fit_intercept=self.fit_intercept,
+            n_stages=n_stages,
+            max_stages=most if self.max_stages is None else int(self.max_stages),
+            memory_bytes=min(limit // 4, KEPT_MATRICES),
+            n_threads=self._threads(),
+        )
+        monitor = monitor.part("held-out loss", n_machines=len(training.machines))
+        rank: Any = self.rank
+        self.rank_: int | None = None
+        sizes = np.bincount(training.codes[present])
+        largest = max(int(sizes[[*one, *other]].sum()) for one, other in training.machines)
+        needed = PAIR_BYTES * largest**2
+        if rank is None and needed > limit:
+            raise ValueError(
+                f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
+                f"(now {limit:,}), or approximate with rank='auto'."
+            )
+        fits = largest <= MAX_STORED_ROWS and needed <= limit
+        if rank is None or (rank == "auto" and fits):
+            # Every thread has a matrix of its own.
+            most = max((limit - 8 * largest**2) // (2 * largest**2), 1)
+            options = replace(options, n_threads=min(options.n_threads, most))
+            return kernels, self._matrix_votes(training, kernels, problem, folds, options, monitor)
+        found = low_rank_votes(
+            kernels,
+            problem,
+            folds,
+            options,
+            monitor,
+            rank=int(rank) if isinstance(rank, Integral) else rank,
+            landmarks=self.landmarks,
+            dtype="float64" if self.dtype == "float64" else "float32",
+            memory_bytes=limit,
+            n_jobs=self.n_jobs,
+            random_state=random,
+        )
+        self.rank_ = found.rank
+        is_short = rank == "auto" and largest <= MAX_STORED_ROWS
+        _warn_of_rank(found, largest if is_short else None, limit)
+        return found.kernels, found.votes
 
-    def _low_rank(self, problem: Problem) -> LowRankMatrix | None:
-        if self.rank == "auto":
-            self.rank_ = None
-            return None
-        if self.landmarks == "greedy":
-            raise ValueError("landmarks='greedy' is not for the published path.")
-        return super()._low_rank(problem)
+    def _matrix_votes(
+        self,
+        training: Training,
+        kernels: list[Kernel],
+        problem: Problem[Rows],
+        folds: Folds,
+        options: StagedVoteOptions,
+        monitor: Monitor,
+    ) -> list[Vote]:
+        """Vote on stored kernel matrices: of all rows, or of one machine after the other."""
+        n_rows = int((problem.codes >= 0).sum())
+        is_small = PAIR_BYTES * n_rows**2 <= memory_bytes(self.memory_limit)
+        machines = problem.machines
+        groups = [machines] if n_rows <= MAX_SHARED_ROWS and is_small else [[m] for m in machines]
+        votes: list[Vote] = []
+        for done, group in enumerate(groups):
+            codes = problem.codes
+            if len(group) < len(machines):
+                codes = np.where(np.isin(codes, np.concatenate(group[0])), codes, np.int32(-1))
+            n = int((codes >= 0).sum())
+            is_double = training.dtype == "float64" and (
+                self.dtype == "float64" or n <= MAX_FLOAT64_ROWS
+            )
+            compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
+            votes += matrix_votes(
+                kernels,
+                replace(problem, codes=codes, machines=group),
+                folds,
+                replace(options, compact=compact),
+                monitor.part(share=1 / (len(groups) - done)),
+                dtype="float64" if is_double else "float32",
+            )
+        return votes
 
-    def _staged_coefficients(self, planes: Any, machine: int) -> tuple[Any, Any]:
-        many = len(self.classes_) > 2
-        rates = self.stage_weights_[machine] if many else self.stage_weights_
-        biases = self.stage_intercepts_[machine] if many else self.stage_intercepts_
-        if len(rates) == 0:
-            return planes[:1], self.intercept_[[machine]]
-        total = np.cumsum(rates)
-        coefficients = np.cumsum(rates[:, None] * planes[: len(rates)], axis=0) / total[:, None]
-        # The first bias, which stands for the classes' sizes, is what the others leave over.
-        first = self.intercept_[machine] * total[-1] - rates @ biases
-        return coefficients, (first + np.cumsum(rates * biases)) / total
+    def _store_votes(
+        self,
+        training: Training,
+        kernels: list[Kernel],
+        votes: list[Vote],
+        slopes: list[float],
+    ) -> None:
+        """Keep what voted: the kernels in the order of their shares."""
+        total = np.sum([vote.shares for vote in votes], axis=0)
+        used = [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
+        machines = []
+        for m, (vote, slope) in enumerate(zip(votes, slopes, strict=True)):
+            # Class weights move the odds, and so the threshold.
+            ratio = None if training.class_weights is None else training.log_weight_ratio(m)
+            threshold = (ratio or 0.0) / slope
+            machines.append(
+                replace(
+                    vote, coefficients=vote.coefficients[used], intercept=vote.intercept - threshold
+                )
+            )
+        chosen = [kernels[k] for k in used]
+        self._store(training, machines, chosen[0] if len(used) == 1 else KernelSum(tuple(chosen)))
+        self.kernel_weights_, self.cv_table_ = vote_tables(kernels, used, votes)
+        self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
+        self.n_iter_ = self.n_stages_
+        self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])
+        self.temperature_ = one_or_all([slope / 2 for slope in slopes])
+        self.cv_log_loss_ = self.cv_error_ = float("nan")
+
+    def _warn_of_votes(self, votes: list[Vote], folds: Folds) -> None:
+        reasons = {path.stop_reason for vote in votes for path in vote.paths}
+        if "max_time" in reasons:
+            warn_caller("Training stopped at max_time; the model is that of the stages so far.")
+        elif "max_stages" in reasons and self.max_stages is not None:
+            what = "while their held-out loss still fell"
+            if self.n_stages != "cv":
+                what = f"before n_stages={self.n_stages}"
+            warn_caller(
+                f"Some paths stopped at max_stages={self.max_stages} {what}; to go on, raise "
+                "max_stages."
+            )
+        n_blind = sum(len(vote.held_rows) == 0 for vote in votes)
+        if n_blind and not folds.shortage:
+            warn_caller(
+                f"cv holds out no rows of both classes for {n_blind} of {len(votes)} machines, so "
+                "that nothing could be chosen for them; take other splits.",
+                UserWarning,
+            )
+
+
+def _warn_of_folds(folds: Folds) -> None:
+    if len(folds.train) == 0:
+        warn_caller(
+            f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
+            "kernel of middle width, few stages and no probabilities.",
+            UserWarning,
+        )
+    else:
+        warn_of_shortage(folds)
+
+
+def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
+    """Say what a low rank may cost: where the memory asked for it, or allows no higher one.
+
+    Parameters
+    ----------
+    found : LowRankVotes
+        The votes.
+    n_rows : int or None
+        Rows whose distances do not fit the memory, where that is why the rank is low.
+    limit : int
+        The memory limit, in bytes.
+    """
+    if n_rows is not None:
+        warn_caller(
+            f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
+            f"distances between {n_rows:,} rows need {PAIR_BYTES * n_rows**2 / 1e6:,.0f} MB, and "
+            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit; or take GreedySVC, "
+            "which needs no approximation.",
+            UserWarning,
+        )
+    elif found.is_limited:
+        reason = "memory_limit allows no more"
+        if len(found.losses) > 1:
+            reason = (
+                f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
+                f"{found.losses[-1]:.4f} when it was last doubled"
+            )
+        warn_caller(
+            f"The rank of {found.rank} limits the accuracy: {reason}. GreedySVC needs no "
+            "approximation; or set rank higher, which takes longer and more memory.",
+            UserWarning,
+        )

@@ -5,29 +5,71 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.greedy_chooser import Chosen, GreedyChooser
+from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.estimator import (
+    COUNT,
+    MAX_FLOAT32_FEATURE,
+    one_or_all,
+    precision,
+    random_numbers,
+)
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.problem import Expansion, Problem
+from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators._base.staged import StagedMixin
-from hardmargin.estimators._base.threshold import cut_machines, training_threshold
-from hardmargin.estimators._base.validation import COUNT
-from hardmargin.estimators._base.warn import warn_caller
-from hardmargin.kernels import GAMMA_RULES, FloatArray, Kernel, KernelFunction
-from hardmargin.solvers.greedy import METHODS, solve_greedy
-from hardmargin.solvers.solution import GreedySolution
+from hardmargin.kernels import (
+    GAMMA_RULES,
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Rows,
+    is_sparse,
+    resolve_gamma,
+)
+from hardmargin.monitor import Monitor
+from hardmargin.resources import memory_bytes
+from hardmargin.selection.calibration import (
+    HeldOut,
+    cut_machines,
+)
+from hardmargin.selection.folds import MAX_FOLDED_ROWS, make_folds, warn_of_shortage
+from hardmargin.selection.greedy import (
+    VISITS,
+    GreedyChoice,
+    Task,
+    choose_greedy,
+)
+from hardmargin.selection.sigmoids import platt
+from hardmargin.solvers import greedy
+from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
+from hardmargin.solvers.problem import KernelRows
+from hardmargin.warn import warn_caller
 
 #: Stages whose kernel columns the staged methods hold at once.
 STAGES_AT_ONCE = 128
 
+#: Share of `max_time` that choosing may take.
+CHOOSING_SHARE = 0.5
 
-class GreedySVC(StagedMixin, GreedyChooser):
+#: Up to this many rows choosing evaluates kernels in float64.
+MAX_FLOAT64_CHOICE_ROWS = 500
+
+#: Kernels whose gamma can be chosen.
+KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
+
+#: Rows that a threshold is moved by where none were held out.
+MAX_THRESHOLD_ROWS = 5_000
+
+#: A slope below this says that the scores tell nothing of the classes.
+LEAST_SLOPE = 1e-3
+
+
+class GreedySVC(StagedMixin, KernelClassifier):
     """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
@@ -83,7 +125,7 @@ default="rbf"
         of the weights over the slope of a sigmoid fitted to the held-out scores, or to the training
         scores where none were held out.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     method : {"auto", "fused", "lazy", "bits", "lazy-bits"}, default="auto"
         How kernel values are evaluated: every column as it comes (``"fused"``), only where the next
         choice can depend on it (``"lazy"``), with two-valued columns packed as bits (``"bits"``),
@@ -266,6 +308,230 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence. Weights
+            that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
+            scaled up to it, so that normalised weights do not look like too few rows.
+        groups : (n_samples,) array, optional
+            Rows that belong together, for a splitter that is given as `cv`; the notes say how they
+            come through ``cross_val_score`` and searches.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Where a splitter outside needs groups as well as `cv`, both must get them. Without metadata
+        routing, these are two arguments::
+
+            cross_val_score(clf, X, y, cv=GroupKFold(5), groups=g, params={"groups": g})
+
+        hands the first to the splitter and the second to ``fit``; ``cross_validate`` and
+        ``cross_val_predict`` do the same. In a pipeline the second has the name of the step,
+        ``params={"ensemblesvc__groups": g}``. A search keeps what is called groups for its own
+        splitter, so that only a pipeline can be searched::
+
+            pipeline = make_pipeline(EnsembleSVC(cv=GroupKFold(3)))
+            search = GridSearchCV(pipeline, grid, cv=GroupKFold(5))
+            search.fit(X, y, groups=g, ensemblesvc__groups=g)
+
+        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument is for both, if the
+        classifier asks for it, in a pipeline or not::
+
+            clf = EnsembleSVC(cv=GroupKFold(3)).set_fit_request(groups=True)
+            cross_val_score(clf, X, y, cv=GroupKFold(5), params={"groups": g})
+            GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
+        """
+        with self._fitting() as monitor:
+            rows = self._check_training(X, y, sample_weight).as_evidence()
+            as_they_came = rows.X
+            scales = self.standardize  # "auto": where gamma is chosen
+            if scales == "auto":
+                scales = self.gamma == "cv" and not callable(self.kernel)
+            if scales and self.kernel != "precomputed":
+                names = getattr(self, "feature_names_in_", None)
+                scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
+                rows = rows._replace(X=scaled)
+            training = self._training(rows, gamma="spread" if self.gamma == "cv" else self.gamma)
+            random = random_numbers(self.random_state)
+            options = GreedyOptions(
+                step_tol=self.step_tol,
+                max_stages=self.max_stages,
+                method=self.method,
+                memory_bytes=memory_bytes(self.memory_limit),
+                n_threads=self._threads(),
+            )
+            held_out, max_visits = None, self.max_visits
+            if self._holds_out:
+                views = self._views(training, as_they_came)
+                choice = self._choose(training, views, options, groups, random, monitor)
+                if choice.view > 0:  # the rows as they came are the better view
+                    self._scaling_ = None
+                rows_of_view = views[choice.view].X
+                training = replace(
+                    training,
+                    values=KernelRows(
+                        choice.kernel,
+                        rows_of_view,
+                        precision(rows_of_view, self.dtype, self.kernel),
+                    ),
+                )
+                held_out, max_visits = choice.held_out, choice.max_visits
+            solutions = greedy.solve(
+                training,
+                replace(options, max_visits=int(max_visits)),
+                monitor.part("largest open step", n_machines=len(training.machines)),
+            )
+            self._warn_if_cut_short(solutions)
+            thresholds, slopes = self._cut(training, solutions, held_out, random)
+            machines = [
+                replace(s, intercept=-t if t else 0.0)
+                for s, t in zip(solutions, thresholds, strict=True)
+            ]
+            self._store(training, machines)
+            self._keep_paths(training, solutions)
+            self.max_visits_, self.threshold_ = int(max_visits), one_or_all(thresholds)
+            self.standardized_ = self._scaling_ is not None
+            if held_out is not None:
+                self._calibrate(training, held_out, slopes, random)
+                if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
+                    self.cv_log_loss_ = self.cv_error_ = float("nan")
+        return self
+
+    @property
+    def _holds_out(self) -> bool:
+        return bool(self.gamma == "cv" or self.max_visits == "cv")
+
+    def _views(self, training: Training, as_they_came: Rows) -> list[KernelRows]:
+        """Rows as they were scaled, and as they came where that may be better.
+
+        Kernel values are float32 where that is safe: it is faster, and chooses as well.
+        """
+        present, dtype = training.codes >= 0, training.dtype
+        if self.dtype != "float64" and training.kernel.has_unit_diagonal:
+            values = training.X.data if is_sparse(training.X) else training.X
+            is_small = float(np.abs(values).max(initial=0.0)) <= MAX_FLOAT32_FEATURE
+            if len(present) > MAX_FLOAT64_CHOICE_ROWS and is_small:
+                dtype = "float32"
+        views = [replace(training.values, dtype=dtype)]
+        may_differ = (
+            self.standardize == "auto"
+            and self._scaling_ is not None
+            and present.sum() > MAX_FOLDED_ROWS
+            and not self._scaling_.is_identity
+        )
+        if may_differ and precision(as_they_came, self.dtype, self.kernel) == training.dtype:
+            gamma = resolve_gamma(
+                "spread",
+                as_they_came if present.all() else as_they_came[present],
+                kernel=training.kernel.name,
+                sample_weight=None if training.weights is None else training.weights[present],
+            )
+            kernel = replace(training.kernel, gamma=gamma)
+            views.append(KernelRows(kernel, as_they_came, dtype))
+        return views
+
+    def _choose(
+        self,
+        training: Training,
+        views: list[KernelRows],
+        options: GreedyOptions,
+        groups: Any,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> GreedyChoice:
+        """Choose gamma and the visits, and say so where that was not possible."""
+        folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
+        task = Task(
+            views,
+            training.codes,
+            training.machines,
+            weights=training.weights,
+            options=replace(options, method="auto"),
+            tunes_gamma=self.gamma == "cv" and training.kernel.name in KERNELS_WITH_GAMMA,
+            visits=VISITS if self.max_visits == "cv" else (int(self.max_visits),),
+            monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
+        )
+        choice = choose_greedy(task, folds, random)
+        table = dict(choice.table)
+        is_first = table.pop("view") == 0
+        self.cv_results_ = {**table, "standardized": is_first & (self._scaling_ is not None)}
+        self.cv_log_loss_ = self.cv_error_ = float("nan")
+        if choice.held_out is None:
+            reason = folds.shortage or "no split has rows of two classes to train on and to score"
+            if choice.is_cut_short:
+                reason = "max_time is too short"
+            warn_caller(
+                f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
+                f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits} and no probabilities.",
+                UserWarning,
+            )
+        elif choice.is_cut_short:
+            warn_caller(
+                f"The choice of gamma and max_visits was ended by max_time, after "
+                f"{len(table['gamma'])} candidates; to go on, raise max_time."
+            )
+        elif folds.shortage:
+            warn_of_shortage(folds)
+        return choice
+
+    def _cut(
+        self,
+        training: Training,
+        solutions: list[GreedySolution],
+        held_out: HeldOut | None,
+        random: np.random.RandomState,
+    ) -> tuple[list[float], FloatArray]:
+        """Settle the machines' thresholds, and the slopes of their sigmoids."""
+        fixed = None if self.threshold == "auto" else float(self.threshold)
+        ratios: list[float | None] = [None] * len(solutions)
+        if training.class_weights is not None:
+            ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
+        if held_out is not None:
+            cuts = cut_machines(held_out, training.weights, ratios, fixed)
+            return [cut.threshold for cut in cuts], np.array([cut.slope for cut in cuts])
+        thresholds = [fixed or 0.0] * len(solutions)
+        for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
+            if ratio:
+                # With P = sigmoid(A f + B), weighing the negative class w times as much as the
+                # positive one moves the best threshold by log(w) / A.
+                slope = self._training_slope(training, m, solution, random)
+                thresholds[m] += ratio / max(slope, LEAST_SLOPE)
+        return thresholds, np.empty(0)
+
+    def _training_slope(
+        self,
+        training: Training,
+        machine: int,
+        solution: GreedySolution,
+        random: np.random.RandomState,
+    ) -> float:
+        """Slope of a machine's sigmoid, by scores of training rows."""
+        sample = training.rows_of(machine)
+        if len(sample) > MAX_THRESHOLD_ROWS:
+            sample = random.permutation(sample)[:MAX_THRESHOLD_ROWS]
+        queries, rows = training.X[sample], solution.rows
+        scores = training.kernel.expand(
+            queries[:, rows] if training.kernel.name == "precomputed" else queries,
+            training.X[rows],
+            solution.coefficients[None, :],
+            dtype=training.dtype,
+            n_jobs=self.n_jobs,
+        )[:, 0]
+        positive = training.is_positive(machine)[training.codes[sample]]
+        weights = None if training.weights is None else training.weights[sample]
+        return platt(scores, positive, weights)[0]
+
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 
@@ -317,58 +583,6 @@ default="rbf"
                 )
         return values
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        assert isinstance(problem, Chosen)
-        assert isinstance(problem.kernel, Kernel)
-        solutions = solve_greedy(
-            problem.kernel,
-            problem.X,
-            problem.codes,
-            problem.machines,
-            weights=problem.weights,
-            options=replace(
-                self._options(problem),
-                max_visits=problem.max_visits,
-                max_seconds=problem.seconds,
-            ),
-            report=self._reporter(len(problem.machines)),
-        )
-        self._warn_if_cut_short(solutions)
-        self._keep_paths(problem, solutions)
-        expansions = [self._expansion(problem, m, s) for m, s in enumerate(solutions)]
-        self._slopes_ = None
-        self.max_visits_ = problem.max_visits
-        fixed = None if self.threshold == "auto" else float(self.threshold)
-        held_out = None if problem.choice is None else problem.choice.held_out
-        if held_out is not None:
-            cuts = cut_machines(problem, held_out, fixed)
-            self._slopes_ = np.array([cut.slope for cut in cuts])
-            thresholds = [cut.threshold for cut in cuts]
-        else:
-            thresholds = [
-                training_threshold(problem, m, e, fixed or 0.0, problem.random_state, self.n_jobs)
-                for m, e in enumerate(expansions)
-            ]
-        self.threshold_ = thresholds[0] if len(thresholds) == 1 else np.array(thresholds)
-        return [
-            replace(e, intercept=-t if t else 0.0)
-            for e, t in zip(expansions, thresholds, strict=True)
-        ]
-
-    def _store(self, problem: Problem, machines: list[Expansion]) -> None:
-        super()._store(problem, machines)
-        assert isinstance(problem, Chosen)
-        if problem.choice is not None and problem.choice.held_out is not None:
-            self._fit_probabilities(problem, problem.choice.held_out, problem.random_state)
-            if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
-                self.cv_log_loss_ = self.cv_error_ = float("nan")
-
-    def _expansion(self, problem: Problem, machine: int, solution: GreedySolution) -> Expansion:
-        kept = solution.multipliers != 0
-        rows, alpha = solution.support[kept], solution.multipliers[kept]
-        coefficients = np.where(problem.is_positive(machine)[problem.codes[rows]], alpha, -alpha)
-        return Expansion(rows, coefficients, 0.0)
-
     def _warn_if_cut_short(self, solutions: list[GreedySolution]) -> None:
         reasons = {s.stop_reason for s in solutions}
         for limit, advice in (
@@ -378,7 +592,7 @@ default="rbf"
             # Chosen visits were chosen with the same limit: nothing was cut short.
             is_expected = limit == "max_stages" and self.max_visits == "cv" and not self.max_stages
             if limit in reasons and not is_expected:
-                largest = max(s.violation for s in solutions if s.stop_reason == limit)
+                largest = max(s.certificate for s in solutions if s.stop_reason == limit)
                 warn_caller(
                     f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "
                     f"model is that of the stages so far. To go on, {advice}."
@@ -389,45 +603,30 @@ default="rbf"
                 "constant. Change the kernel, or its gamma and coef0."
             )
 
-    def _keep_paths(self, problem: Problem, solutions: list[GreedySolution]) -> None:
-        class_sizes = np.bincount(problem.codes[problem.codes >= 0])
-        sizes = np.array(
-            [class_sizes[[*negative, *positive]].sum() for negative, positive in problem.machines]
+    def _keep_paths(self, training: Training, solutions: list[GreedySolution]) -> None:
+        sizes = np.bincount(training.codes[training.codes >= 0])
+        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+        self.loss_path_, self.stage_indices_, self.stage_steps_ = (
+            one_or_all([s.history[name] for s in solutions]) for name in ("loss", "row", "step")
         )
-        radii = np.array([s.squared_radius for s in solutions])
-        norms = np.array([s.squared_norm for s in solutions])
-
-        def one_or_all(values: Any) -> Any:
-            return values[0] if len(solutions) == 1 else values
-
-        self.n_iter_ = one_or_all(np.array([s.n_stages for s in solutions]))
-        self.loss_path_ = one_or_all([s.losses for s in solutions])
-        self.stage_indices_ = one_or_all([s.stage_indices for s in solutions])
-        self.stage_steps_ = one_or_all([s.stage_steps for s in solutions])
-        self.weight_norm_ = one_or_all(np.sqrt(norms))
-        self.vc_bound_ = one_or_all(np.minimum(radii * norms, sizes) + 1.0)
-        self.certificate_ = one_or_all(np.array([s.violation for s in solutions]))
-        self.n_kernel_evaluations_ = one_or_all(
-            np.array([s.n_kernel_evaluations for s in solutions])
+        self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
+        self.vc_bound_ = one_or_all(
+            [
+                min(s.squared_radius * s.squared_norm, float(sizes[[*one, *other]].sum())) + 1.0
+                for s, (one, other) in zip(solutions, training.machines, strict=True)
+            ]
         )
-        self.stop_reason_ = one_or_all(np.array([s.stop_reason for s in solutions]))
-        self.method_ = one_or_all(np.array([s.method for s in solutions]))
-        if len(solutions) == 1:
-            self.n_iter_ = int(self.n_iter_)
-            self.n_kernel_evaluations_ = int(self.n_kernel_evaluations_)
-            self.stop_reason_, self.method_ = str(self.stop_reason_), str(self.method_)
-            self.weight_norm_, self.vc_bound_, self.certificate_ = (
-                float(v) for v in (self.weight_norm_, self.vc_bound_, self.certificate_)
-            )
-
+        self.certificate_ = one_or_all([s.certificate for s in solutions])
+        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        self.method_ = one_or_all([s.method for s in solutions])
         # What the staged methods need beyond that: labels, and rows that gave everything back.
         self._stage_signs_ = [
-            np.where(problem.is_positive(m)[problem.codes[s.stage_indices]], 1.0, -1.0)
-            for m, s in enumerate(solutions)
+            np.where(np.isin(training.codes[s.history["row"]], positive), 1.0, -1.0)
+            for s, (_, positive) in zip(solutions, training.machines, strict=True)
         ]
-        visited = np.concatenate([s.support for s in solutions])
-        holds = np.concatenate([s.multipliers != 0 for s in solutions])
-        self._given_back_ = np.setdiff1d(visited[~holds], visited[holds])
+        visited = np.concatenate([s.history["row"] for s in solutions])
+        self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))
         self._given_back_vectors_: Any = None
-        if problem.kernel.name != "precomputed":
-            self._given_back_vectors_ = problem.X[self._given_back_]
+        if training.kernel.name != "precomputed":
+            self._given_back_vectors_ = training.X[self._given_back_]

@@ -1,26 +1,26 @@
-"""The exact hard-margin SVM as a classifier."""
+"""The hard-margin SVM as a classifier."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.matrix import one_or_all
-from hardmargin.estimators._base.problem import Expansion, Problem
-from hardmargin.estimators._base.validation import COUNT
-from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.kernels import KernelFunction
-from hardmargin.memory import memory_bytes
-from hardmargin.solvers.hard_margin import ExactOptions, solve_exact
-from hardmargin.solvers.solution import ExactSolution
+from hardmargin.resources import memory_bytes
+from hardmargin.solvers import hard_margin
+from hardmargin.solvers.hard_margin import HardMarginOptions, HardMarginSolution
+from hardmargin.warn import warn_caller
 
 
 class HardMarginSVC(KernelClassifier):
-    """Exact hard-margin SVM: the plane with the widest margin, with a certificate.
+    """Hard-margin SVM: the plane with the widest margin, with a certificate.
 
     The limit of an SVM for large C, without a C: pairwise steps (SMO with second-order selection)
     find the nearest points of the two classes' hulls, or without a bias the point of the hull
@@ -51,7 +51,7 @@ default="rbf"
         Accepted for the sake of tools that set it: a hard margin does not depend on positive
         weights.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values: float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
@@ -158,39 +158,52 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        solutions = solve_exact_machines(self, problem, self.max_stages)
-        norms = [1.0 / np.sqrt(_scale(s)) for s in solutions]
-        self.weight_norm_ = one_or_all([float(norm) for norm in norms])
-        self.margin_ = one_or_all([float(1.0 / norm) for norm in norms])
-        self.certificate_ = one_or_all([s.gap for s in solutions])
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
-        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
-        return [exact_expansion(problem, m, s, _scale(s)) for m, s in enumerate(solutions)]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting() as monitor:
+            training = self._training(self._check_training(X, y, sample_weight))
+            options = HardMarginOptions(
+                fit_intercept=self.fit_intercept,
+                tol=self.tol,
+                max_stages=self.max_stages,
+                memory_bytes=memory_bytes(self.memory_limit),
+                n_threads=self._threads(),
+            )
+            part = monitor.part("violation", n_machines=len(training.machines))
+            solutions = hard_margin.solve(training, options, part)
+            warn_if_unfinished({s.stop_reason for s in solutions})
+            margins = [_margin(s) for s in solutions]
+            self.weight_norm_ = one_or_all([1.0 / float(np.sqrt(m)) for m in margins])
+            self.margin_ = one_or_all([1.0 / (1.0 / float(np.sqrt(m))) for m in margins])
+            self.certificate_ = one_or_all([s.certificate for s in solutions])
+            self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+            self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+            self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+            # Divided by the margin, the nearest rows score +1 and -1.
+            scaled = [
+                replace(s, coefficients=s.coefficients / m, intercept=s.intercept / m)
+                for s, m in zip(solutions, margins, strict=True)
+            ]
+            self._store(training, scaled)
+        return self
 
 
-def solve_exact_machines(
-    estimator: Any, problem: Problem, max_stages: int | None
-) -> list[ExactSolution]:
-    """Train all machines of an estimator to the optimum, and warn where it was not reached."""
-    solutions = solve_exact(
-        problem.kernel,
-        problem.X,
-        problem.codes,
-        problem.machines,
-        options=ExactOptions(
-            fit_intercept=estimator.fit_intercept,
-            tol=estimator.tol,
-            max_stages=max_stages,
-            exact=problem.dtype == "float64",
-            memory_bytes=memory_bytes(estimator.memory_limit),
-            max_seconds=estimator.max_time,
-            n_threads=estimator._threads(),
-        ),
-        report=estimator._reporter(len(problem.machines), "violation"),
-    )
-    reasons = {s.stop_reason for s in solutions}
+def warn_if_unfinished(reasons: Collection[str]) -> None:
+    """Warn of hard-margin machines that did not reach their optimum."""
     for reason, message in (
         (
             "rho_zero",
@@ -202,19 +215,8 @@ def solve_exact_machines(
     ):
         if reason in reasons:
             warn_caller(message)
-    return solutions
 
 
-def exact_expansion(
-    problem: Problem, machine: int, solution: ExactSolution, scale: float = 1.0
-) -> Expansion:
-    """Turn a solution into the machine it stands for, its multipliers divided by `scale`."""
-    signs = problem.labels_of(machine)[solution.rows]
-    return Expansion(
-        solution.rows, signs * solution.multipliers / scale, solution.intercept / scale
-    )
-
-
-def _scale(solution: ExactSolution) -> float:
+def _margin(solution: HardMarginSolution) -> float:
     """Margin of the plane; where there is none, the scale of the simplex stays."""
     return solution.rho if solution.stop_reason != "rho_zero" and solution.rho > 0 else 1.0

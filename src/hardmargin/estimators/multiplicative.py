@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.matrix import MatrixClassifier, one_or_all
+from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.matrix import solve_on_matrices
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.problem import Expansion, IntArray, Problem
-from hardmargin.estimators._base.run import Run, for_each
 from hardmargin.estimators._base.staged import StagedMixin
-from hardmargin.estimators._base.validation import COUNT
-from hardmargin.estimators._base.warn import warn_caller
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
-from hardmargin.memory import memory_bytes
-from hardmargin.parallel import single_threaded_blas
-from hardmargin.solvers.multiplicative import MultiplicativeOptions, solve_multiplicative
-from hardmargin.solvers.solution import MultiplicativeSolution
+from hardmargin.resources import memory_bytes, single_threaded_blas
+from hardmargin.solvers import multiplicative
+from hardmargin.solvers.multiplicative import MultiplicativeOptions, MultiplicativeSolution
+from hardmargin.solvers.planes import support
+from hardmargin.warn import warn_caller
 
 #: Multiplicative updates never reach zero: rows that hold less than this part of the largest
 #: multiplier are on their way there, and change decisions by less than any sensible `tol`.
@@ -32,21 +31,19 @@ SMALLEST_SUPPORT = 1e-6
 #: One minus the confidence of ``support_bound_``.
 DELTA = 0.05
 
-#: The multipliers of all stages may take this share of the memory limit; beyond so many bytes they
-#: are kept in float32.
+#: The multipliers of all stages may take this share of the memory limit.
 STAGES_SHARE = 0.125
-MAX_EXACT_STAGES = 2**26
 
 #: Coefficients of stages that the staged methods expand at once.
 COEFFICIENTS_AT_ONCE = 4_000_000
 
 
-class MultiplicativeSVC(StagedMixin, MatrixClassifier):
+class MultiplicativeSVC(StagedMixin, KernelClassifier):
     """Hard-margin support vector classifier trained by multiplicative updates.
 
     The algorithm of ESANN-99 [1]_: every epoch multiplies each multiplier of the dual by
     ``exp(eta * (1 - y * f(x)))``, with the bias in closed form, and converges to the hard-margin
-    SVM, that of ``SVC(C=inf)``. One product with the kernel matrix an epoch is all it takes; a
+    SVM, that of ``SVC(C=inf)``. One product with the kernel matrix per epoch is all it takes; a
     few dozen epochs give most of the margin, and the last per mille a few thousand.
 
     Parameters
@@ -73,7 +70,7 @@ default="rbf"
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They multiply the sample weights, which only change the start.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above;
         multipliers and sums are always float64.
@@ -209,6 +206,42 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting() as monitor:
+            training = self._training(self._check_training(X, y, sample_weight))
+            rate, n_machines = self.learning_rate, len(training.machines)
+            every = np.flatnonzero(training.codes >= 0)
+            room = int(STAGES_SHARE * memory_bytes(self.memory_limit)) - _size(training, every)
+            options = MultiplicativeOptions(
+                learning_rate="auto" if isinstance(rate, str) else float(rate),
+                tol=self.tol,
+                max_stages=self.max_stages,
+                keep_planes=max(room // n_machines, 0),
+                smallest_kept=SMALLEST_SUPPORT,
+            )
+            part = monitor.part("relative gap", n_machines=n_machines)
+            solutions = solve_on_matrices(multiplicative.solve, self, training, options, part)
+            self._warn_of(solutions)
+            self._keep_paths(solutions)
+            self._keep_stages(training, every, solutions)
+            self._store(training, [_without_small(s) for s in solutions])
+        return self
+
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every epoch, as `decision_function` gives them at the end.
 
@@ -251,83 +284,35 @@ default="rbf"
                 scores = self._scores(sums[:, :, i] + np.array(biases))
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        n_machines = len(problem.machines)
-        weights = self._row_weights(problem)
-        rate = self.learning_rate
-        options = MultiplicativeOptions(
-            learning_rate="auto" if isinstance(rate, str) else float(rate),
-            tol=self.tol,
-            max_stages=self.max_stages,
-        )
-        every = np.flatnonzero(problem.codes >= 0)
-        together = all(len(problem.rows_of(m)) == len(every) for m in range(n_machines))
-        shared = self._matrix(problem, every, None, n_jobs=self.n_jobs) if together else None
-        n_at_once = min(self._threads(), n_machines)
-        if shared is None:
-            n_at_once = self._machines_at_once(problem, None)
-        n_jobs = self.n_jobs if n_at_once == 1 else 1
-        room = int(STAGES_SHARE * memory_bytes(self.memory_limit)) - _size(problem, every)
-        histories = [_History(room // n_machines) for _ in range(n_machines)]
-
-        def train(machine: int, run: Run) -> MultiplicativeSolution:
-            rows = problem.rows_of(machine)
-            return solve_multiplicative(
-                shared or self._matrix(problem, rows, None, n_jobs=n_jobs),
-                problem.labels_of(machine)[rows],
-                weights=weights[rows],
-                options=options,
-                keep_going=run.keep_going,
-                observe=histories[machine].add,
-            )
-
-        solutions = for_each(self, range(n_machines), train, "relative gap", n_threads=n_at_once)
-        self._keep_paths(problem, solutions)
-        self._keep_stages(problem, every, histories, solutions)
-        self._warn_of(solutions)
-        return [self._expansion(problem, m, s) for m, s in enumerate(solutions)]
-
-    def _expansion(
-        self, problem: Problem, machine: int, solution: MultiplicativeSolution
-    ) -> Expansion:
-        rows = problem.rows_of(machine)
-        kept = _support(solution.alpha)
-        signed = solution.alpha[kept] * problem.labels_of(machine)[rows[kept]]
-        return Expansion(rows[kept].astype(np.int32), signed, solution.intercept)
-
-    def _keep_paths(self, problem: Problem, solutions: list[MultiplicativeSolution]) -> None:
+    def _keep_paths(self, solutions: Sequence[MultiplicativeSolution]) -> None:
         self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.margin_path_ = one_or_all([s.margins for s in solutions])
-        self.objective_path_ = one_or_all([s.objectives for s in solutions])
-        self.error_path_ = one_or_all([s.errors for s in solutions])
+        self.margin_path_ = one_or_all([s.history["margin"] for s in solutions])
+        self.objective_path_ = one_or_all([s.history["objective"] for s in solutions])
+        self.error_path_ = one_or_all([s.history["error"] for s in solutions])
         self.learning_rate_ = one_or_all([s.last_rate for s in solutions])
-        self.certificate_ = one_or_all([s.gap for s in solutions])
+        self.certificate_ = one_or_all([s.certificate for s in solutions])
         self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
-        self.margin_ = one_or_all([float(s.margins[-1]) for s in solutions])
+        self.margin_ = one_or_all([float(s.history["margin"][-1]) for s in solutions])
         self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
         self.support_bound_ = one_or_all([_support_bound(s) for s in solutions])
 
     def _keep_stages(
         self,
-        problem: Problem,
+        training: Training,
         every: NDArray[Any],
-        histories: list[_History],
-        solutions: list[MultiplicativeSolution],
+        solutions: Sequence[MultiplicativeSolution],
     ) -> None:
-        self._stages_: list[Any] | None = None
+        """Keep the planes over all rows that take part, if those of all machines were kept."""
         self._stage_rows_, self._stage_vectors_ = every.astype(np.int32), None
-        self._stage_biases_ = [s.biases for s in solutions]
-        if any(history.is_full for history in histories):
-            return
-        self._stages_ = [
-            history.matrix(s.n_stages, np.searchsorted(every, problem.rows_of(m)), len(every))
-            for m, (history, s) in enumerate(zip(histories, solutions, strict=True))
-        ]
-        if problem.kernel.name != "precomputed":
-            self._stage_vectors_ = problem.X[every]
+        self._stage_biases_ = [s.history["bias"] for s in solutions]
+        planes = [_spread_out(s, every) for s in solutions if s.planes is not None]
+        self._stages_: list[Any] | None = planes if len(planes) == len(solutions) else None
+        if self._stages_ is not None and training.kernel.name != "precomputed":
+            self._stage_vectors_ = training.X[every]
 
-    def _warn_of(self, solutions: list[MultiplicativeSolution]) -> None:
-        gaps = {s.stop_reason: s.gap for s in sorted(solutions, key=lambda s: s.gap)}
+    def _warn_of(self, solutions: Sequence[MultiplicativeSolution]) -> None:
+        in_order = sorted(solutions, key=lambda s: s.certificate)
+        gaps = {s.stop_reason: s.certificate for s in in_order}
         if "not_separable" in gaps:
             warn_caller(
                 "Training stopped because the classes overlap for this kernel: no plane separates "
@@ -360,60 +345,32 @@ default="rbf"
                 )
 
 
-class _History:
-    """The supports of all epochs of a machine, as long as there is room."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self.is_full = False
-        self._room = most_bytes
-        self._dtype: type[np.floating[Any]] = np.float64
-        self._n_entries = 0
-        self._rows: list[IntArray] = []
-        self._values: list[NDArray[Any]] = []
-
-    def add(self, signed: FloatArray) -> None:
-        if self.is_full:
-            return
-        kept = _support(np.abs(signed))
-        self._n_entries += len(kept)
-        if self._dtype is np.float64 and 12 * self._n_entries > MAX_EXACT_STAGES:
-            self._dtype = np.float32
-            self._values = [values.astype(np.float32) for values in self._values]
-        if (4 + np.dtype(self._dtype).itemsize) * self._n_entries > self._room:
-            self.is_full = True
-            self._rows, self._values = [], []
-            return
-        self._rows.append(kept.astype(np.int32))
-        self._values.append(signed[kept].astype(self._dtype))
-
-    def matrix(self, n_stages: int, columns: NDArray[Any], n_columns: int) -> Any:
-        """Multipliers times labels, a row an epoch; `columns` are those of the machine's rows."""
-        rows = self._rows[:n_stages]
-        return sp.csr_array(
-            (
-                np.concatenate(self._values[:n_stages]),
-                columns[np.concatenate(rows)].astype(np.int32),
-                np.cumsum([0, *map(len, rows)]),
-            ),
-            shape=(n_stages, n_columns),
-        )
+def _spread_out(solution: MultiplicativeSolution, every: NDArray[Any]) -> Any:
+    """Planes of a machine, over all rows that take part in any."""
+    planes: Any = solution.planes
+    columns = np.searchsorted(every, solution.rows).astype(np.int32)
+    entries = (planes.data, columns[planes.indices], planes.indptr)
+    return sp.csr_array(entries, shape=(planes.shape[0], len(every)))
 
 
-def _support(alpha: FloatArray) -> NDArray[np.intp]:
-    return np.flatnonzero(alpha > SMALLEST_SUPPORT * alpha.max())
+def _without_small(solution: MultiplicativeSolution) -> MultiplicativeSolution:
+    kept = support(solution.coefficients, SMALLEST_SUPPORT)
+    return replace(
+        solution, rows=solution.rows[kept], coefficients=solution.coefficients[kept], planes=None
+    )
 
 
 def _support_bound(solution: MultiplicativeSolution) -> float:
     """Bound the error by the number of rows that the machine can be built from again."""
-    p, d = len(solution.alpha), len(_support(solution.alpha))
-    if solution.errors[-1] > 0 or d >= p:
+    p, d = len(solution.rows), len(support(solution.coefficients, SMALLEST_SUPPORT))
+    if solution.history["error"][-1] > 0 or d >= p:
         return 1.0
     return float(min(1.0, (d * np.log2(np.e * p / d) + np.log2(p / DELTA)) / (p - d)))
 
 
-def _size(problem: Problem, rows: NDArray[Any]) -> int:
+def _size(training: Training, rows: NDArray[Any]) -> int:
     """Bytes that a copy of some rows takes."""
-    if problem.kernel.name == "precomputed":
+    if training.kernel.name == "precomputed":
         return 0
-    values = problem.X.data if is_sparse(problem.X) else problem.X
-    return int(values.nbytes * len(rows) // max(problem.X.shape[0], 1))
+    values = training.X.data if is_sparse(training.X) else training.X
+    return int(values.nbytes * len(rows) // max(training.X.shape[0], 1))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.problem import Expansion, Problem
 from hardmargin.kernels import KernelFunction
-from hardmargin.solvers.problem import finite_diagonal
+from hardmargin.solvers.problem import Expansion, finite_diagonal
 
 
 class ParzenClassifier(KernelClassifier):
@@ -115,14 +114,33 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        finite_diagonal(problem.kernel, problem.X, problem.codes)
-        weights = self._row_weights(problem)
-        expansions = []
-        for m in range(len(problem.machines)):
-            rows = problem.rows_of(m)
-            alpha = weights[rows] / weights[rows].sum()
-            expansions.append(
-                Expansion(rows.astype(np.int32), problem.labels_of(m)[rows] * alpha, 0.0)
-            )
-        return expansions
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting():
+            training = self._training(self._check_training(X, y, sample_weight))
+            finite_diagonal(training.kernel, training.X, training.codes)
+            weights = training.row_weights()
+            machines = []
+            for m in range(len(training.machines)):
+                labels = training.labels_of(m)
+                rows = np.flatnonzero(labels)
+                shares = weights[rows] / weights[rows].sum()
+                machines.append(
+                    Expansion(rows=rows.astype(np.int32), coefficients=labels[rows] * shares)
+                )
+            self._store(training, machines)
+        return self

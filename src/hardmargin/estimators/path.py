@@ -8,25 +8,28 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.matrix import one_or_all
+from hardmargin.estimators._base.classifier import Training
+from hardmargin.estimators._base.estimator import one_or_all, random_numbers
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.probabilities import warn_of_shortage
-from hardmargin.estimators._base.problem import Expansion, Problem
-from hardmargin.estimators._base.regularization_paths import MachinePaths, PathClassifier
-from hardmargin.estimators._base.warn import warn_caller
+from hardmargin.estimators._base.regularization_paths import (
+    MachinePaths,
+    RegularizationPathClassifier,
+    follow_paths,
+    warn_of_paths,
+)
 from hardmargin.kernels import KernelFunction
-from hardmargin.randomness import random_numbers
-from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.folds import Folds, make_folds, warn_of_shortage
 from hardmargin.selection.regularization_path import (
-    Curve,
-    held_out_curve,
+    HeldOutChoice,
+    by_rows_held_out,
     loo_curve,
     validation_split,
 )
-from hardmargin.solvers.regularization_path.tracer import PathOptions
+from hardmargin.solvers.regularization_path import RegularizationPathOptions
+from hardmargin.warn import warn_caller
 
 
-class PathSVC(PathClassifier):
+class PathSVC(RegularizationPathClassifier):
     """The soft-margin SVM for every C at once, and the C that is best.
 
     Minimises ``||w||^2 / 2 + C sum(slack)``, as scikit-learn's ``SVC``. Multipliers and intercept
@@ -67,11 +70,11 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     max_stages : int or None, default=None
-        Limit on the events of a path; None allows 10,000, or 100 a row if that is more.
+        Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights: row i has ``C * weight_i``.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values in predictions: float64 up to 5,000 rows and float32 above. Paths
         always have float64.
@@ -105,7 +108,7 @@ default="rbf"
         ``"C"``: where the held-out error changes, and ``"error"`` from there to the next; for
         selection by rows held out.
     cv_error_ : float or array
-        The error at `C_`: each machine's own, so for many classes one a pair.
+        The error at `C_`: that of each machine, so for many classes one per pair.
     loo_bound_ : float or array
         The leave-one-out bound at `C_`; for ``selection="loo"``.
     certificate_ : float or array
@@ -174,7 +177,7 @@ default="rbf"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PathClassifier._parameter_constraints,
+        **RegularizationPathClassifier._parameter_constraints,
         "selection": [
             Choice({"cv", "loo", "validation"}),
             Interval(Real, 0, None, closed="neither"),
@@ -183,8 +186,6 @@ default="rbf"
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "C_min": [Interval(Real, 0, None, closed="neither"), None],
     }
-
-    _only_of_the_choice = ("cv_error_", "cv_results_", "loo_bound_", "loo_path_")
 
     def __init__(
         self,
@@ -246,71 +247,68 @@ default="rbf"
         -------
         self
         """
-        return self._fit(X, y, sample_weight, groups)
+        with self._fitting() as monitor:
+            if self.C_min is not None and self.C_min > self.C_max:
+                raise ValueError(f"C_min={self.C_min} must not be above C_max={self.C_max}.")
+            training = self._training(self._check_training(X, y, sample_weight))
+            folds = self._folds(training, groups)
+            given_C = None if isinstance(self.selection, str) else float(self.selection)
+            options = RegularizationPathOptions(
+                C_max=max(self.C_max, given_C or 0.0), max_stages=self.max_stages
+            )
+            n_machines = len(training.machines)
+            machines = follow_paths(self, training, [options] * n_machines, monitor, folds)
+            warn_of_paths(machines)
+            paths = [machine.whole.path for machine in machines]
+            if folds is not None:
+                _warn_of_folds(folds, machines)
+                chosen = self._by_rows_held_out(training, machines)
+                curves = [{"C": c.curve.C, "error": c.curve.error} for c in chosen]
+                self.cv_results_: Any = curves[0] if n_machines == 1 else curves
+                self.cv_error_ = one_or_all([c.error for c in chosen])
+                Cs = [c.C for c in chosen]
+            elif given_C is not None:
+                Cs = [given_C] * n_machines
+            else:
+                best = [loo_curve(path, self.C_min).best() for path in paths]
+                self.loo_bound_ = one_or_all([bound for _, bound in best])
+                Cs = [C for C, _ in best]
+            self._keep_paths(training, [machine.whole for machine in machines])
+            self._store_at(training, paths, Cs)
+        return self
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        if self.C_min is not None and self.C_min > self.C_max:
-            raise ValueError(f"C_min={self.C_min} must not be above C_max={self.C_max}.")
-        C_max = self.C_max if isinstance(self.selection, str) else max(self.C_max, self.selection)
-        options = PathOptions(C_max=C_max, max_stages=self.max_stages)
-        folds = self._folds(problem)
-        traced = self._trace(problem, lambda machine: options, folds)
-        if folds is not None:
-            self._warn_of_folds(folds, traced)
-        paths = [machine.whole for machine in traced]
-        self._keep(problem, paths)
-        if not isinstance(self.selection, str):
-            return self._expansions(problem, paths, [float(self.selection)] * len(paths))
-        if self.selection == "loo":
-            best = [loo_curve(path, self.C_min).best() for path in paths]
-            Cs = [C for C, _ in best]
-            self.loo_bound_ = one_or_all([bound for _, bound in best])
-        else:
-            Cs = self._by_rows_held_out(problem, traced)
-        return self._expansions(problem, paths, Cs)
-
-    def _folds(self, problem: Problem) -> Folds | None:
+    def _folds(self, training: Training, groups: Any) -> Folds | None:
+        """Split the rows as `selection` asks; None where it does not."""
         random = random_numbers(self.random_state)
         if self.selection == "validation":
-            return validation_split(problem.codes, self.validation_fraction, random)
+            return validation_split(training.codes, self.validation_fraction, random)
         if self.selection != "cv":
             return None
-        return make_folds(
-            self.cv, problem.X, problem.codes, groups=problem.groups, random_state=random
+        return make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
+
+    def _by_rows_held_out(
+        self, training: Training, machines: list[MachinePaths]
+    ) -> list[HeldOutChoice]:
+        """Choose the C of every machine."""
+        weights, chosen = training.row_weights(), []
+        for m, machine in enumerate(machines):
+            rows = training.rows_of(m)
+            positive = training.labels_of(m)[rows] > 0
+            path, parts = machine.whole.path, machine.parts
+            chosen.append(by_rows_held_out(path, parts, positive, weights[rows], self.C_min))
+        return chosen
+
+
+def _warn_of_folds(folds: Folds, machines: list[MachinePaths]) -> None:
+    """Warn where rows held out could not choose, or only a few."""
+    n_blind = sum(not machine.parts for machine in machines)
+    if n_blind:
+        whose = "" if len(machines) == 1 else f" of {n_blind} of {len(machines)} machines"
+        reason = folds.shortage or "no split has rows of two classes to train on and to score"
+        warn_caller(
+            f"C{whose} could not be chosen by rows held out: {reason}. It is that of the least "
+            "leave-one-out bound instead.",
+            UserWarning,
         )
-
-    def _warn_of_folds(self, folds: Folds, traced: list[MachinePaths]) -> None:
-        n_blind = sum(not machine.parts for machine in traced)
-        if n_blind:
-            whose = "" if len(traced) == 1 else f" of {n_blind} of {len(traced)} machines"
-            reason = folds.shortage or "no split has rows of two classes to train on and to score"
-            warn_caller(
-                f"C{whose} could not be chosen by rows held out: {reason}. It is that of the least "
-                "leave-one-out bound instead.",
-                UserWarning,
-            )
-        else:
-            warn_of_shortage(folds)
-
-    def _by_rows_held_out(self, problem: Problem, traced: list[MachinePaths]) -> list[float]:
-        weights = self._row_weights(problem)
-        curves, Cs, errors = [], [], []
-        for m, machine in enumerate(traced):
-            rows = problem.rows_of(m)
-            if machine.parts:
-                positive = problem.labels_of(m)[rows] > 0
-                curve = held_out_curve(
-                    machine.whole, machine.parts, positive, weights[rows], self.C_min
-                )
-                C, error = curve.best()
-            else:
-                curve = Curve(np.empty(0), np.empty(0))
-                C, error = loo_curve(machine.whole, self.C_min).best()[0], float("nan")
-            curves.append(curve)
-            Cs.append(C)
-            errors.append(error)
-        self.cv_results_: Any = [{"C": curve.C, "error": curve.error} for curve in curves]
-        if len(traced) == 1:
-            self.cv_results_ = self.cv_results_[0]
-        self.cv_error_ = one_or_all(errors)
-        return Cs
+    elif folds.shortage:
+        warn_of_shortage(folds)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.metaestimators import available_if
 
-from hardmargin.estimators._base.matrix import one_or_all
+from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.estimator import one_or_all
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.planes import PlanesClassifier
-from hardmargin.estimators._base.problem import Expansion, Problem
-from hardmargin.estimators.hard_margin import exact_expansion, solve_exact_machines
-from hardmargin.kernels import KernelFunction
-from hardmargin.solvers.rho import ProjectionOptions
-from hardmargin.solvers.solution import ProjectionSolution
+from hardmargin.estimators._base.planes import (
+    PATH_CONSTRAINTS,
+    plane_stages,
+    staged_decisions,
+    train_planes,
+)
+from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators.hard_margin import warn_if_unfinished
+from hardmargin.kernels import FloatArray, KernelFunction
+from hardmargin.monitor import Monitor
+from hardmargin.resources import memory_bytes
+from hardmargin.solvers import hard_margin
+from hardmargin.solvers.hard_margin import HardMarginOptions, HardMarginSolution
 
 #: Pairwise steps of ``solver="smo"`` for every stage that `max_stages` allows.
-STEPS_A_STAGE = 1_000
+STEPS_PER_STAGE = 1_000
 
 
 def _has_stages(estimator: RhoSVC) -> bool:
@@ -29,12 +38,12 @@ def _has_stages(estimator: RhoSVC) -> bool:
     )
 
 
-class RhoSVC(PlanesClassifier):
+class RhoSVC(StagedMixin, KernelClassifier):
     """Hard-margin SVM in the form of the rho-SVM, trained by adaptive multiplicative updates.
 
-    The machine with multipliers that add up to one, at the end of the path whose planes
-    `EnsembleSVC` lets vote [1]_. On noisy data a hard margin overfits: the vote is the better
-    classifier there, and this is the machine of the researcher.
+    Its multipliers add up to one. It is the plane at the end of the path on which `RhoEnsembleSVC`
+    lets all planes vote [1]_. On noisy data a hard margin overfits, and the vote is the better
+    classifier.
 
     Parameters
     ----------
@@ -49,8 +58,8 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     solver : {"multiplicative", "smo"}, default="multiplicative"
-        Algorithm 1 of the paper, which stops some way before the optimum; or the exact optimum by
-        pairwise steps, many times faster.
+        Algorithm 1 of the paper, which stops some way before the optimum; or pairwise steps, which
+        reach it to `tol`, and many times faster.
     eps_start, eps_stop : float, default=0.1 and 0.005
         The first epsilon of the path, and the one that ends it.
     tol : float, default=1e-3
@@ -60,7 +69,7 @@ default="rbf"
     fit_intercept : bool, default=False
         Train with a bias; each class then holds half of the weight. The paper has none.
     rank : int, float, "auto" or None, default=None
-        Approximate the kernel through landmark rows, as in `EnsembleSVC`; for
+        Approximate the kernel through landmark rows, as in `RhoEnsembleSVC`; for
         ``solver="multiplicative"``.
     landmarks : {"random", "kmeans++", "cholesky"}, default="random"
         How landmarks are found.
@@ -68,7 +77,7 @@ default="rbf"
         Weights of the classes, which multiply the sample weights. They change where a path starts
         and so what is reached when it stops early; the optimum does not depend on them.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values: float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
@@ -100,7 +109,7 @@ default="rbf"
     stop_reason_ : str or array
         ``"eps"``, ``"converged"`` (``"smo"``), ``"rho_zero"`` (the classes overlap: no margin is
         left), ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
-    n_stages_, stage_weights_, stage_intercepts_, rho_path_, eps_path_ : see `EnsembleSVC`
+    n_stages_, stage_weights_, stage_intercepts_, rho_path_, eps_path_ : see `RhoEnsembleSVC`
         The path; for ``solver="multiplicative"``.
     rank_ : int or None
         Rank of the approximation.
@@ -125,8 +134,8 @@ default="rbf"
 
     See Also
     --------
-    EnsembleSVC : The vote of all planes.
-    HardMarginSVC : The exact optimum on the standard scale, with bias.
+    RhoEnsembleSVC : The vote of all planes.
+    HardMarginSVC : The optimum on the standard scale, with bias.
 
     References
     ----------
@@ -144,7 +153,8 @@ default="rbf"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PlanesClassifier._parameter_constraints,
+        **KernelClassifier._parameter_constraints,
+        **PATH_CONSTRAINTS,
         "solver": [Choice({"multiplicative", "smo"})],
         "tol": [Interval(Real, 0, 1, closed="neither")],
     }
@@ -194,40 +204,69 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
-    staged_decision_function = available_if(_has_stages)(PlanesClassifier.staged_decision_function)
-    staged_predict = available_if(_has_stages)(PlanesClassifier.staged_predict)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        if self.solver == "smo":
-            return self._solve_exactly(problem)
-        options = ProjectionOptions(
-            eps_start=self.eps_start,
-            eps_stop=self.eps_stop,
-            max_stages=self.max_stages,
-            fit_intercept=self.fit_intercept,
-        )
-        return self._expansions(problem, options, last=True)
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
 
-    def _solve_exactly(self, problem: Problem) -> list[Expansion]:
+        Returns
+        -------
+        self
+        """
+        with self._fitting() as monitor:
+            training = self._training(self._check_training(X, y, sample_weight))
+            if self.solver == "smo":
+                self._store(training, self._optima(training, monitor))
+            else:
+                planes = train_planes(self, training, monitor)
+                self.rho_ = one_or_all([float(s.history["rho"][-1]) for s in planes])
+                self._store(training, planes)
+                self._stages_ = plane_stages(planes, self.support_)
+        return self
+
+    @available_if(_has_stages)
+    def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
+        """Scores after every stage, as `decision_function` gives them at the end.
+
+        Stage t of several machines is stage t of each, or its last: for many classes that is not
+        the model of ``max_stages=t``, whose machines all go on to stage t.
+
+        Yields
+        ------
+        (n_samples,) array, or (n_samples, n_classes) for more than two classes
+        """
+        yield from staged_decisions(self, X)
+
+    staged_predict = available_if(_has_stages)(StagedMixin.staged_predict)
+
+    def _optima(self, training: Training, monitor: Monitor) -> list[HardMarginSolution]:
+        """Train all machines by pairwise steps."""
         if self.rank is not None:
             raise ValueError(
-                f"rank={self.rank!r} needs solver='multiplicative'; solver='smo' is exact, with "
-                "rank=None."
+                f"rank={self.rank!r} needs solver='multiplicative'; solver='smo' has the whole "
+                "kernel, with rank=None."
             )
-        solutions = solve_exact_machines(self, problem, STEPS_A_STAGE * self.max_stages)
+        options = HardMarginOptions(
+            fit_intercept=self.fit_intercept,
+            tol=self.tol,
+            max_stages=STEPS_PER_STAGE * self.max_stages,
+            memory_bytes=memory_bytes(self.memory_limit),
+            n_threads=self._threads(),
+        )
+        part = monitor.part("violation", n_machines=len(training.machines))
+        solutions = hard_margin.solve(training, options, part)
+        warn_if_unfinished({s.stop_reason for s in solutions})
         self.rank_ = None
         self.rho_ = one_or_all([s.rho for s in solutions])
         self.rho_lower_bound_ = one_or_all([s.rho_lower_bound for s in solutions])
-        self.certificate_ = one_or_all([s.gap for s in solutions])
+        self.certificate_ = one_or_all([s.certificate for s in solutions])
         self.n_iter_ = one_or_all([s.n_stages for s in solutions])
         self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
-        return [exact_expansion(problem, m, s) for m, s in enumerate(solutions)]
-
-    def _keep(self, problem: Problem, solutions: list[ProjectionSolution]) -> None:
-        super()._keep(problem, solutions)
-        self.rho_ = one_or_all([float(s.rhos[-1]) for s in solutions])
-
-    def _staged_coefficients(self, planes: Any, machine: int) -> tuple[Any, Any]:
-        # The first plane is the Parzen window, before any stage.
-        first = 1 if len(planes) > 1 else 0
-        return planes[first:], self._plane_intercepts_[machine][first:]
+        return solutions

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.matrix import one_or_all
+from hardmargin.estimators._base.classifier import Training
+from hardmargin.estimators._base.estimator import one_or_all
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.problem import Expansion, Problem
-from hardmargin.estimators._base.regularization_paths import PathClassifier
-from hardmargin.estimators._base.warn import warn_caller
-from hardmargin.estimators.greedy import GreedySVC
-from hardmargin.kernels import FloatArray, KernelFunction
-from hardmargin.solvers.regularization_path.tracer import PathOptions
+from hardmargin.estimators._base.regularization_paths import (
+    RegularizationPathClassifier,
+    follow_paths,
+    warn_of_paths,
+)
+from hardmargin.kernels import KernelFunction
+from hardmargin.monitor import Monitor
+from hardmargin.resources import memory_bytes
+from hardmargin.selection.sigmoids import as_rows
+from hardmargin.solvers import greedy
+from hardmargin.solvers.greedy import GreedyOptions
+from hardmargin.solvers.regularization_path import RegularizationPathOptions
+from hardmargin.warn import warn_caller
+
+#: Share of the time that the greedy machines may take, which give the bound.
+GREEDY_SHARE = 0.5
 
 
-class RigorousSVC(PathClassifier):
+class RigorousSVC(RegularizationPathClassifier):
     """Rigorous SVM: the least sum of slacks among planes of bounded norm.
 
     Minimises ``sum(slack)`` subject to ``||w|| <= norm_bound`` [1]_, with a bias. That is a C-SVM,
@@ -47,11 +59,11 @@ default="rbf"
         Where the search ends at the latest. Where classes overlap, no C reaches a bound that is
         large enough: then the SVM is that of C_max, with a warning.
     max_stages : int or None, default=None
-        Limit on the events of a path; None allows 10,000, or 100 a row if that is more.
+        Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights, those of the slacks.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values in predictions: float64 up to 5,000 rows and float32 above. Paths
         always have float64.
@@ -62,7 +74,8 @@ default="rbf"
         Threads over the machines of many classes in ``fit``, and over rows in ``predict``. The
         model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which the path ends where it is, with a warning.
+        Seconds that a fit may take, half of them for the greedy machines; then the path ends where
+        it is, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -136,11 +149,9 @@ default="rbf"
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PathClassifier._parameter_constraints,
+        **RegularizationPathClassifier._parameter_constraints,
         "norm_bound": [Choice({"greedy"}), Interval(Real, 0, None, closed="neither")],
     }
-
-    _only_of_the_choice = ("norm_bound_", "loo_path_")
 
     def __init__(
         self,
@@ -177,47 +188,67 @@ default="rbf"
         self.verbose = verbose
         self.random_state = random_state
 
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        bounds = self._bounds(problem)
-        with np.errstate(over="ignore", under="ignore"):  # an infinite square is no bound
-            squared: list[float] = np.square(bounds).tolist()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows X with labels y.
 
-        def options(machine: int) -> PathOptions:
-            return PathOptions(
-                C_max=self.C_max,
-                max_stages=self.max_stages,
-                max_squared_norm=squared[machine],
-            )
+        Parameters
+        ----------
+        X : (n_samples, n_features) array or sparse matrix
+            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        y : (n_samples,) array
+            Labels of any type.
+        sample_weight : (n_samples,) array, optional
+            Weights; a weight of two equals the row twice, a weight of zero its absence.
 
-        paths = [machine.whole for machine in self._trace(problem, options)]
-        self._keep(problem, paths)
-        self.norm_bound_ = one_or_all([float(bound) for bound in bounds])
-        if any(path.stop_reason == "C_max" for path in paths):
-            warn_caller(
-                f"No C up to C_max={self.C_max:g} has a norm as large as norm_bound; raise C_max, "
-                "or lower norm_bound."
-            )
-        Cs = [path.C_of_norm(norm) for path, norm in zip(paths, squared, strict=True)]
-        return self._expansions(problem, paths, Cs)
+        Returns
+        -------
+        self
+        """
+        with self._fitting() as monitor:
+            training = self._training(self._check_training(X, y, sample_weight))
+            if self.norm_bound == "greedy":
+                bounds = self._greedy_norms(training, monitor)
+            else:
+                bounds = [float(self.norm_bound)] * len(training.machines)
+            with np.errstate(over="ignore", under="ignore"):  # an infinite square is no bound
+                squares: list[float] = np.square(bounds).tolist()
+            options = [
+                RegularizationPathOptions(
+                    C_max=self.C_max, max_stages=self.max_stages, max_squared_norm=square
+                )
+                for square in squares
+            ]
+            machines = follow_paths(self, training, options, monitor)
+            warn_of_paths(machines)
+            paths = [machine.whole.path for machine in machines]
+            if any(path.stop_reason == "C_max" for path in paths):
+                warn_caller(
+                    f"No C up to C_max={self.C_max:g} has a norm as large as norm_bound; raise "
+                    "C_max, or lower norm_bound."
+                )
+            self.norm_bound_ = one_or_all(bounds)
+            self._keep_paths(training, [machine.whole for machine in machines])
+            Cs = [path.C_of_norm(square) for path, square in zip(paths, squares, strict=True)]
+            self._store_at(training, paths, Cs)
+        return self
 
-    def _bounds(self, problem: Problem) -> FloatArray:
-        """Bound of every machine."""
-        if self.norm_bound != "greedy":
-            return np.full(len(problem.machines), float(self.norm_bound))
-        greedy = GreedySVC(
-            problem.kernel.gamma,
-            max_visits=1,
-            standardize=False,
-            kernel=self.kernel,
-            degree=self.degree,
-            coef0=self.coef0,
-            multi_class=self.multi_class,
-            dtype=problem.dtype,
-            memory_limit=self.memory_limit,
-            n_jobs=self.n_jobs,
-            max_time=self.max_time,
+    def _greedy_norms(self, training: Training, monitor: Monitor) -> list[float]:
+        """Return the norms at which `GreedySVC` stops, as published."""
+        weights = None if training.weights is None else as_rows(training.weights)
+        options = GreedyOptions(
+            memory_bytes=memory_bytes(self.memory_limit), n_threads=self._threads()
         )
-        present = (problem.codes >= 0).astype(np.float64)
-        weights = present if problem.weights is None else problem.weights
-        greedy.fit(problem.X, problem.codes, sample_weight=weights)
-        return np.atleast_1d(np.asarray(greedy.weight_norm_, dtype=np.float64))
+        n_machines = len(training.machines)
+        part = monitor.part("largest open step", n_machines=n_machines, share=GREEDY_SHARE)
+        solutions = greedy.solve(replace(training, weights=weights), options, part)
+        if any(s.stop_reason == "max_time" for s in solutions):
+            warn_caller(
+                "The greedy machines that give the bound stopped at max_time; raise max_time, or "
+                "give norm_bound."
+            )
+        elif any(s.n_stages == 0 for s in solutions):
+            warn_caller(
+                "The greedy machines that give the bound have no rows, as k(x, x) <= 0 for all of "
+                "them; change the kernel, or its gamma and coef0."
+            )
+        return [float(np.sqrt(s.squared_norm)) for s in solutions]

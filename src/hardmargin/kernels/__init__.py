@@ -7,7 +7,7 @@ from hardmargin.kernels.kernel import (
     FloatArray,
     Kernel,
     KernelFunction,
-    KernelSum,
+    KernelRows,
     Precision,
     Rows,
     as_core_matrix,
@@ -17,6 +17,7 @@ from hardmargin.kernels.kernel import (
     make_kernel,
     resolve_gamma,
 )
+from hardmargin.kernels.kernel_sum import KernelSum
 
 __all__ = [
     "DISTANCE_KERNELS",
@@ -25,6 +26,7 @@ __all__ = [
     "FloatArray",
     "Kernel",
     "KernelFunction",
+    "KernelRows",
     "KernelSum",
     "Precision",
     "Rows",

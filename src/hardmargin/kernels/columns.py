@@ -7,7 +7,9 @@ once: :class:`KernelColumns` keeps as many as its memory holds, and evaluates th
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from mmap import mmap
 from threading import Lock
 from typing import Any, Self
@@ -17,30 +19,30 @@ from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
-from hardmargin.memory import CORE_SHARE, tasks_at_once
-from hardmargin.parallel import each_block
+from hardmargin.resources import CORE_SHARE, each_block
 
 #: Columns evaluated at once, so that Ctrl-C is heard in between.
 _COLUMNS_AT_ONCE = 256
 
-#: The compiled core reads columns in multiples of so many rows.
-_STRIDE = 16
-
+#: The compiled core reads columns in cache lines: of this many bytes, and of this many rows.
+_LINE_BYTES, ROWS_PER_CACHE_LINE = 64, 16
 
 #: Rows that a thread adds up at a time.
 _ROWS_AT_ONCE = 16_384
 
+#: Rows that a core set may have in any case.
+_LEAST_ROOM = 64
 
+
+@dataclass
 class _Store:
-    """Columns that several tasks share, and matrices that they use in turns."""
+    """What tasks share: columns, where each of them is, and matrices that are used in turns."""
 
-    def __init__(self, n_columns: int, n_rows: int, dtype: Precision) -> None:
-        # Memory that is not written to is not used.
-        self.values = aligned_zeros((n_columns, -(-n_rows // _STRIDE) * _STRIDE), dtype)
-        self.slots = np.full(n_rows, -1, dtype=np.int64)
-        self.n_used = 0
-        self.spare: list[NDArray[Any]] = []
-        self.lock = Lock()
+    values: NDArray[Any]
+    slots: NDArray[np.int64]
+    n_used: int = 0
+    spare: list[NDArray[Any]] = field(default_factory=list)
+    lock: Lock = field(default_factory=Lock)
 
 
 class KernelColumns:
@@ -55,9 +57,18 @@ class KernelColumns:
     dtype : {"float32", "float64"}
         Precision of the values; sums are float64.
     memory_bytes : int
-        What the columns kept may take.
+        Memory for the columns that are kept.
     n_jobs : int, optional
         Threads that evaluate columns.
+
+    Attributes
+    ----------
+    diagonal : (n_rows,) array
+        The values ``k(x, x)``.
+    is_kept : (n_rows,) bool array
+        Columns that this task has kept.
+    n_evaluations : int
+        Kernel values that this took, or that were evaluated anew.
 
     Examples
     --------
@@ -85,18 +96,17 @@ class KernelColumns:
         self.n_jobs = n_jobs
         self.n_rows = int(X.shape[0])
         self.diagonal = kernel.diagonal(X)
-        stride = -(-self.n_rows // _STRIDE) * _STRIDE
-        room = memory_bytes // (stride * np.dtype(dtype).itemsize)
-        self._store = _Store(min(room, self.n_rows), self.n_rows, dtype)
-        self._begin()
-
-    def _begin(self) -> None:
-        #: Columns kept, and kernel values that this took or that were evaluated anew.
-        self.n_kept = 0
+        stride = -(-self.n_rows // ROWS_PER_CACHE_LINE) * ROWS_PER_CACHE_LINE
+        column_bytes = stride * np.dtype(dtype).itemsize
+        room = min(memory_bytes // column_bytes, self.n_rows)
+        # Columns begin on cache lines. Memory that is not written to is not used.
+        raw = np.zeros(room * column_bytes + _LINE_BYTES, dtype=np.uint8)
+        raw = raw[-raw.ctypes.data % _LINE_BYTES :][: room * column_bytes]
+        self._store = _Store(
+            raw.view(dtype).reshape(room, stride), np.full(self.n_rows, -1, dtype=np.int64)
+        )
+        self.is_kept = np.zeros(self.n_rows, dtype=bool)
         self.n_evaluations = 0
-        #: The columns that each machine was the first of this task to keep.
-        self.first_kept: list[list[NDArray[np.int64]]] = [[]]
-        self._is_kept = np.zeros(self.n_rows, dtype=bool)
 
     def for_task(self) -> Self:
         """Return the same columns for one of several tasks, which may run at the same time.
@@ -105,30 +115,29 @@ class KernelColumns:
         it has kept itself, so that its results do not depend on what others have kept so far.
         """
         task = copy.copy(self)
-        task._begin()
+        task.is_kept = np.zeros(self.n_rows, dtype=bool)
+        task.n_evaluations = 0
         return task
-
-    def begin_machine(self) -> None:
-        """Note that the columns to come are another machine's."""
-        self.first_kept.append([])
 
     def keep(self, indices: ArrayLike) -> None:
         """Evaluate columns that will be used more than once, if there is room for them."""
         chosen = np.asarray(indices, dtype=np.int64)
-        chosen = chosen[~self._is_kept[chosen]]
+        chosen = chosen[~self.is_kept[chosen]]
         store = self._store
         with store.lock:
             new = chosen[store.slots[chosen] < 0][: len(store.values) - store.n_used]
             for begin in range(0, len(new), _COLUMNS_AT_ONCE):
                 part = new[begin : begin + _COLUMNS_AT_ONCE]
                 end = store.n_used + len(part)
-                self._fill(store.values[store.n_used : end, : self.n_rows], part)
+                out = store.values[store.n_used : end, : self.n_rows]
+                if self.kernel.name == "precomputed":
+                    out[:] = self.X[:, part].T
+                else:
+                    self.kernel.block(self.X[part], self.X, out=out, n_jobs=self.n_jobs)
                 store.slots[part] = np.arange(store.n_used, end)
                 store.n_used = end
             kept = chosen[store.slots[chosen] >= 0]
-        self._is_kept[kept] = True
-        self.first_kept[-1].append(kept)
-        self.n_kept += len(kept)
+        self.is_kept[kept] = True
         self.n_evaluations += len(kept) * self.n_rows
 
     def located(
@@ -141,7 +150,7 @@ class KernelColumns:
         values, slots, places : arrays
             The kernel of rows[i] and columns[j] is ``values[slots[i], places[j]]``.
         """
-        if self._is_kept[rows].all():
+        if self.is_kept[rows].all():
             return self._store.values, self._store.slots[rows], columns
         self.n_evaluations += len(rows) * len(columns)
         if self.kernel.name == "precomputed":
@@ -153,23 +162,28 @@ class KernelColumns:
         values = np.ascontiguousarray(block, dtype=self.dtype)
         return values, np.arange(len(rows)), np.arange(len(columns))
 
-    def borrow(self, size: int) -> NDArray[Any]:
-        """Square matrix for a machine's own values, with what was there before.
+    @contextmanager
+    def workspace(self, n_rows: int, memory_bytes: int) -> Iterator[NDArray[Any]]:
+        """Lend a matrix for values between `n_rows` rows, or as many as the memory holds.
 
-        Machines use it in turns, as fresh memory is slow, and only what they write to takes any.
+        It has a few more columns, and what was there before. Machines use it in turns, as fresh
+        memory is slow, and only what they write to takes any.
         """
-        with self._store.lock:
-            for i, matrix in enumerate(self._store.spare):
-                if len(matrix) >= size:
-                    return self._store.spare.pop(i)
-        stride = -(-size // _STRIDE) * _STRIDE
-        n_bytes = stride**2 * np.dtype(self.dtype).itemsize
-        return np.frombuffer(mmap(-1, n_bytes), dtype=self.dtype).reshape(stride, stride)
-
-    def give_back(self, matrix: NDArray[Any]) -> None:
-        """Leave a matrix to the next machine."""
-        with self._store.lock:
-            self._store.spare.append(matrix)
+        size = max(int(np.sqrt(memory_bytes / np.dtype(self.dtype).itemsize)), _LEAST_ROOM)
+        size = min(size, n_rows)
+        store = self._store
+        with store.lock:
+            fitting = [i for i, matrix in enumerate(store.spare) if len(matrix) >= size]
+            matrix = store.spare.pop(fitting[0]) if fitting else None
+        if matrix is None:
+            stride = -(-size // ROWS_PER_CACHE_LINE) * ROWS_PER_CACHE_LINE
+            n_bytes = stride**2 * np.dtype(self.dtype).itemsize
+            matrix = np.frombuffer(mmap(-1, n_bytes), dtype=self.dtype).reshape(stride, stride)
+        try:
+            yield matrix[:size]
+        finally:
+            with store.lock:
+                store.spare.append(matrix)
 
     def product(
         self, columns: ArrayLike, coef: ArrayLike, rows: NDArray[np.int64] | None = None
@@ -177,38 +191,31 @@ class KernelColumns:
         """``K[rows][:, columns] @ coef``; all rows by default."""
         columns = np.asarray(columns, dtype=np.int64)
         right = np.asarray(coef, dtype=np.float64)
-        is_kept = self._is_kept[columns]
+        is_kept = self.is_kept[columns]
         sums = np.zeros(self.n_rows if rows is None else len(rows))
         if is_kept.any():
-            self._add_kept(columns[is_kept], right[is_kept], rows, sums)
+            is_single = self.dtype == "float32"
+            add = _core.sum_columns_float32 if is_single else _core.sum_columns_float64
+            values, slots = self._store.values, self._store.slots[columns[is_kept]]
+            kept_right = right[is_kept]
+            if rows is None and self.n_rows > _ROWS_AT_ONCE:
+                each_block(
+                    lambda part: add(values[:, part], slots, kept_right, None, sums[part]),
+                    self.n_rows,
+                    _ROWS_AT_ONCE,
+                    n_jobs=self.n_jobs,
+                    work=len(slots) * self.n_rows,
+                )
+            else:
+                add(values, slots, kept_right, rows, sums)
         if not is_kept.all():
             sums += self._evaluated(columns[~is_kept], right[~is_kept], rows)
         return sums
 
-    def _add_kept(
-        self,
-        columns: NDArray[np.int64],
-        coef: FloatArray,
-        rows: NDArray[np.int64] | None,
-        sums: FloatArray,
-    ) -> None:
-        add = _core.sum_columns_float64
-        if self.dtype == "float32":
-            add = _core.sum_columns_float32
-        values, slots = self._store.values, self._store.slots[columns]
-        if rows is not None:
-            add(values, slots, coef, rows, sums)
-            return
-
-        def add_up(part: slice) -> None:
-            add(values[:, part], slots, coef, None, sums[part])
-
-        work = len(columns) * self.n_rows
-        each_block(add_up, self.n_rows, _ROWS_AT_ONCE, n_jobs=self.n_jobs, work=work)
-
     def _evaluated(
         self, columns: NDArray[np.int64], coef: FloatArray, rows: NDArray[np.int64] | None
     ) -> FloatArray:
+        """Multiply with columns that are not kept."""
         queries = self.X if rows is None else self.X[rows]
         self.n_evaluations += queries.shape[0] * len(columns)
         support = None
@@ -221,12 +228,6 @@ class KernelColumns:
         )
         return sums[:, 0]
 
-    def _fill(self, out: NDArray[Any], indices: NDArray[np.int64]) -> None:
-        if self.kernel.name == "precomputed":
-            out[:] = self.X[:, indices].T
-        else:
-            self.kernel.block(self.X[indices], self.X, out=out, n_jobs=self.n_jobs)
-
 
 def core_sets_at_once(
     n_threads: int, n_tasks: int, n_rows: int, dtype: Precision, memory_bytes: int
@@ -236,35 +237,5 @@ def core_sets_at_once(
     Where the memory might be too short for all columns, or for a core set of all rows, what one
     task has would depend on what the others have at the same time: then they run in turn.
     """
-    whole = n_rows * (n_rows + _STRIDE) * np.dtype(dtype).itemsize
-    return tasks_at_once(n_threads, n_tasks, whole, int(CORE_SHARE * memory_bytes))
-
-
-def shared_evaluations(tasks: Sequence[KernelColumns]) -> list[list[int]]:
-    """Kernel values that machines had from those of earlier tasks, had these run in turn.
-
-    Parameters
-    ----------
-    tasks : sequence of KernelColumns
-        What `for_task` gave to each task.
-
-    Returns
-    -------
-    list of list of int
-        For each task, how many values each of its machines counts that an earlier task counts too.
-    """
-    is_there = np.zeros(tasks[0].n_rows, dtype=bool)
-    shared = []
-    for task in tasks:
-        counts = [sum(int(is_there[kept].sum()) for kept in m) for m in task.first_kept[1:]]
-        shared.append([n * task.n_rows for n in counts])
-        is_there |= task._is_kept
-    return shared
-
-
-def aligned_zeros(shape: tuple[int, int], dtype: str) -> NDArray[Any]:
-    """Make a matrix that begins on a cache line, as the compiled core needs it."""
-    n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
-    raw = np.zeros(n_bytes + 64, dtype=np.uint8)
-    begin = -raw.ctypes.data % 64
-    return raw[begin : begin + n_bytes].view(dtype).reshape(shape)
+    whole = n_rows * (n_rows + ROWS_PER_CACHE_LINE) * np.dtype(dtype).itemsize
+    return max(1, min(n_threads, n_tasks, int(CORE_SHARE * memory_bytes) // whole))

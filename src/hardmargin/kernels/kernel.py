@@ -10,7 +10,8 @@ in any memory order; rows are never converted or copied whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -20,20 +21,29 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.parallel import multiply
+from hardmargin.resources import multiply, tasks_at_once
 
 Rows: TypeAlias = Any  # a dense array or a CSR matrix of float32 or float64
 Precision: TypeAlias = Literal["float32", "float64"]
 FloatArray: TypeAlias = NDArray[np.float64]
 KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
 
+#: Whether rows are a scipy sparse matrix or array.
+is_sparse: Callable[[Any], bool] = sp.issparse
+
 NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
 DISTANCE_KERNELS = ("rbf", "laplacian")
 GAMMA_RULES = ("scale", "spread", "pairwise")
-_METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
+METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
+
+#: Sparse rows of more columns than this are not packed.
+_MAX_PACKED_COLUMNS = 4_096
+
+#: What a row takes in a machine at most, columns aside.
+_BYTES_PER_ROW = 80
 
 # The diagonal of a kernel function comes from blocks: few calls, not many values too many.
-_ROWS_A_CALL = 64
+_ROWS_PER_CALL = 64
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,10 @@ class Kernel:
             out[:] = values
             return out
         Z = X if Z is None else Z
-        _check_widths(X, Z)
+        if X.shape[1] != Z.shape[1]:
+            raise ValueError(
+                f"Rows of {X.shape[1]} and of {Z.shape[1]} features have no kernel value."
+            )
         if out is None:
             out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
         fill = _core.block_float32 if out.dtype == np.float32 else _core.block_float64
@@ -134,7 +147,7 @@ class Kernel:
         if self.name == "precomputed":
             return np.asarray(X.diagonal(), dtype=np.float64)
         if self.name == "callable":
-            parts = (X[i : i + _ROWS_A_CALL] for i in range(0, X.shape[0], _ROWS_A_CALL))
+            parts = (X[i : i + _ROWS_PER_CALL] for i in range(0, X.shape[0], _ROWS_PER_CALL))
             return np.concatenate([self._call(part, part).diagonal() for part in parts])
         if is_sparse(X):
             products = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
@@ -178,7 +191,7 @@ class Kernel:
             Queries and support rows. For a precomputed kernel, Q holds the kernel values of the
             queries against the support rows and S is ignored.
         coef : (n_machines, n_support) array or CSR matrix
-            One expansion a row. Where most are zero a support row costs only what it takes part
+            One expansion per row. Where most are zero a support row costs only what it takes part
             in; rows that take part in the same machines should stand together.
         """
         if self.name == "precomputed":
@@ -187,9 +200,12 @@ class Kernel:
             return np.asarray(multiply(Q, coef.T, n_jobs=n_jobs), dtype=np.float64)
         if coef.shape[1] != S.shape[0]:
             raise ValueError(
-                f"coef has {coef.shape[1]} coefficients a machine for {S.shape[0]} support rows."
+                f"coef has {coef.shape[1]} coefficients per machine for {S.shape[0]} support rows."
             )
-        _check_widths(Q, S)
+        if Q.shape[1] != S.shape[1]:
+            raise ValueError(
+                f"Rows of {Q.shape[1]} and of {S.shape[1]} features have no kernel value."
+            )
         if self.name == "callable":
             return self._expand_by_blocks(Q, S, coef)
         out = np.empty((Q.shape[0], coef.shape[0]))
@@ -197,9 +213,9 @@ class Kernel:
             self.spec,
             as_core_matrix(Q),
             as_core_matrix(S),
-            *_by_support_row(coef),
+            *by_support_row(coef),
             out,
-            dtype == "float64",
+            dtype,
             effective_n_jobs(n_jobs),
         )
         return out
@@ -218,84 +234,88 @@ class Kernel:
         if values.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
                 f"kernel returned an array of shape {values.shape} for {X.shape[0]} and "
-                f"{Z.shape[0]} rows; it must return one value a pair, here "
+                f"{Z.shape[0]} rows; it must return one value per pair, here "
                 f"{(X.shape[0], Z.shape[0])}."
             )
         return values
 
 
 @dataclass(frozen=True)
-class KernelSum:
-    """Several kernels on the same support rows, whose expansions add up.
+class KernelRows:
+    """Rows and the kernel between them; solvers evaluate the values they need.
 
-    Parameters
+    Attributes
     ----------
-    kernels : tuple of Kernel
-        Each has coefficients of its own; the one that matters most comes first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hardmargin.kernels import Kernel, KernelSum
-    >>> both = KernelSum((Kernel("rbf", gamma=1.0), Kernel("laplacian", gamma=1.0)))
-    >>> S = np.array([[0.0], [1.0]])
-    >>> both.expand(S, S, np.array([[1.0, 0.0, 0.0, 2.0]])).round(4).ravel()
-    array([1.7358, 2.3679])
+    kernel : Kernel
+        The kernel.
+    X : rows
+        Rows, or the whole kernel matrix for a precomputed kernel.
+    dtype : {"float32", "float64"}
+        Precision of kernel values.
     """
 
-    kernels: tuple[Kernel, ...]
-
-    name = "sum"
+    kernel: Kernel
+    X: Rows
+    dtype: Precision = "float64"
 
     @property
-    def gamma(self) -> float:
-        """Gamma of the first kernel."""
-        return self.kernels[0].gamma
-
-    def expand(
+    def core_source(
         self,
-        Q: Rows,
-        S: Rows,
-        coef: Any,
-        *,
-        dtype: Precision = "float64",
-        n_jobs: int | None = None,
-    ) -> FloatArray:
-        """Evaluate sums of kernel functions.
+    ) -> tuple[_core.Matrix, _core.KernelSpec | None, Callable[[int], FloatArray] | None]:
+        """Where the compiled core takes kernel values from: the matrix, the kernel, a function."""
+
+        def column(row: int) -> FloatArray:
+            return np.ascontiguousarray(self.kernel.columns(self.X, [row])[:, 0])
+
+        named = self.kernel.name not in ("precomputed", "callable")
+        return (
+            as_core_matrix(self.X),
+            self.kernel.spec if named else None,
+            column if self.kernel.name == "callable" else None,
+        )
+
+    @contextmanager
+    def core_errors(self, method: str = "auto") -> Iterator[None]:
+        """Raise errors of the compiled core again, in terms of the estimators' parameters."""
+        try:
+            yield
+        except _core.MemoryTooSmall as error:
+            instead = " or use dtype='float32'" if self.dtype == "float64" else ""
+            raise ValueError(
+                f"memory_limit is too small: these rows take {error.args[1]} bytes in training; "
+                f"raise memory_limit{instead}."
+            ) from None
+        except _core.NothingToPack:
+            raise ValueError(
+                f"method={method!r} needs a distance kernel and at least five columns that take "
+                "two values each, the same step apart; method='auto' works on any data."
+            ) from None
+
+    def machines_at_once(
+        self, n_threads: int, memory_bytes: int, *, share_rows: bool = True
+    ) -> int:
+        """Threads that the memory is enough for, so that a machine is trained as it would be alone.
+
+        Each thread has a share of the memory, and the compiled core trains a machine that has room
+        to sort its rows in another order than one that has not.
 
         Parameters
         ----------
-        Q, S : rows
-            Queries and support rows.
-        coef : (n_machines, n_kernels * n_support) array or CSR matrix
-            The coefficients of the first kernel, then those of the second, and so on.
+        n_threads, memory_bytes : int
+            What there is.
+        share_rows : bool
+            Whether all machines have one copy of the rows, as the core packs them.
         """
-        n = S.shape[0]
-        if coef.shape[1] != len(self.kernels) * n:
-            raise ValueError(
-                f"coef has {coef.shape[1]} coefficients a machine for {n} support rows and "
-                f"{len(self.kernels)} kernels."
-            )
-        parts = [coef[:, k * n : (k + 1) * n] for k in range(len(self.kernels))]
-        out = np.zeros((Q.shape[0], coef.shape[0]))
-        for name in dict.fromkeys(kernel.name for kernel in self.kernels):
-            of_name = [k for k, kernel in enumerate(self.kernels) if kernel.name == name]
-            if name not in DISTANCE_KERNELS:
-                for k in of_name:
-                    out += self.kernels[k].expand(Q, S, parts[k], dtype=dtype, n_jobs=n_jobs)
-                continue
-            _check_widths(Q, S)
-            _core.expand_decays(
-                _METRICS[name],
-                [self.kernels[k].gamma for k in of_name],
-                as_core_matrix(Q),
-                as_core_matrix(S),
-                [_by_support_row(parts[k]) for k in of_name],
-                out,
-                dtype == "float64",
-                effective_n_jobs(n_jobs),
-            )
-        return out
+        packed, X = 0, self.X
+        if self.kernel.name not in ("precomputed", "callable"):
+            n_columns = min(X.shape[1], _MAX_PACKED_COLUMNS) if is_sparse(X) else X.shape[1]
+            packed = int(X.shape[0] * n_columns * np.dtype(self.dtype).itemsize)
+        each = packed + _BYTES_PER_ROW * int(X.shape[0])
+        if share_rows:
+            memory_bytes -= packed
+        else:
+            each += packed
+        return tasks_at_once(n_threads, n_threads, each, memory_bytes)
 
 
 def distances(
@@ -321,7 +341,7 @@ def distances(
     out = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
     fill = _core.block_float32 if dtype == "float32" else _core.block_float64
     rows = as_core_matrix(X)
-    fill((_METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs))
+    fill((METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs))
     return out
 
 
@@ -343,19 +363,14 @@ def make_kernel(
     return Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
 
 
-def _by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Coefficients, one expansion a row, as the compiled core takes them."""
+def by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Coefficients, one expansion per row, as the compiled core takes them."""
     columns = sp.csc_array(coef)
     return (
         columns.indptr.astype(np.int64, copy=False),
         columns.indices.astype(np.int32, copy=False),
         columns.data.astype(np.float64, copy=False),
     )
-
-
-def _check_widths(X: Rows, Z: Rows) -> None:
-    if X.shape[1] != Z.shape[1]:
-        raise ValueError(f"Rows of {X.shape[1]} and of {Z.shape[1]} features have no kernel value.")
 
 
 def resolve_gamma(
@@ -383,10 +398,16 @@ def resolve_gamma(
         return float(gamma)
     if gamma not in GAMMA_RULES:
         raise ValueError(f"gamma must be a positive number or one of {GAMMA_RULES}, got {gamma!r}.")
-    X = canonical(X)
+    X = canonical(X) if is_sparse(X) else X
     w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    w = w / w.sum()
     with np.errstate(over="ignore", invalid="ignore"):
-        width, rounding = _width(gamma, X, w / w.sum(), kernel)
+        mean = np.asarray(w @ X, dtype=np.float64).ravel()
+        rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
+        if kernel == "laplacian" and gamma != "scale":
+            width = _absolute_width(gamma, X, w)
+        else:
+            width, rounding = _squared_width(gamma, X, w, mean), rounding * rounding
     if not np.isfinite(width):
         raise ValueError(
             f"gamma={gamma!r} has no value for features so large ({_largest(X):.2g}); scale them, "
@@ -396,33 +417,24 @@ def resolve_gamma(
     return float(min(1.0 / width, 1e308)) if width > X.shape[1] * rounding else 1.0
 
 
-def _width(gamma: str, X: Rows, w: FloatArray, kernel: str) -> tuple[float, float]:
-    """Return what a rule divides by, and what rounding may leave of it."""
-    mean = np.asarray(w @ X, dtype=np.float64).ravel()
-    rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
-    if gamma == "scale":
-        return X.shape[1] * _variance_of_entries(X, w, mean), rounding * rounding
-    if kernel == "laplacian":
-        measure = _mean_absolute_deviation if gamma == "spread" else _mean_absolute_difference
-        return sum(measure(*_column(X, k), w) for k in range(X.shape[1])), rounding
-    times = 1 if gamma == "spread" else 2
-    return float(_variance_of_columns(X, w, mean).sum()) * times, rounding * rounding
-
-
 def _largest(X: Rows) -> float:
     values = X.data if is_sparse(X) else X
     return float(np.abs(values).max(initial=0.0))
 
 
-def _variance_of_columns(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
-    if is_sparse(X):
-        return _sparse_variance(X, w, mean)
+def _squared_width(gamma: str, X: Rows, w: FloatArray, mean: FloatArray) -> float:
+    """Mean squared distance that a rule divides by, from the columns' variances."""
     variance = np.zeros(X.shape[1])
-    step = max(1, 1_000_000 // X.shape[1])
-    for begin in range(0, X.shape[0], step):
-        part = slice(begin, begin + step)
-        variance += w[part] @ (X[part] - mean) ** 2
-    return variance
+    if is_sparse(X):
+        variance = _sparse_variance(X, w, mean)
+    else:
+        step = max(1, 1_000_000 // X.shape[1])
+        for begin in range(0, X.shape[0], step):
+            part = slice(begin, begin + step)
+            variance += w[part] @ (X[part] - mean) ** 2
+    if gamma == "scale":
+        return float(X.shape[1] * (variance.mean() + ((mean - mean.mean()) ** 2).mean()))
+    return float(variance.sum()) * (1 if gamma == "spread" else 2)
 
 
 def _sparse_variance(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
@@ -434,34 +446,26 @@ def _sparse_variance(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
     return stored + np.maximum(rest, 0.0) * mean**2
 
 
-def _variance_of_entries(X: Rows, w: FloatArray, mean: FloatArray) -> float:
-    between = ((mean - mean.mean()) ** 2).mean()
-    return float(_variance_of_columns(X, w, mean).mean() + between)
-
-
-def _column(X: Rows, k: int) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Values of a column that are stored, and their rows."""
-    if not is_sparse(X):
-        return np.asarray(X[:, k], dtype=np.float64), np.arange(X.shape[0])
-    column = sp.csc_array(X[:, [k]])
-    return np.asarray(column.data, dtype=np.float64), np.asarray(column.indices)
-
-
-def _mean_absolute_deviation(values: FloatArray, rows: NDArray[np.intp], w: FloatArray) -> float:
-    """Weighted mean of |x - mean x|; entries that are not stored are zero."""
-    mean = w[rows] @ values
-    rest = max(1.0 - w[rows].sum(), 0.0)
-    return float(w[rows] @ np.abs(values - mean) + rest * abs(mean))
-
-
-def _mean_absolute_difference(values: FloatArray, rows: NDArray[np.intp], w: FloatArray) -> float:
-    """Weighted mean of |x_i - x_j| over all ordered pairs, from the sorted values."""
-    rest = max(1.0 - w[rows].sum(), 0.0)
-    x, v = np.append(values, 0.0), np.append(w[rows], rest)
-    order = np.argsort(x)
-    x, v = x[order], v[order]
-    below = np.cumsum(v)[:-1]
-    return float(2.0 * (below * (1.0 - below) * np.diff(x)).sum())
+def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
+    """Mean L1 distance that a rule divides by; entries that are not stored are zero."""
+    width = 0.0
+    for k in range(X.shape[1]):
+        if is_sparse(X):
+            column = sp.csc_array(X[:, [k]])
+            values, shares = column.data.astype(np.float64), w[column.indices]
+        else:
+            values, shares = np.asarray(X[:, k], dtype=np.float64), w
+        rest = max(1.0 - shares.sum(), 0.0)
+        if gamma == "spread":  # the mean of |x - mean x|
+            mean = shares @ values
+            width += float(shares @ np.abs(values - mean) + rest * abs(mean))
+            continue
+        # The mean of |x_i - x_j| over all ordered pairs, from the sorted values.
+        x, v = np.append(values, 0.0), np.append(shares, rest)
+        order = np.argsort(x)
+        below = np.cumsum(v[order])[:-1]
+        width += float(2.0 * (below * (1.0 - below) * np.diff(x[order])).sum())
+    return width
 
 
 def as_core_matrix(X: Rows) -> _core.Matrix:
@@ -474,11 +478,6 @@ def as_core_matrix(X: Rows) -> _core.Matrix:
     X = canonical(X)
     indices = X.indices.astype(np.int32, copy=False)
     return X.data, indices, X.indptr.astype(np.int64, copy=False), X.shape[1]
-
-
-def is_sparse(X: Rows) -> bool:
-    """Whether rows are a scipy sparse matrix or array."""
-    return bool(sp.issparse(X))
 
 
 def canonical(X: Rows) -> Rows:

@@ -15,7 +15,6 @@ often better for prediction at small rank, as pivots pick outliers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,7 +24,8 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.kernels.matrix import as_precision
-from hardmargin.parallel import each_block, multiply
+from hardmargin.monitor import Monitor
+from hardmargin.resources import each_block, multiply
 
 Landmarks = Literal["random", "kmeans++", "cholesky"]
 
@@ -86,7 +86,7 @@ class LowRankMatrix:
         return np.asarray(product, dtype=np.float64)
 
     def coefficients(self, V: FloatArray) -> FloatArray:
-        """Collapse expansions over all rows, one or a column each, into some over the landmarks."""
+        """Collapse expansions over all rows (a vector, or columns) into ones over the landmarks."""
         inner = self._inner(as_precision(V, self.factor.dtype))
         return self.collapse @ np.asarray(inner, dtype=np.float64)
 
@@ -95,7 +95,7 @@ class LowRankMatrix:
         return replace(self, factor=self.factor[rows], diagonal=self.diagonal[rows])
 
     def _inner(self, right: NDArray[Any]) -> NDArray[Any]:
-        """``factor.T @ right``: parts of the rows one by one, added up in their order."""
+        """``factor.T @ right``, added up in blocks of rows, always in the same order."""
         n_parts = -(-self.n_rows // _ROWS_AT_ONCE)
         sums = np.empty((n_parts, self.rank, *right.shape[1:]), dtype=right.dtype)
 
@@ -119,7 +119,7 @@ def low_rank_matrix(
     memory_bytes: int = 2**30,
     n_jobs: int | None = None,
     random_state: np.random.RandomState | None = None,
-    poll: Callable[[], None] | None = None,
+    monitor: Monitor | None = None,
 ) -> LowRankMatrix:
     """Approximate the kernel matrix of some rows of X.
 
@@ -146,15 +146,15 @@ def low_rank_matrix(
         Threads that evaluate kernel values, and multiply.
     random_state : RandomState, optional
         Draws the landmarks.
-    poll : callable, optional
-        Called now and then while landmarks are found.
+    monitor : Monitor, optional
+        Its ``check`` is called while landmarks are found, and may raise ``Stopped``.
     """
     every = np.arange(X.shape[0]) if rows is None else np.asarray(rows)
     random = random_state or np.random.RandomState(0)
     # The factor, the values it is made of, and their product while it is being made.
     room = memory_bytes // (3 * len(every) * np.dtype(dtype).itemsize)
     most = min(len(every), room)
-    gram = _Gram(kernel, X, every, dtype, n_jobs, poll or (lambda: None))
+    gram = _Gram(kernel, X, every, dtype, n_jobs, monitor or Monitor())
     if isinstance(rank, int):
         if min(rank, len(every)) > most:
             raise ValueError(
@@ -189,7 +189,7 @@ class _Gram:
     rows: NDArray[Any]
     dtype: Precision
     n_jobs: int | None
-    poll: Callable[[], None]
+    monitor: Monitor
 
     @property
     def n_rows(self) -> int:
@@ -200,12 +200,15 @@ class _Gram:
         return of_rows
 
     def columns(
-        self, indices: NDArray[Any], among: NDArray[Any] | None = None, exact: bool = False
+        self,
+        indices: NDArray[Any],
+        among: NDArray[Any] | None = None,
+        dtype: Precision | None = None,
     ) -> NDArray[Any]:
-        dtype: Precision = "float64" if exact else self.dtype
+        dtype = dtype or self.dtype
         of = self.rows if among is None else self.rows[among]
         at = self.rows[indices]
-        self.poll()
+        self.monitor.check()
         if self.kernel.name == "precomputed":
             return np.asarray(self.X[np.ix_(of, at)], dtype=dtype)
         is_whole = np.array_equal(of, np.arange(self.X.shape[0]))
@@ -217,7 +220,7 @@ class _Gram:
 def _nystroem(gram: _Gram, chosen: NDArray[Any]) -> LowRankMatrix:
     """Factor the kernel through the landmarks, leaving out directions lost in rounding."""
     chosen = chosen[np.argsort(gram.rows[chosen])]
-    inner = gram.columns(chosen, among=chosen, exact=True)
+    inner = gram.columns(chosen, among=chosen, dtype="float64")
     if not np.isfinite(inner).all():
         raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
     inner = (inner + inner.T) / 2
@@ -236,7 +239,7 @@ def _nystroem(gram: _Gram, chosen: NDArray[Any]) -> LowRankMatrix:
     factor = np.empty((gram.n_rows, collapse.shape[1]), dtype=gram.dtype)
     for begin in range(0, gram.n_rows, _ROWS_AT_ONCE):
         part = np.arange(begin, min(begin + _ROWS_AT_ONCE, gram.n_rows))
-        values = gram.columns(chosen, among=part, exact=True)
+        values = gram.columns(chosen, among=part, dtype="float64")
         factor[part] = multiply(values, collapse, n_jobs=gram.n_jobs)
     explained = np.einsum("ij,ij->i", factor, factor, dtype=np.float64)
     true = gram.diagonal()

@@ -1,6 +1,6 @@
 """The kernel matrix of a set of rows, as something to multiply by.
 
-Solvers that touch every multiplier at every stage need one product with the whole kernel matrix a
+Solvers that touch every multiplier at every stage need one product with the whole kernel matrix per
 stage, and nothing else of it. A :class:`StoredMatrix` holds the matrix, a :class:`StreamedMatrix`
 evaluates it anew for every product where it would not fit the memory; ``low_rank.py`` has
 a third kind, which approximates it.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
-from hardmargin.parallel import multiply
+from hardmargin.resources import multiply
 
 #: Smaller multipliers would become subnormal in float32, which are slow and change no sum.
 _SMALLEST_FLOAT32 = 1e-30

@@ -1,4 +1,4 @@
-"""Calls that are given up after some time, even in compiled code that can not be interrupted."""
+"""Calls that are given up after some time, even in compiled code that cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["serve", "within"]
 
 Answer = TypeVar("Answer")
 
-# The path first: what is asked for may be found only by it.
+# First `sys.path`, which the function's module may need.
 CHILD = """\
 import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -30,19 +30,19 @@ serve()
 
 
 def within(seconds: float | None, function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Call a function in a process of its own, which is ended when the time is over.
+    """Call a function in a process of its own, which is ended when time is up.
 
-    A process takes a second or two to start, which counts. Use it for rivals; the estimators of
+    Starting the process takes a second or two, which counts. Use it for rivals; the estimators of
     this package have ``max_time``.
 
     Parameters
     ----------
     seconds : float or None
-        The limit; None calls the function right here.
+        The limit; None calls the function in this process.
     function : callable
-        A function of a module.
+        A module-level function.
     *arguments
-        What it is called with; they and the answer must be picklable.
+        Its arguments; they and the answer must be picklable.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def within(seconds: float | None, function: Callable[..., Answer], *arguments: A
     Raises
     ------
     CutError
-        If it took longer, or its process was ended by the system, as for want of memory.
+        If it took longer, or the system ended its process, perhaps for lack of memory.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def within(seconds: float | None, function: Callable[..., Answer], *arguments: A
     """
     if seconds is None:
         return function(*arguments)
-    # Not by multiprocessing, which can start nothing from the workers of joblib.
+    # Not multiprocessing, which cannot start processes from joblib's workers.
     request = pickle.dumps(sys.path) + pickle.dumps((os.getpid(), function, arguments))
     command = [sys.executable, "-c", CHILD]
     try:
@@ -80,7 +80,7 @@ def within(seconds: float | None, function: Callable[..., Answer], *arguments: A
 
 
 def serve() -> None:
-    """Answer the one request on the standard input: what the process of `within` does."""
+    """Answer one request on standard input, in the process that `within` starts."""
     parent, function, arguments = pickle.load(sys.stdin.buffer)
     with os.fdopen(os.dup(1), "wb") as pipe:
         # What the function prints must not mix with the answer.
@@ -98,7 +98,7 @@ def serve() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent is no more, which would not tell it."""
+    """End this process when its parent is gone, which nothing else reports."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)

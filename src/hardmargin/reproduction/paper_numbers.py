@@ -20,7 +20,7 @@ def read_rows(file: str) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        One a line, by the names of the columns; a number that the paper does not give is empty.
+        One per line, by column name; a number that the paper does not give is empty.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def read_numbers(
     Returns
     -------
     dict
-        Numbers by (row, column), those that the paper gives.
+        The numbers that the paper gives, by (row, column).
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """What a reproduction is made of: parts (tables, figures), tasks, cells, curves and claims.
 
 A `Part` is one table or figure of a paper. Its `Task` objects do the work: each trains on one data
-set, alone in a process, and yields `Cell` and `Curve` objects, which say to which part they belong;
-so one training can serve several parts. Numbers of the paper and the rule by which ours are judged
-belong to the part. To add one, write in the module of the paper:
+set, alone in a process, and yields `Cell` and `Curve` objects, which name their part; so one
+training can serve several parts. The paper's numbers and the rule by which ours are judged belong
+to the part. To add one, write in the folder of the paper:
 
     def _measure(name: str, settings: Settings) -> Iterator[Cell]:
         X, y, X_test, y_test = folder_set(name, settings).split()     # NoDataError if it is missing
@@ -92,24 +92,23 @@ class Cell:
     Parameters
     ----------
     part, row, column : str
-        Where it stands. A row that is about a data set and something else starts with the set and a
-        comma.
+        Its place. A row about a data set and something else starts with the set and a comma.
     ours : float or None
         What we measured; None if `status` is not ``"ok"``.
     spread : float or None
         Standard deviation over the runs.
     n_runs : int
-        Runs of which `ours` is the mean.
+        Number of runs that `ours` is the mean of.
     status : {"ok", "cut", "no data", "failed", "missing"}
-        Whether there is a number; ``"missing"`` is a number that the task had no reason to give.
+        Whether there is a number; ``"missing"`` if the task was not expected to give one.
     reason : str
-        Why there is none.
+        Why there is no number.
     text : str
         What to show in place of `ours`, such as a range.
     paper : float or None
         The paper's number. Tasks leave it out: it is found in `Part.numbers`.
     holds : bool or None
-        Whether the number is the paper's, by `Part.holds`; None if it is not judged.
+        Whether the number agrees with the paper's, by `Part.holds`; None if it is not judged.
     """
 
     part: str
@@ -131,7 +130,7 @@ class Cell:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the paper's, where both are known.
+        """Ours minus the paper's, where both are known.
 
         Examples
         --------
@@ -152,13 +151,13 @@ class Curve:
     part : str
         The figure.
     panel : str
-        Which of its plots, most often a data set.
+        Which of its plots, usually a data set.
     name : str
         The method, as in the legend.
     x, y : tuple of float
         The points.
     note : str
-        Something to say about it, such as why it ends.
+        A remark, such as why it ends.
     """
 
     part: str
@@ -176,22 +175,21 @@ class Task:
     Parameters
     ----------
     key : str
-        Its name, unique among all parts: parts that give a task of the same key share it.
+        Its name, unique among all parts: parts that give a task with the same key share it.
     data_set : str
-        What ``--only`` asks for.
+        The name that ``--only`` selects it by.
     function : callable
-        Called as ``function(*arguments, settings)``; yields cells and curves. It must be a function
-        of a module. `NoDataError`, `CutError` and any other exception become the state of all cells
-        that were not yielded before.
+        A module-level function, called as ``function(*arguments, settings)``; yields cells and
+        curves. `NoDataError`, `CutError` and any other exception become the state of all cells that
+        were not yielded before.
     arguments : tuple
-        What else the function needs; of plain types, they are part of what results are kept by.
+        What else the function needs, of plain types; kept results depend on them.
     fills : tuple of (part, row, column)
         The cells that it gives.
     draws : tuple of (part, panel)
         The plots that it gives curves for.
     is_long : bool
-        Whether it takes so long that it should start before the others: several processes then end
-        at about the same time.
+        Whether to start it before the others, so that all processes end at about the same time.
     """
 
     key: str
@@ -210,9 +208,9 @@ class Column:
     Parameters
     ----------
     name : str
-        Its head.
+        Its heading.
     unit : str
-        Printed behind the head.
+        Printed after the heading.
     form : str
         Format of our numbers; the paper's have the digits that it gives.
     compare : {"difference", "ratio", "none"}
@@ -225,7 +223,7 @@ class Column:
     compare: Literal["difference", "ratio", "none"] = "difference"
 
     def is_better(self, cell: Cell) -> bool:
-        """Whether ours is an error, which percents are in all tables, and less than the paper's.
+        """Whether ours is an error (all percentages are) and below the paper's.
 
         Parameters
         ----------
@@ -255,9 +253,9 @@ class Axes:
     log_x, log_y : bool
         Whether the axis is logarithmic.
     shown : tuple of float
-        The places at which the page and the terminal give numbers; empty is all.
+        The places where the page and the terminal give numbers; empty is all.
     y_of : mapping
-        Labels of panels that have another one.
+        Labels of panels that have their own.
     """
 
     x: str
@@ -327,7 +325,7 @@ class Claim:
     text : str
         What it says.
     check : callable
-        Takes `Found`; whether our numbers say so too, None if they can not tell.
+        Takes `Found`; whether our numbers agree, None if they cannot tell.
     """
 
     text: str
@@ -349,8 +347,8 @@ class Part:
     kind : {"table", "figure"}
         Which.
     reading : str
-        The protocol, how what the paper leaves open was read, and the rule of the verdict;
-        paragraphs are parted by empty lines.
+        The protocol, our reading of what the paper leaves open, and the rule of the verdict;
+        paragraphs are separated by empty lines.
     tasks : callable
         Takes `Settings` and gives the tasks.
     columns : tuple of Column
@@ -358,7 +356,7 @@ class Part:
     numbers : mapping
         The paper's numbers by (row, column).
     holds : callable or None
-        Takes a `Cell` that has a number and says whether it holds; None if it is not judged.
+        Takes a `Cell` that has a number; whether it holds, None if it is not judged.
     claims : tuple of Claim
         What else is judged.
     axes : Axes or None
@@ -405,19 +403,19 @@ def data_set_of(row: str) -> str:
 
 
 def near(cell: Cell, points: float) -> bool | None:
-    """Whether a number is the paper's, up to chance.
+    """Whether a number agrees with the paper's, up to chance.
 
     Parameters
     ----------
     cell : Cell
         The number.
     points : float
-        How far it may be; at least two standard errors of the mean over our runs.
+        How far off it may be; two standard errors of the mean over our runs are always allowed.
 
     Returns
     -------
     bool or None
-        None if one of the numbers is not known.
+        None if either number is unknown.
 
     Examples
     --------

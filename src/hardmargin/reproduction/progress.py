@@ -11,9 +11,9 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Tell how many tasks are done; a context manager.
+    """Report how many tasks are done; a context manager.
 
-    The bar is that of rich, where it is installed and the stream is a terminal.
+    Shows rich's bar if rich is installed and the stream is a terminal.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def has_rich() -> bool:
 
 
 def rich_bar(stream: TextIO) -> Any:
-    """Make a bar of rich.
+    """Make rich's bar.
 
     Parameters
     ----------

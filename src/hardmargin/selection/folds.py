@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold
 
-from hardmargin.selection.copies import first_copies
+from hardmargin.kernels import Rows, is_sparse
+from hardmargin.warn import warn_caller
 
 BoolArray = NDArray[np.bool_]
 
@@ -28,8 +30,35 @@ MISSING_GROUPS = (
     "Where metadata routing is on, call set_fit_request(groups=True); they then reach both."
 )
 
-#: A class needs so many rows in every fold, or there are fewer folds.
-ROWS_A_FOLD = 2
+#: Rows of each class that every fold has at least; else there are fewer folds.
+ROWS_PER_FOLD = 2
+
+#: A smaller share of copies is none.
+LEAST_SHARE = 0.25
+
+#: A feature of fewer values does not tell rows apart.
+LEAST_VALUES = 20
+
+#: Numbers that are hashed at a time.
+_NUMBERS_AT_ONCE = 1_000_000
+
+#: Up to the first number of rows, a choice is made on all of them; of more, on a subsample of the
+#: second first, and the winner is compared on this many splits of all rows.
+MAX_SEARCHED_ROWS = 2_500
+SUBSAMPLE_ROWS = 2_000
+SPLITS_TO_COMPARE = 2
+
+#: Up to this many rows, all are split into folds.
+MAX_FOLDED_ROWS = 20_000
+
+#: Above that: the largest training part, as a share of all rows, how parts grow up to it, and the
+#: most rows that are held out.
+LARGEST_SHARE = 0.4
+GROWTH = 4
+MAX_HELD_OUT_ROWS = 10_000
+
+#: Rows of each class that subsamples keep at least.
+ROWS_PER_CLASS = 20
 
 
 @dataclass(frozen=True)
@@ -53,6 +82,11 @@ class Folds:
     def n_splits(self) -> int:
         """Number of splits; none where there are too few rows to hold any out."""
         return len(self.train)
+
+
+def warn_of_shortage(folds: Folds) -> None:
+    """Say what is wrong with the splits."""
+    warn_caller(f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning)
 
 
 def make_folds(
@@ -98,6 +132,64 @@ def make_folds(
     return _of_splitter(cv, X, codes, present, groups)
 
 
+def growing_splits(
+    folds: Folds, codes: NDArray[np.int32], random_state: np.random.RandomState
+) -> Iterator[Folds]:
+    """Split more and more rows; the last splits are what a choice rests on.
+
+    Parameters
+    ----------
+    folds : Folds
+        The splits of all rows.
+    codes : (n,) int array
+        Class of each row, -1 for rows that take no part.
+    random_state : RandomState
+        Draws subsamples.
+    """
+    n = int((codes >= 0).sum())
+    if folds.n_splits == 0:
+        return
+    if n <= MAX_SEARCHED_ROWS:
+        yield folds
+        return
+    rank = _ranks(codes, random_state)
+    few = _subsample(codes, rank, SUBSAMPLE_ROWS)
+    yield Folds(folds.train & few, folds.test & few)
+    if n <= MAX_FOLDED_ROWS:
+        yield Folds(folds.train[:SPLITS_TO_COMPARE], folds.test[:SPLITS_TO_COMPARE])
+        yield folds
+        return
+    largest = int(folds.train.sum(axis=1).argmax())
+    train, test = folds.train[largest], folds.test[largest]
+    test = test & _subsample(np.where(test, codes, -1), rank, MAX_HELD_OUT_ROWS)
+    sizes = [int(LARGEST_SHARE * n)]
+    while (size := sizes[-1] // GROWTH) > 2 * SUBSAMPLE_ROWS:
+        sizes.append(size)
+    for size in reversed(sizes):
+        part = _subsample(np.where(train, codes, -1), rank, size)
+        yield Folds((train & part)[None], test[None])
+
+
+def _ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDArray[np.intp]:
+    """Put the rows that have a class in a random order, and others last."""
+    present = np.flatnonzero(codes >= 0)
+    rank = np.full(len(codes), len(codes), dtype=np.intp)
+    rank[present] = random_state.permutation(len(present))
+    return rank
+
+
+def _subsample(codes: NDArray[Any], rank: NDArray[np.intp], n_rows: int) -> BoolArray:
+    """Draw rows by class, in proportion but some of each; fewer rows are a part of more."""
+    chosen = np.zeros(len(codes), dtype=bool)
+    sizes = np.bincount(codes[codes >= 0])
+    share = min(1.0, n_rows / max(sizes.sum(), 1))
+    for c in np.flatnonzero(sizes):
+        of_class = np.flatnonzero(codes == c)
+        quota = max(int(np.ceil(share * sizes[c])), min(ROWS_PER_CLASS, int(sizes[c])))
+        chosen[of_class[np.argsort(rank[of_class])[:quota]]] = True
+    return chosen
+
+
 def _stratified(
     n_folds: int,
     codes: NDArray[np.int32],
@@ -109,11 +201,11 @@ def _stratified(
     different = np.flatnonzero((codes >= 0) & (firsts == np.arange(len(codes))))
     sizes = np.bincount(codes[different])
     # Classes that are too small for two folds stay in training: the others can still be judged.
-    foldable = sizes >= 2 * ROWS_A_FOLD
+    foldable = sizes >= 2 * ROWS_PER_FOLD
     none = np.zeros((0, len(codes)), dtype=bool)
     if foldable.sum() < 2:
         return Folds(none, none, f"the smallest class has too few rows ({sizes[sizes > 0].min()})")
-    n_used = min(n_folds, int(sizes[foldable].min()) // ROWS_A_FOLD)
+    n_used = min(n_folds, int(sizes[foldable].min()) // ROWS_PER_FOLD)
     shortage = ""
     if not foldable.all():
         shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have less than 4 rows"
@@ -208,5 +300,67 @@ def _groups_of_rows(groups: Any, n: int) -> NDArray[Any]:
     except ValueError as error:
         given, found = np.empty(0), f"what is no array: {error}"
     if given.shape != (n,):
-        raise ValueError(f"groups must have one entry a row: {n}, got {found}.")
+        raise ValueError(f"groups must have one entry per row, {n} in all, got {found}.")
     return given
+
+
+def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Find the first copy of every row: the same features and the same class.
+
+    Rows of few possible values are equal by chance, and none is then a copy of another. Copies are
+    looked for where a feature takes at least half as many values as there are different rows, and
+    at least twenty. They must be a quarter of the rows, as where rows were drawn again: the rows to
+    come repeat a few as well, and these do no harm.
+
+    Parameters
+    ----------
+    X : rows
+        Dense or CSR.
+    codes : (n,) int array
+        Class of each row, -1 for rows that take no part: they are no copies.
+
+    Returns
+    -------
+    (n,) int array
+        The number of the first row that each is equal to; its own, where there is none before it.
+    """
+    itself = np.arange(len(codes))
+    present = np.flatnonzero(codes >= 0)
+    some = X if len(present) == len(codes) else X[present]
+    # Random multiples of the features' bits, added up and wrapped around: equal for equal rows.
+    factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
+    factors = 2 * factors + np.uint64(1)
+
+    def bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+        numbers = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # no zero is negative
+        as_bits = numbers.view(np.uint64)
+        return as_bits ^ (as_bits >> np.uint64(32))  # the last bits of most numbers are zeros
+
+    if is_sparse(some):
+        sums = np.zeros(len(some.data) + 1, dtype=np.uint64)
+        np.cumsum(bits(some.data) * factors[some.indices], out=sums[1:])
+        hashes = sums[some.indptr[1:]] - sums[some.indptr[:-1]]
+    else:
+        hashes = np.empty(len(present), dtype=np.uint64)
+        step = max(1, _NUMBERS_AT_ONCE // max(X.shape[1], 1))
+        for begin in range(0, len(present), step):
+            part = slice(begin, begin + step)
+            hashes[part] = (bits(some[part]) * factors).sum(axis=1, dtype=np.uint64)
+    hashes += codes[present].astype(np.uint64)
+    _, firsts, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    n_copies = len(present) - len(firsts)
+    if n_copies < LEAST_SHARE * len(present) or not _has_many_values(some[np.sort(firsts)]):
+        return itself
+    itself[present] = present[firsts[inverse]]
+    return itself
+
+
+def _has_many_values(X: Rows) -> bool:
+    """Whether a feature takes enough values to tell rows apart."""
+    least = max(X.shape[0] / 2, LEAST_VALUES)
+    columns = X.tocsc() if is_sparse(X) else X
+    for j in range(X.shape[1]):
+        values = columns[:, [j]].data if is_sparse(X) else columns[:, j]
+        if len(values) >= least and len(np.unique(values)) >= least:
+            return True
+    return False

@@ -13,41 +13,31 @@ where they clearly pay and are not expected to cost many plain fits. Where the r
 views (standardised, and as they came), all that are not clearly worse are followed: which one is
 best may only show on many rows.
 
-Nothing here depends on a clock unless there is a deadline, nor on the number of threads.
+Nothing here depends on a clock unless there is a time limit, nor on the number of threads.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hardmargin.kernels import Kernel
-from hardmargin.selection.folds import Folds
-from hardmargin.selection.greedy_levels import (
-    MAX_FOLDED_ROWS,
-    VISITS,
-    Candidate,
-    Level,
-    OutOfTimeError,
-    Task,
-    Trial,
-    View,
-    levels,
-)
-from hardmargin.selection.held_out import HeldOut
+from hardmargin.kernels import FloatArray, Kernel, KernelRows, Rows
+from hardmargin.monitor import Monitor, Stopped
+from hardmargin.selection.calibration import HeldOut
+from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
+from hardmargin.selection.sigmoids import platt_of_machines
+from hardmargin.solvers import greedy
+from hardmargin.solvers.greedy import GreedyOptions, GreedySolution
+from hardmargin.solvers.problem import Machine, Problem
 
-__all__ = [
-    "MAX_FOLDED_ROWS",
-    "VISITS",
-    "GreedyChoice",
-    "Task",
-    "View",
-    "choose_greedy",
-]
+#: Visits a row may have, to choose from.
+VISITS = (1, 4, 64)
 
 #: Gammas to begin with, as powers of two times where the kernel stands, and how far they may go.
 GRID = range(-8, 7, 2)
@@ -63,8 +53,64 @@ NEAR_VIEW = 1.15
 MAX_COST = 6.0
 CLEAR_GAIN = 0.98
 
-#: A stage with revisits takes about so many times as long as one without.
+#: How many times as long a stage with revisits takes, about, as one without.
 COST_OF_REVISITS = 2.0
+
+#: Kernel values between two looks at the clock and at Ctrl-C.
+VALUES_AT_ONCE = 50_000_000
+
+
+class Candidate(NamedTuple):
+    """Which view of the rows, the power of two times its gamma, and the visits."""
+
+    view: int
+    exponent: int
+    visits: int
+
+    def neighbours(self, step: int) -> list[Candidate]:
+        """Return the same with smaller and with larger gamma."""
+        return [self._replace(exponent=self.exponent + d) for d in (-step, step)]
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a choice is made for.
+
+    Attributes
+    ----------
+    views : sequence of KernelRows
+        The same rows as different scalings show them, to choose from; the first is taken where
+        there is no choice. The gamma of a view's kernel is where the search starts, its dtype the
+        precision of kernel values while choosing.
+    codes : (n,) int32 array
+        Class of each row, -1 for rows that take no part.
+    machines : sequence of (negative classes, positive classes)
+        The two-class problems.
+    weights : (n,) array or None
+        Sample weights.
+    options : GreedyOptions
+        How to run; the visits are set here.
+    tunes_gamma : bool
+        Whether to choose gamma at all.
+    visits : sequence of int
+        Visits to choose from, in ascending order.
+    monitor : Monitor
+        The clock; it hears the log-loss of everything that is tried.
+    """
+
+    views: Sequence[KernelRows]
+    codes: NDArray[np.int32]
+    machines: Sequence[Machine]
+    weights: FloatArray | None = None
+    options: GreedyOptions = field(default_factory=GreedyOptions)
+    tunes_gamma: bool = True
+    visits: Sequence[int] = VISITS
+    monitor: Monitor = field(default_factory=Monitor)
+
+    def kernel_of(self, candidate: Candidate) -> Kernel:
+        """Make the kernel with a candidate's gamma."""
+        kernel = self.views[candidate.view].kernel
+        return replace(kernel, gamma=kernel.gamma * 2.0**candidate.exponent)
 
 
 @dataclass(frozen=True)
@@ -86,7 +132,7 @@ class GreedyChoice:
         All that was tried: ``view``, ``gamma``, ``max_visits``, ``n_rows`` that it was tried on,
         and ``log_loss``.
     is_cut_short : bool
-        Whether the deadline ended the search.
+        Whether the time limit ended the search.
     """
 
     view: int
@@ -113,19 +159,19 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
     choice: tuple[_Search, Candidate] | None = None
     is_cut_short = False
     try:
-        for level in levels(task, folds, random_state):
-            if not level.is_usable:
+        for splits in growing_splits(folds, task.codes, random_state):
+            search = _Search(task, splits)
+            if not len(search.machines):  # no split has two classes to train on and to score
                 continue
-            search = _Search(level)
             searches.append(search)
             if choice is None:
                 _search(search)
-            elif level.is_last_word:
+            elif splits is folds:  # the last word is on the winner alone
                 search.run([choice[1]])
             else:
                 _follow(search, _survivors(choice[0]))
             choice = (search, search.best())
-    except OutOfTimeError:
+    except Stopped:
         is_cut_short = True
         tried = [search for search in searches if search.trials]
         if tried:
@@ -133,35 +179,31 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
             search = tried[-1] if choice is None else choice[0]
             fewest = min(c.visits for c in search.trials)
             choice = (search, search.best(visits=fewest))
-    table = _table(task, searches)
-    if choice is None or not np.isfinite(choice[0].loss(choice[1])):
+    tried_all = [(len(s.rows), c, t) for s in searches for c, t in s.trials.items()]
+    table: dict[str, NDArray[Any]] = {
+        "view": np.array([c.view for _, c, _ in tried_all], dtype=np.intp),
+        "gamma": np.array([task.kernel_of(c).gamma for _, c, _ in tried_all], dtype=np.float64),
+        "max_visits": np.array([c.visits for _, c, _ in tried_all], dtype=np.intp),
+        "n_rows": np.array([n for n, _, _ in tried_all], dtype=np.intp),
+        "log_loss": np.array([t.log_loss for _, _, t in tried_all], dtype=np.float64),
+    }
+    if choice is None or not np.isfinite(choice[0].trials[choice[1]].log_loss):
         kernel = task.views[0].kernel
         return GreedyChoice(0, kernel, task.visits[0], None, table, is_cut_short)
     search, best = choice
-    return GreedyChoice(
-        best.view,
-        task.kernel_of(best),
-        best.visits,
-        search.level.held_out(search.trials[best]),
-        table,
-        is_cut_short,
+    held_out = HeldOut(
+        search.rows[search.held_out_rows],
+        search.trials[best].scores,
+        search.positive,
+        search.machines,
     )
-
-
-def _table(task: Task, searches: list[_Search]) -> dict[str, NDArray[Any]]:
-    tried = [(s.level.n_rows, c, t) for s in searches for c, t in s.trials.items()]
-    return {
-        "view": np.array([c.view for _, c, _ in tried], dtype=np.intp),
-        "gamma": np.array([task.kernel_of(c).gamma for _, c, _ in tried], dtype=np.float64),
-        "max_visits": np.array([c.visits for _, c, _ in tried], dtype=np.intp),
-        "n_rows": np.array([n for n, _, _ in tried], dtype=np.intp),
-        "log_loss": np.array([t.log_loss for _, _, t in tried], dtype=np.float64),
-    }
+    kernel = task.kernel_of(best)
+    return GreedyChoice(best.view, kernel, best.visits, held_out, table, is_cut_short)
 
 
 def _search(search: _Search) -> None:
     """Search from scratch: all gammas for the fewest visits, then climbs from the best of them."""
-    task = search.level.task
+    task = search.task
     few, *more = task.visits
     exponents = GRID if task.tunes_gamma else [0]
     views = range(len(task.views))
@@ -169,7 +211,7 @@ def _search(search: _Search) -> None:
     for view in views:
         search.climb(view, few, step=2)
     view = search.best().view
-    is_large = task.n_rows > MAX_FOLDED_ROWS
+    is_large = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
     before = few
     for visits in more:
         first = Candidate(view, search.best(view, before).exponent, visits)
@@ -180,18 +222,18 @@ def _search(search: _Search) -> None:
         if before == few or search.loss(first) < NEAR * search.loss(search.best(view, before)):
             search.climb(view, visits, step=2)
         before = visits
-    search.run(_neighbours(search.best(), step=1))
+    search.run(search.best().neighbours(step=1))
 
 
 def _follow(search: _Search, survivors: list[Candidate]) -> None:
     """Search around what was best on fewer rows: the best gamma grows with the rows, if at all."""
     search.run(survivors)
     least = search.loss(search.best())
-    for view in search.views():
+    for view in sorted({c.view for c in search.trials}):
         best = search.best(view)
         if search.loss(best) > NEAR_VIEW * least:
             continue
-        below, above = _neighbours(best, step=1)
+        below, above = best.neighbours(step=1)
         search.run([above])
         if search.best(view) == best:
             search.run([below])
@@ -201,9 +243,12 @@ def _follow(search: _Search, survivors: list[Candidate]) -> None:
 
 def _survivors(search: _Search) -> list[Candidate]:
     """Choose what is tried on more rows: the best, and what comes near."""
-    best, few = search.best(), search.level.task.visits[0]
-    of_visits = {visits: search.best(best.view, visits) for visits in search.visits(best.view)}
-    if search.level.task.n_rows <= MAX_FOLDED_ROWS:
+    best, few = search.best(), search.task.visits[0]
+    of_visits = {
+        visits: search.best(best.view, visits)
+        for visits in sorted({c.visits for c in search.trials if c.view == best.view})
+    }
+    if (search.task.codes >= 0).sum() <= MAX_FOLDED_ROWS:
         return [c for c in of_visits.values() if search.loss(c) < NEAR * search.loss(best)]
     plain = of_visits.pop(few)
     affordable = [
@@ -211,60 +256,183 @@ def _survivors(search: _Search) -> list[Candidate]:
         for c in of_visits.values()
         if _is_affordable(search, c) and search.loss(c) < CLEAR_GAIN * search.loss(plain)
     ]
-    others = [search.best(v, few) for v in search.views() if v != best.view]
+    others = [
+        search.best(v, few) for v in sorted({c.view for c in search.trials}) if v != best.view
+    ]
     near = [c for c in others if search.loss(c) < NEAR_VIEW * search.loss(plain)]
     return [plain, *affordable, *near]
 
 
 def _is_affordable(search: _Search, candidate: Candidate) -> bool:
     """Tell whether revisits cost no more than some plain fits, by the stages that they take."""
-    plain = search.best(candidate.view, search.level.task.visits[0])
+    plain = search.best(candidate.view, search.task.visits[0])
     n_plain, n_stages = search.trials[plain].n_stages, search.trials[candidate].n_stages
     return COST_OF_REVISITS * n_stages <= MAX_COST * n_plain
 
 
-def _neighbours(candidate: Candidate, step: int) -> list[Candidate]:
-    return [candidate._replace(exponent=candidate.exponent + d) for d in (-step, step)]
+class Trial(NamedTuple):
+    """One candidate on some rows: the scores of its splits one after another."""
+
+    scores: FloatArray
+    log_loss: float
+    n_stages: int
 
 
 class _Search:
-    """The candidates tried on one level."""
+    """The candidates tried on some rows, with splits into training and held-out rows."""
 
-    def __init__(self, level: Level) -> None:
-        self.level = level
+    def __init__(self, task: Task, splits: Folds) -> None:
+        self.task = task
         self.trials: dict[Candidate, Trial] = {}
+        self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
+        self.weights = None if task.weights is None else task.weights[self.rows]
+        self._lock = threading.Lock()
+        self._X: dict[int, Rows] = {}  # of the views that are looked at
+        codes = task.codes[self.rows]
+        self.train_codes = [
+            np.where(train[self.rows], codes, -1).astype(np.int32) for train in splits.train
+        ]
+        self.test_rows = [np.flatnonzero(test[self.rows]) for test in splits.test]
+        # Where every machine's held-out scores are among all that are evaluated.
+        side = np.zeros((len(task.machines), int(task.codes.max()) + 1), dtype=np.int8)
+        for of_machine, (negative, positive) in zip(side, task.machines, strict=True):
+            of_machine[list(negative)], of_machine[list(positive)] = -1, 1
+
+        def has_both_sides(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
+            return np.asarray((labels < 0).any(axis=1) & (labels > 0).any(axis=1))
+
+        labels = []
+        for train, test in zip(self.train_codes, self.test_rows, strict=True):
+            present = np.bincount(train[train >= 0], minlength=side.shape[1]) > 0
+            # A machine that lacks a side in a split is neither trained nor judged there.
+            labels.append(side[:, codes[test]] * has_both_sides(side[:, present])[:, None])
+        label = np.hstack(labels)
+        self.machines, self.at = np.nonzero(label * has_both_sides(label)[:, None])
+        self.positive = label[self.machines, self.at] > 0
+        self.starts = np.flatnonzero(np.diff(self.machines, prepend=-1, append=len(side)))
+        self.held_out_rows = np.concatenate(self.test_rows)[self.at]
 
     def loss(self, candidate: Candidate) -> float:
+        """Return the log-loss of a candidate that was tried."""
         return self.trials[candidate].log_loss
 
-    def views(self) -> list[int]:
-        """Return the views that were tried."""
-        return sorted({c.view for c in self.trials})
-
-    def visits(self, view: int) -> list[int]:
-        """Return the visits that were tried in a view."""
-        return sorted({c.visits for c in self.trials if c.view == view})
-
     def best(self, view: int | None = None, visits: int | None = None) -> Candidate:
-        """Return the candidate of least loss, among those of a view, and of so many visits."""
+        """Return the candidate of least loss, among those of a view, and of these visits."""
         among = [c for c in self.trials if view in (None, c.view) and visits in (None, c.visits)]
-        return min(among, key=lambda c: (self.loss(c), c.view, c.visits, abs(c.exponent), c))
-
-    def run(self, candidates: Sequence[Candidate]) -> None:
-        """Try candidates that were not, all of them at once where there are threads."""
-        task = self.level.task
-        exponents = EXPONENTS if task.tunes_gamma else (0,)
-        new = [c for c in candidates if c not in self.trials and c.exponent in exponents]
-        for candidate, trial in zip(new, self.level.try_out(new), strict=True):
-            self.trials[candidate] = trial
-            if task.report is not None:
-                gamma = task.kernel_of(candidate).gamma
-                task.report(gamma, candidate.visits, self.level.n_rows, trial.log_loss)
+        return min(
+            among, key=lambda c: (self.trials[c].log_loss, c.view, c.visits, abs(c.exponent), c)
+        )
 
     def climb(self, view: int, visits: int, step: int) -> None:
         """Try the neighbours of the best gamma until both are worse."""
         for _ in EXPONENTS:
             n_tried = len(self.trials)
-            self.run(_neighbours(self.best(view, visits), step))
+            self.run(self.best(view, visits).neighbours(step))
             if len(self.trials) == n_tried:
                 break
+
+    def run(self, candidates: Sequence[Candidate]) -> None:
+        """Try candidates that were not, on all splits and on threads; raises Stopped in the end."""
+        task, n_splits = self.task, len(self.train_codes)
+        exponents = EXPONENTS if task.tunes_gamma else (0,)
+        new = [c for c in candidates if c not in self.trials and c.exponent in exponents]
+        options, n_workers = task.options, min(task.options.n_threads, n_splits * len(new))
+        if n_workers > 1:
+            n_workers = self._rows(new[0]).machines_at_once(
+                n_workers, options.memory_bytes, share_rows=False
+            )
+            options = replace(
+                options,
+                n_threads=options.n_threads if n_workers == 1 else 1,
+                memory_bytes=options.memory_bytes // n_workers,
+            )
+
+        def score(job: int, monitor: Monitor) -> tuple[FloatArray, int]:
+            return self._score(new[job // n_splits], job % n_splits, options, monitor)
+
+        scored = task.monitor.each(score, n_splits * len(new), n_workers)
+        for k, candidate in enumerate(new):
+            of_splits = scored[k * n_splits : (k + 1) * n_splits]
+            scores = np.concatenate([scores for scores, _ in of_splits])[self.at, self.machines]
+            log_loss = np.inf
+            if np.isfinite(scores).all():
+                weights = None if self.weights is None else self.weights[self.held_out_rows]
+                fit = platt_of_machines(scores, self.positive, weights, self.starts)
+                mass = np.diff(self.starts)
+                if weights is not None:
+                    mass = np.add.reduceat(weights, self.starts[:-1])
+                log_loss = float(np.average(fit.log_losses, weights=mass))
+            self.trials[candidate] = Trial(scores, log_loss, sum(n for _, n in of_splits))
+            kernel = task.kernel_of(candidate)
+            tried = f"gamma {kernel.gamma:.3g}, max_visits {candidate.visits}"
+            where = f"choosing on {len(self.rows):,} rows: {tried}"
+            task.monitor.report(0, len(self.trials), log_loss, where)
+
+    def _rows(self, candidate: Candidate) -> KernelRows:
+        """Return the rows as a candidate sees them."""
+        view, rows = self.task.views[candidate.view], self.rows
+        with self._lock:
+            if candidate.view not in self._X:
+                X = view.X
+                if len(rows) < len(self.task.codes):
+                    is_matrix = view.kernel.name == "precomputed"
+                    X = X[np.ix_(rows, rows)] if is_matrix else X[rows]
+                self._X[candidate.view] = X
+        return KernelRows(self.task.kernel_of(candidate), self._X[candidate.view], view.dtype)
+
+    def _score(
+        self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
+    ) -> tuple[FloatArray, int]:
+        """Train on a split; return the held-out scores of all machines, and the stages taken."""
+        monitor.check()
+        task, rows, codes = self.task, self._rows(candidate), self.train_codes[split]
+        kernel, X, test = rows.kernel, rows.X, self.test_rows[split]
+        may_overflow = task.tunes_gamma and not kernel.has_unit_diagonal
+        if may_overflow and not np.isfinite(kernel.diagonal(X)).all():
+            # A gamma at which the kernel overflows is no choice; if all do, the last fit says so.
+            return np.full((len(test), len(task.machines)), np.nan), 0
+        solutions = greedy.solve(
+            Problem(rows, codes, task.machines, self.weights),
+            replace(options, max_visits=candidate.visits),
+            monitor.part("largest open step", n_machines=len(task.machines)),
+        )
+        if any(s.stop_reason == monitor.stop_reason for s in solutions):
+            raise Stopped
+        if len(solutions) == 1:
+            support, coefficients = solutions[0].rows, solutions[0].coefficients[None, :]
+        else:
+            support, coefficients = _side_by_side(solutions, codes)
+        scores = np.empty((len(test), len(task.machines)))
+        step = max(1, VALUES_AT_ONCE // max(len(support), 1))
+        S = None if kernel.name == "precomputed" else X[support]
+        for begin in range(0, len(test), step):
+            monitor.check()
+            part = slice(begin, begin + step)
+            Q = X[test[part]]
+            scores[part] = kernel.expand(
+                Q[:, support] if S is None else Q,
+                S,
+                coefficients,
+                dtype=rows.dtype,
+                n_jobs=options.n_threads,
+            )
+        return scores, sum(s.n_stages for s in solutions)
+
+
+def _side_by_side(
+    solutions: list[GreedySolution], codes: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], Any]:
+    """Support rows of several machines, sorted by class, and the coefficients on them."""
+    rows = np.concatenate([s.rows for s in solutions])
+    support = np.unique(rows)
+    support = support[np.argsort(codes[support], kind="stable")]
+    position = np.empty(len(codes), dtype=np.intp)
+    position[support] = np.arange(len(support))
+    return support, sp.csr_array(
+        (
+            np.concatenate([s.coefficients for s in solutions]),
+            position[rows],
+            np.cumsum([0, *(len(s.rows) for s in solutions)]),
+        ),
+        shape=(len(solutions), len(support)),
+    )

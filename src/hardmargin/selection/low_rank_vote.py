@@ -6,7 +6,6 @@ beside it. The rank grows while that lowers the held-out loss.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
@@ -15,13 +14,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels import Kernel, Precision, Rows
 from hardmargin.kernels.low_rank import Landmarks, LowRankMatrix, low_rank_matrix
+from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import Folds
-from hardmargin.selection.vote import Vote, count_votes, diagonal_scale, exact_votes
-from hardmargin.solvers.greedy import GreedyOptions, solve_greedy
-from hardmargin.solvers.problem import Machine
-from hardmargin.solvers.staged_vote import KernelSource, PathOptions, Report, solve_paths
+from hardmargin.selection.vote import Vote, count_votes, diagonal_scale, matrix_votes
+from hardmargin.solvers import greedy, staged_vote
+from hardmargin.solvers.greedy import GreedyOptions
+from hardmargin.solvers.problem import KernelRows, Problem
+from hardmargin.solvers.staged_vote import Candidates, KernelSource, StagedVoteOptions
 
 #: Rows that the kernel is chosen on.
 SAMPLE_ROWS = 2_000
@@ -64,27 +65,24 @@ class LowRankVotes:
 
 def low_rank_votes(
     kernels: Sequence[Kernel],
-    X: Rows,
-    codes: NDArray[np.int32],
-    machines: Sequence[Machine],
-    *,
-    weights: FloatArray,
+    problem: Problem[Rows],
     folds: Folds,
+    options: StagedVoteOptions,
+    monitor: Monitor,
+    *,
     rank: int | float | str,
     landmarks: Landmarks | Literal["greedy"],
     dtype: Precision,
-    options: PathOptions,
     memory_bytes: int,
     n_jobs: int | None,
     random_state: np.random.RandomState,
-    report: Report | None = None,
 ) -> LowRankVotes:
     """Choose a kernel and a rank, and count the votes of every machine.
 
     Parameters
     ----------
-    kernels, X, codes, machines, weights, folds, options
-        As for `exact_votes`.
+    kernels, problem, folds, options, monitor
+        As for `matrix_votes`.
     rank : int, float or "auto"
         A number of landmarks, a share of the trace that may be left over, or what lowers the
         held-out loss.
@@ -98,196 +96,131 @@ def low_rank_votes(
         Threads that evaluate kernel values.
     random_state : RandomState
         Draws the sample and the landmarks.
-    report : callable, optional
-        Called now and then with (machines done, stage, held-out loss).
     """
     if landmarks == "greedy" and isinstance(rank, float):
         raise ValueError("landmarks='greedy' needs a number of them: an int as rank, or 'auto'.")
-    rows = np.flatnonzero(codes >= 0)
-    deadline = time.monotonic() + (options.max_seconds or np.inf)
-    task = _Task(
-        X,
-        codes,
-        machines,
-        weights,
-        folds,
-        landmarks,
-        dtype,
-        options,
-        rows,
-        n_jobs,
-        deadline,
-        report,
-    )
+    rows = np.flatnonzero(problem.codes >= 0)
     candidates = list(kernels)
     if len(kernels) > 1:
-        best = _best_on_sample(task, kernels, random_state)
+        best = _best_on_sample(kernels, problem, folds, options, monitor, random_state)
         candidates = [replace(best, gamma=factor * best.gamma) for factor in GAMMA_FACTORS]
     order = random_state.permutation(len(rows))
-    room = memory_bytes // (4 * len(candidates) * len(rows) * np.dtype(dtype).itemsize)
+    row_bytes = len(rows) * np.dtype(dtype).itemsize
+    ranks: list[Any] = [rank]
     if rank == "auto":
-        ranks: list[Any] = [r for r in RANKS if r <= min(room, len(rows))] or [
-            min(max(1, room), len(rows))
-        ]
+        room = min(memory_bytes // (4 * len(candidates) * row_bytes), len(rows))
+        ranks = [r for r in RANKS if r <= room] or [max(1, room)]
         # A landmark there must be, whatever the memory.
-        memory_bytes = max(memory_bytes, 4 * len(rows) * np.dtype(dtype).itemsize)
-    else:
-        ranks = [rank]
+        memory_bytes = max(memory_bytes, 4 * row_bytes)
+
+    def factor(kernel: Kernel, n: Any) -> LowRankMatrix:
+        chosen = None
+        if isinstance(n, int) and landmarks == "random":
+            chosen = rows[order[:n]]  # growing ranks keep the landmarks they have
+        elif isinstance(n, int) and landmarks == "greedy":
+            chosen = _greedy_landmarks(kernel, problem, n, options.n_threads)
+        return low_rank_matrix(
+            kernel,
+            problem.values,
+            n,
+            landmarks="random" if landmarks == "greedy" else landmarks,
+            chosen=chosen,
+            rows=rows,
+            dtype=dtype,
+            memory_bytes=memory_bytes,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+
     losses: list[float] = []
     for n in ranks:
-        found = task.run(candidates, n, order, memory_bytes, random_state)
-        losses.append(found.loss)
-        candidates = [found.kernel]
+        factors = [factor(kernel, n) for kernel in candidates]
+        votes, best_one, loss = _votes_of_factors(factors, rows, problem, folds, options, monitor)
+        losses.append(loss)
+        candidates, used = [candidates[best_one]], factors[best_one]
         if len(losses) > 1 and losses[-1] > (1 - LEAST_IMPROVEMENT) * losses[-2]:
             break
-        if time.monotonic() >= deadline:
+        if monitor.seconds_left <= 0:
             break
     is_limited = rank == "auto" and (
         ranks[0] < RANKS[0] <= len(rows)
         or (len(losses) == len(ranks) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2])
     )
-    return LowRankVotes([found.kernel], found.votes, found.rank, losses, is_limited)
+    return LowRankVotes(candidates, votes, used.rank, losses, is_limited)
 
 
-@dataclass(frozen=True)
-class _Found:
-    kernel: Kernel
-    votes: list[Vote]
-    rank: int
-    loss: float
-
-
-@dataclass(frozen=True)
-class _Task:
-    X: Rows
-    codes: NDArray[np.int32]
-    machines: Sequence[Machine]
-    weights: FloatArray
-    folds: Folds
-    landmarks: Landmarks | Literal["greedy"]
-    dtype: Precision
-    options: PathOptions
-    rows: NDArray[Any]
-    n_jobs: int | None
-    deadline: float
-    report: Report | None
-
-    def in_time(self) -> PathOptions:
-        """Return the options, with the time that is left."""
-        if self.options.max_seconds is None:
-            return self.options
-        return replace(self.options, max_seconds=max(self.deadline - time.monotonic(), 1e-3))
-
-    def run(
-        self,
-        candidates: Sequence[Kernel],
-        rank: Any,
-        order: NDArray[Any],
-        memory_bytes: int,
-        random_state: np.random.RandomState,
-    ) -> _Found:
-        """Run all candidates at one rank, and take the best of them."""
-        factors = [
-            self._factor(kernel, rank, order, memory_bytes, random_state) for kernel in candidates
-        ]
-        scales = np.array([diagonal_scale(factor.diagonal) for factor in factors])
-        found = solve_paths(
-            [_divided(f.factor, np.sqrt(scale)) for f, scale in zip(factors, scales, strict=True)],
-            [KernelSource("factor", k) for k in range(len(factors))],
-            np.ascontiguousarray(self.codes[self.rows]),
-            self.machines,
-            weights=self.weights[self.rows],
-            train=self.folds.train[:, self.rows],
-            test=self.folds.test[:, self.rows],
-            options=self.in_time(),
-            report=self.report,
-        )
-        losses = np.array([[p.loss for p in machine.paths] for machine in found])
-        sizes = np.array([self.weights[self.rows[m.rows]].sum() for m in found])
-        totals = sizes @ losses / sizes.sum()
-        best = int(totals.argmin())
-        votes = []
-        for machine in found:
-            alone = replace(machine, paths=[machine.paths[best]])
-            vote = count_votes(alone, self.rows, self.weights, scales[[best]])
-            votes.append(self._on_landmarks(vote, factors[best]))
-        return _Found(candidates[best], votes, factors[best].rank, float(totals[best]))
-
-    def _factor(
-        self,
-        kernel: Kernel,
-        rank: Any,
-        order: NDArray[Any],
-        memory_bytes: int,
-        random_state: np.random.RandomState,
-    ) -> LowRankMatrix:
-        chosen = None
-        if isinstance(rank, int) and self.landmarks == "random":
-            chosen = self.rows[order[:rank]]  # growing ranks keep the landmarks they have
-        elif isinstance(rank, int) and self.landmarks == "greedy":
-            chosen = self._greedy_landmarks(kernel, rank)
-        return low_rank_matrix(
-            kernel,
-            self.X,
-            rank,
-            landmarks="random" if self.landmarks == "greedy" else self.landmarks,
-            chosen=chosen,
-            rows=self.rows,
-            dtype=self.dtype,
-            memory_bytes=memory_bytes,
-            n_jobs=self.n_jobs,
-            random_state=random_state,
-        )
-
-    def _greedy_landmarks(self, kernel: Kernel, rank: int) -> NDArray[Any]:
-        """Rows that greedy stages choose first, from all machines in turn."""
-        solutions = solve_greedy(
-            kernel,
-            self.X,
-            self.codes,
-            self.machines,
-            options=GreedyOptions(max_stages=rank, exact=False, n_threads=self.options.n_threads),
-        )
-        in_turn = chain.from_iterable(zip_longest(*(s.stage_indices for s in solutions)))
-        return np.array(
-            list(dict.fromkeys(int(i) for i in in_turn if i is not None))[:rank], dtype=np.intp
-        )
-
-    def _on_landmarks(self, vote: Vote, factor: LowRankMatrix) -> Vote:
-        whole = np.zeros(len(self.rows))
-        whole[np.searchsorted(self.rows, vote.rows)] = vote.coefficients[0]
-        return replace(
-            vote, rows=factor.landmarks, coefficients=factor.coefficients(whole)[None, :]
-        )
+def _votes_of_factors(
+    factors: list[LowRankMatrix],
+    rows: NDArray[Any],
+    problem: Problem[Rows],
+    folds: Folds,
+    options: StagedVoteOptions,
+    monitor: Monitor,
+) -> tuple[list[Vote], int, float]:
+    """Run all candidates at one rank: votes of the best, which it is, and its held-out loss."""
+    assert problem.weights is not None
+    scales = np.array([diagonal_scale(factor.diagonal) for factor in factors])
+    candidates = Candidates(
+        [_divided(f.factor, np.sqrt(scale)) for f, scale in zip(factors, scales, strict=True)],
+        [KernelSource("factor", k) for k in range(len(factors))],
+        folds.train[:, rows],
+        folds.test[:, rows],
+    )
+    codes = np.ascontiguousarray(problem.codes[rows])
+    found = staged_vote.solve(
+        Problem(candidates, codes, problem.machines, problem.weights[rows]), options, monitor
+    )
+    losses = np.array([[path.certificate for path in paths] for paths in found])
+    sizes = np.array([problem.weights[rows[paths[0].rows]].sum() for paths in found])
+    totals = sizes @ losses / sizes.sum()
+    best = int(totals.argmin())
+    votes = []
+    for m, paths in enumerate(found):
+        vote = count_votes([paths[best]], problem, m, rows, scales[[best]])
+        whole = np.zeros(len(rows))
+        whole[np.searchsorted(rows, vote.rows)] = vote.coefficients[0]
+        on_landmarks = factors[best].coefficients(whole)[None, :]
+        votes.append(replace(vote, rows=factors[best].landmarks, coefficients=on_landmarks))
+    return votes, best, float(totals[best])
 
 
 def _divided(factor: NDArray[Any], scale: float) -> NDArray[Any]:
     return factor if scale == 1.0 else (factor / scale).astype(factor.dtype)
 
 
+def _greedy_landmarks(
+    kernel: Kernel, problem: Problem[Rows], n: int, n_threads: int
+) -> NDArray[Any]:
+    """Rows that greedy stages choose first, from all machines in turn."""
+    rows = KernelRows(kernel, problem.values, "float32")
+    solutions = greedy.solve(
+        Problem(rows, problem.codes, problem.machines),
+        GreedyOptions(max_stages=n, n_threads=n_threads),
+    )
+    in_turn = chain.from_iterable(zip_longest(*(s.history["row"] for s in solutions)))
+    return np.array(
+        list(dict.fromkeys(int(i) for i in in_turn if i is not None))[:n], dtype=np.intp
+    )
+
+
 def _best_on_sample(
-    task: _Task, kernels: Sequence[Kernel], random_state: np.random.RandomState
+    kernels: Sequence[Kernel],
+    problem: Problem[Rows],
+    folds: Folds,
+    options: StagedVoteOptions,
+    monitor: Monitor,
+    random_state: np.random.RandomState,
 ) -> Kernel:
     """Choose the kernel with the least held-out loss on a sample of every class."""
-    n_classes = int(task.codes.max()) + 1
-    codes = np.full(len(task.codes), -1, dtype=np.int32)
-    for c in range(n_classes):
-        of_class = np.flatnonzero(task.codes == c)
-        share = len(of_class) / len(task.rows)
-        n = min(len(of_class), max(round(SAMPLE_ROWS * share), 20))
-        drawn = random_state.permutation(of_class)[:n]
-        codes[drawn] = c
-    votes = exact_votes(
-        kernels,
-        task.X,
-        codes,
-        task.machines,
-        weights=task.weights,
-        folds=task.folds,
-        dtype="float32",
-        options=task.in_time(),
-        report=task.report,
-    )
-    losses = np.array([[p.loss for p in vote.paths] for vote in votes])
-    sizes = np.array([task.weights[vote.rows].sum() for vote in votes])
+    assert problem.weights is not None
+    codes = np.full(len(problem.codes), -1, dtype=np.int32)
+    n_rows = int((problem.codes >= 0).sum())
+    for c in range(problem.n_classes):
+        of_class = np.flatnonzero(problem.codes == c)
+        n = min(len(of_class), max(round(SAMPLE_ROWS * len(of_class) / n_rows), 20))
+        codes[random_state.permutation(of_class)[:n]] = c
+    sample = replace(problem, codes=codes)
+    votes = matrix_votes(kernels, sample, folds, options, monitor, dtype="float32")
+    losses = np.array([[path.certificate for path in vote.paths] for vote in votes])
+    sizes = np.array([problem.weights[vote.rows].sum() for vote in votes])
     return kernels[int((sizes @ losses).argmin())]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.selection.folds import Folds
-from hardmargin.solvers.regularization_path.record import RegularizationPath
+from hardmargin.solvers.regularization_path import RegularizationPath
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,29 @@ class Curve:
         return middle if first < last else float(self.C[first]), float(self.error[first])
 
 
+class HeldOutChoice(NamedTuple):
+    """The C that rows held out choose, its error, and the error at every C."""
+
+    C: float
+    error: float
+    curve: Curve
+
+
+def by_rows_held_out(
+    path: RegularizationPath,
+    parts: Sequence[tuple[RegularizationPath, NDArray[np.bool_]]],
+    positive: NDArray[np.bool_],
+    weights: FloatArray,
+    C_min: float | None,
+) -> HeldOutChoice:
+    """Choose a C as in :func:`held_out_curve`; without parts, by the leave-one-out bound."""
+    if not parts:
+        none = np.empty(0)
+        return HeldOutChoice(loo_curve(path, C_min).best()[0], float("nan"), Curve(none, none))
+    curve = held_out_curve(path, parts, positive, weights, C_min)
+    return HeldOutChoice(*curve.best(), curve)
+
+
 def loo_curve(path: RegularizationPath, C_min: float | None) -> Curve:
     """Return the leave-one-out bound from C_min on."""
     first = _least_C(path) if C_min is None else C_min
@@ -70,7 +94,7 @@ def held_out_curve(
     weights : (n,) array
         What each row counts.
     C_min : float or None
-        The least C of the curve; None stands for a tenth of that of the first event.
+        The least C of the curve; None is a tenth of that of the first event.
     """
     everyone = [path, *(p for p, _ in parts)]
     # A hard margin stays what it is for all larger C.

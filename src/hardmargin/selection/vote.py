@@ -26,17 +26,18 @@ from hardmargin.kernels import (
     make_kernel,
     resolve_gamma,
 )
-from hardmargin.selection.evidence import as_rows
+from hardmargin.monitor import Monitor
+from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import Folds
-from hardmargin.solvers.problem import Machine
+from hardmargin.selection.sigmoids import as_rows, platt_slope
+from hardmargin.solvers import staged_vote
+from hardmargin.solvers.problem import Expansion, Problem
 from hardmargin.solvers.staged_vote import (
     SHARPNESS,
-    HeldOutPath,
+    Candidates,
     KernelSource,
-    MachinePaths,
-    PathOptions,
-    Report,
-    solve_paths,
+    StagedSolution,
+    StagedVoteOptions,
 )
 
 #: Candidate widths, as factors of what `_UNIT_RULES` gives.
@@ -52,36 +53,47 @@ MAX_SPARSE_LAPLACIAN = 1_000
 #: A kernel with a smaller share of the vote is left out.
 LEAST_SHARE = 0.02
 
+_KERNEL = [("machine", np.int32), ("kernel", "U11"), ("gamma", np.float64)]
 
-@dataclass(frozen=True)
-class Vote:
-    """What the kernels of one machine vote.
+#: Fields of the two tables.
+SHARES = np.dtype([*_KERNEL, ("share", np.float64)])
+LOSSES = np.dtype([*_KERNEL, ("stage", np.int64), ("log_loss", np.float64)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vote(Expansion):
+    """What the kernels of one machine vote; coefficients have one row per kernel.
 
     Attributes
     ----------
-    rows : (n_rows,) int array
-        Rows with a coefficient.
     shares : (n_kernels,) array
         Weight of every candidate: they add up to one, and most are zero.
-    coefficients : (n_kernels, n_rows) array
-        Of the vote, signed.
-    intercept : float
-        Its bias.
     held_rows : (n_held,) int array
         Rows that were held out, each as often as it was.
+    held_positive : (n_held,) bool array
+        Whether they are of the machine's positive side.
+    held_weights : (n_held,) array
+        Their weights.
     held_scores : (n_held,) array
         Their scores, the bias included.
-    paths : list of HeldOutPath
+    paths : list of StagedSolution
         Of every candidate.
     """
 
-    rows: NDArray[Any]
     shares: FloatArray
-    coefficients: FloatArray
-    intercept: float
     held_rows: NDArray[Any]
+    held_positive: NDArray[np.bool_]
+    held_weights: FloatArray
     held_scores: FloatArray
-    paths: list[HeldOutPath]
+    paths: list[StagedSolution]
+
+    @property
+    def slope(self) -> float:
+        """Slope of the machine's sigmoid; 2 where no rows of both sides were held out."""
+        if self.held_positive.all() or not self.held_positive.any():
+            return 2.0
+        copies = len(self.held_rows) / len(np.unique(self.held_rows))
+        return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
 
 
 def candidate_kernels(
@@ -131,45 +143,60 @@ def candidate_kernels(
     return found
 
 
-def exact_votes(
+def matrix_votes(
     kernels: Sequence[Kernel],
-    X: Rows,
-    codes: NDArray[np.int32],
-    machines: Sequence[Machine],
-    *,
-    weights: FloatArray,
+    problem: Problem[Rows],
     folds: Folds,
+    options: StagedVoteOptions,
+    monitor: Monitor,
+    *,
     dtype: Precision,
-    options: PathOptions,
-    report: Report | None = None,
 ) -> list[Vote]:
     """Run all candidates on stored kernel matrices, and count the votes of every machine.
 
-    Distances are computed once for all kernels of a kind and all machines. Parameters are those of
-    `solve_paths`; rows with a negative code take no part, and need not be in `X`'s classes.
+    Distances are computed once for all kernels of a kind and all machines.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The candidates.
+    problem : Problem of rows
+        Machines on rows X; weights are needed.
+    folds : Folds
+        The splits.
+    options : StagedVoteOptions
+        How to run.
+    monitor : Monitor
+        The clock.
+    dtype : {"float32", "float64"}
+        Precision of distances and kernel values.
     """
     # Rows of a class side by side: those of a machine are then few runs.
-    rows = np.flatnonzero(codes >= 0)
-    rows = rows[np.argsort(codes[rows], kind="stable")]
-    arrays, sources, scales = _arrays(kernels, X, rows, dtype, options.n_threads)
-    found = solve_paths(
-        arrays,
-        sources,
-        np.ascontiguousarray(codes[rows]),
-        machines,
-        weights=weights[rows],
-        train=folds.train[:, rows],
-        test=folds.test[:, rows],
-        options=options,
-        report=report,
+    rows = np.flatnonzero(problem.codes >= 0)
+    rows = rows[np.argsort(problem.codes[rows], kind="stable")]
+    arrays, sources, scales = _arrays(kernels, problem.values, rows, dtype, options.n_threads)
+    assert problem.weights is not None
+    candidates = Candidates(arrays, sources, folds.train[:, rows], folds.test[:, rows])
+    found = staged_vote.solve(
+        Problem(
+            candidates,
+            np.ascontiguousarray(problem.codes[rows]),
+            problem.machines,
+            problem.weights[rows],
+        ),
+        options,
+        monitor,
     )
-    return [count_votes(paths, rows, weights, scales, _middle(kernels)) for paths in found]
+    # Where nothing is held out, the kernel of middle width, of the first kind.
+    unchosen = sum(kernel.name == kernels[0].name for kernel in kernels) // 2
+    return [count_votes(paths, problem, m, rows, scales, unchosen) for m, paths in enumerate(found)]
 
 
 def count_votes(
-    paths: MachinePaths,
+    paths: list[StagedSolution],
+    problem: Problem[Any],
+    machine: int,
     rows: NDArray[Any],
-    weights: FloatArray,
     scales: FloatArray,
     unchosen: int = 0,
 ) -> Vote:
@@ -177,40 +204,45 @@ def count_votes(
 
     Parameters
     ----------
-    paths : MachinePaths
+    paths : list of StagedSolution
         Of all candidates.
+    problem : Problem
+        Weights and classes of all rows.
+    machine : int
+        Which machine of the problem.
     rows : int array
         The row that each number in `paths` stands for.
-    weights : array
-        Sample weights of all rows.
     scales : (n_kernels,) array
         What the values of each kernel were divided by.
     unchosen : int
         The kernel to take where no rows were held out.
     """
-    of_machine = rows[paths.rows]
-    losses = np.array([p.loss for p in paths.paths])
-    masses = np.array([p.mass for p in paths.paths])
-    n = as_rows(weights[of_machine]).sum()
+    assert problem.weights is not None
+    of_machine, held_rows = rows[paths[0].rows], rows[paths[0].held_rows]
+    losses = np.array([p.certificate for p in paths])
+    masses = np.array([p.mass for p in paths])
+    n = as_rows(problem.weights[of_machine]).sum()
     shares = masses * np.exp(-SHARPNESS * n * (losses - losses.min()))
     shares /= shares.sum()
     shares[shares < LEAST_SHARE] = 0.0
     shares /= shares.sum()
-    if len(paths.held_rows) == 0:  # nothing to choose by
+    if len(held_rows) == 0:  # nothing to choose by
         shares = (np.arange(len(shares)) == unchosen).astype(np.float64)
     return Vote(
-        rows=of_machine,
+        rows=of_machine.astype(np.int32),
         shares=shares,
         coefficients=np.array(
             [
                 share / scale * p.coefficients
-                for share, scale, p in zip(shares, scales, paths.paths, strict=True)
+                for share, scale, p in zip(shares, scales, paths, strict=True)
             ]
         ),
-        intercept=float(shares @ [p.intercept for p in paths.paths]),
-        held_rows=rows[paths.held_rows],
-        held_scores=shares @ np.array([p.held_scores for p in paths.paths]),
-        paths=paths.paths,
+        intercept=float(shares @ [p.intercept for p in paths]),
+        held_rows=held_rows,
+        held_weights=problem.weights[held_rows],
+        held_positive=np.isin(problem.codes[held_rows], problem.machines[machine][1]),
+        held_scores=shares @ np.array([p.held_scores for p in paths]),
+        paths=paths,
     )
 
 
@@ -252,6 +284,50 @@ def diagonal_scale(diagonal: NDArray[Any]) -> float:
     return size if size > 0 else 1.0
 
 
-def _middle(kernels: Sequence[Kernel]) -> int:
-    """Return the kernel of middle width, of the first kind."""
-    return sum(kernel.name == kernels[0].name for kernel in kernels) // 2
+def held_out_scores(votes: Sequence[Vote]) -> HeldOut:
+    """Scores of the rows that were held out, of all machines, without the biases."""
+    return HeldOut(
+        rows=np.concatenate([vote.held_rows for vote in votes]).astype(np.intp),
+        scores=np.concatenate([vote.held_scores - vote.intercept for vote in votes]),
+        positive=np.concatenate([vote.held_positive for vote in votes]),
+        machines=np.repeat(np.arange(len(votes)), [len(vote.held_rows) for vote in votes]),
+    )
+
+
+def vote_tables(
+    kernels: Sequence[Kernel], used: Sequence[int], votes: Sequence[Vote]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Tables that pandas reads: what voted, and how every stage was judged.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The candidates.
+    used : sequence of int
+        Those with a share in a vote, in the order of the first table.
+    votes : sequence of Vote
+        One per machine.
+
+    Returns
+    -------
+    shares : structured array
+        One record for every kernel with a share of a machine's vote.
+    losses : structured array
+        One record for every stage that held-out rows judged, of every kernel and machine.
+    """
+    # Six digits of gamma tell all candidates apart.
+    names = [(kernel.name, float(f"{kernel.gamma:.6g}")) for kernel in kernels]
+    shares = [
+        (m, *names[k], vote.shares[k])
+        for k in used
+        for m, vote in enumerate(votes)
+        if vote.shares[k] > 0
+    ]
+    losses = [
+        (m, *name, stage, loss)
+        for m, vote in enumerate(votes)
+        if len(vote.held_rows)
+        for name, path in zip(names, vote.paths, strict=True)
+        for stage, loss in zip(path.history["stage"], path.history["loss"], strict=True)
+    ]
+    return np.array(shares, dtype=SHARES), np.array(losses, dtype=LOSSES)

@@ -5,14 +5,16 @@ window weighted by that distribution,
 
 .. math:: h_t(x) = \sum_i d_{t,i}\, y_i\, k(x_i, x), \qquad g_i = y_i h_t(x_i),
 
-whose edge :math:`\gamma_t = d_t' g = d_t' \tilde K d_t` is the objective of the rho-SVM. A stage
-(Algorithm 2 of the paper, eqs. 20 and 21) takes
+whose edge :math:`\gamma_t = d_t' g = d_t' \tilde K d_t` is the objective of the rho-SVM.
+Algorithm 2 of the paper, with its step numbers:
 
-.. math:: c_t = \arg\min_{c \ge 0} N_t(c)\, e^{\varrho_t c}, \quad
-          N_t(c) = \sum_i d_{t,i} e^{-c g_i}, \qquad
-          d_{t+1,i} = d_{t,i}\, e^{-c_t g_i} / N_t(c_t),
+2. Start with equal :math:`d_1`.
+4. Train the base hypothesis: weight the Parzen window by :math:`d_t`.
+5. Take the step :math:`c_t = \arg\min_{c \ge 0} N_t(c)\, e^{\varrho_t c}` with
+   :math:`N_t(c) = \sum_i d_{t,i} e^{-c g_i}`, eq. (20).
+6. Update the distribution, :math:`d_{t+1,i} = d_{t,i}\, e^{-c_t g_i} / N_t(c_t)`, eq. (21).
 
-and the vote is :math:`\sum_t c_t h_t / \sum_t c_t`. The algorithms differ in the target
+The vote is :math:`\sum_t c_t h_t / \sum_t c_t`. The algorithms differ in the target
 :math:`\varrho_t` alone:
 
 ============================  ===============================================================
@@ -23,7 +25,7 @@ relative precision            :math:`\varrho_t = \min_{r \le t} \gamma_r - \nu_t
                               :math:`\nu_t = \gamma_t\, \epsilon_t / (1 + \epsilon_t)`
 ============================  ===============================================================
 
-What equals the rho-SVM by multiplicative updates (`solve_projection`), stage by stage, with
+What equals the rho-SVM by multiplicative updates (``rho.py``), stage by stage, with
 :math:`d_t = \alpha_t`, :math:`c_t = \eta_t` and the same vote:
 
 - a target of :math:`\varrho = \rho^*` is section 2.2 (``constraint="equality"``). The rate there
@@ -47,7 +49,7 @@ in the end more than all of them. And the equality needs the exact minimum of eq
 minimises an upper bound of it that holds for hypotheses within [-1, 1], which are those of a kernel
 with values within [-1, 1]; its steps are never longer.
 
-This module is for comparisons and shares no code with `solve_projection`.
+This module is for comparisons and shares no code with ``rho.py``.
 """
 
 from __future__ import annotations
@@ -56,124 +58,143 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import KernelMatrix
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.problem import Expansion, Problem, Solution
 
-__all__ = ["BoostingSolution", "BoostingStop", "boost_parzen_windows"]
-
-BoostingStop = Literal["n_stages", "no_edge", "unreachable", "eps"]
+__all__ = ["BoostingOptions", "BoostingSolution", "solve"]
 
 
 @dataclass(frozen=True)
-class BoostingSolution:
-    """Boosted Parzen windows, with their path.
+class BoostingOptions:
+    """Which algorithm to run: AdaBoost by default.
 
     Attributes
     ----------
-    distributions : (T + 1, n) array
-        The weights of the rows before every stage, and after the last.
-    edges : (T + 1,) array
-        The edge of the window that each of them weights.
-    steps, targets : (T,) arrays
-        ``c_t`` and the target of every stage.
-    precisions : (T,) array
-        ``nu_t``: how far the target was below the least edge until then.
-    ensemble : (n,) array
-        The vote as one weighted window: the mean of the distributions 1 .. T, weighted by the
-        steps.
+    n_stages : int
+        End after this many stages.
+    target : float
+        AdaBoost's target for the edge; 0 is AdaBoost itself.
+    nu : float or None
+        AdaBoost*_nu with this precision, in place of `target`.
+    eps : (float, float) or None
+        Relative precision in place of `target`: the first epsilon, and the one below which to end.
+    step : {"exact", "bound"}
+        Eq. (20) of the paper, or the closed form for hypotheses within [-1, 1].
+    """
+
+    n_stages: int = 100
+    target: float = 0.0
+    nu: float | None = None
+    eps: tuple[float, float] | None = None
+    step: Literal["exact", "bound"] = "exact"
+
+    def __post_init__(self) -> None:
+        if self.nu is not None and self.eps is not None:
+            raise ValueError(
+                f"nu={self.nu!r} and eps={self.eps!r} are two targets; give one of them."
+            )
+        if self.step not in ("exact", "bound"):
+            raise ValueError(f"step={self.step!r} must be 'exact' or 'bound'.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostingSolution(Solution):
+    """Boosted Parzen windows: the last window, the vote of those before it, and the path.
+
+    Attributes
+    ----------
+    certificate : float
+        As that of the rho-SVM whose multipliers are the last distribution.
     stop_reason : str
         ``"n_stages"``; ``"no_edge"`` (no window is above its target); ``"unreachable"`` (every
         row's margin is above the target: a single window is as good as was asked for);
-        ``"eps"`` (the relative precision fell below its limit).
+        ``"eps"`` (the relative precision fell below its limit); ``"max_time"`` or ``"callback"``.
+    history : dict of arrays
+        Of each of the T + 1 windows: ``"edge"``. Of each of the T stages: ``"step"``, which is
+        ``c_t``; ``"target"``; ``"precision"``, which is ``nu_t``, how far the target was below the
+        least edge until then.
+    ensemble : Expansion
+        The vote as one weighted window: the mean of the windows 1 .. T, weighted by the steps.
+    distributions : (T + 1, n) array
+        The weights of the rows before every stage, and after the last.
     """
 
+    ensemble: Expansion
     distributions: FloatArray
-    edges: FloatArray
-    steps: FloatArray
-    targets: FloatArray
-    precisions: FloatArray
-    ensemble: FloatArray
-    stop_reason: BoostingStop
 
 
-def boost_parzen_windows(
-    matrix: KernelMatrix,
-    labels: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    n_stages: int = 100,
-    target: float = 0.0,
-    nu: float | None = None,
-    eps: tuple[float, float] | None = None,
-    step: Literal["exact", "bound"] = "exact",
-) -> BoostingSolution:
-    """Boost weighted Parzen windows.
+def solve(
+    problem: Problem[KernelMatrix],
+    options: BoostingOptions | None = None,
+    monitor: Monitor | None = None,
+) -> list[BoostingSolution]:
+    """Boost weighted Parzen windows, machine by machine.
 
     Parameters
     ----------
-    matrix : KernelMatrix
-        The kernel between the rows.
-    labels : (n,) array
-        +1 and -1.
-    weights : (n,) array or None, default=None
-        The first distribution, up to its sum; None weighs all rows alike.
-    n_stages : int, default=100
-        End after so many stages.
-    target : float, default=0.0
-        AdaBoost's target for the edge; 0 is AdaBoost itself.
-    nu : float or None, default=None
-        AdaBoost*_nu with this precision, in place of `target`.
-    eps : (float, float) or None, default=None
-        Relative precision in place of `target`: the first epsilon, and the one below which to end.
-    step : {"exact", "bound"}, default="exact"
-        Eq. (20) of the paper, or the closed form for hypotheses within [-1, 1].
+    problem : Problem of a KernelMatrix
+        Its weights are the first distribution, up to their sum.
+    options : BoostingOptions, optional
+        Which algorithm to run.
+    monitor : Monitor, optional
+        Hears of the stages and the edge before every stage.
 
     Returns
     -------
-    BoostingSolution
-        Distributions, edges and steps of all stages.
+    list of BoostingSolution
 
     Examples
     --------
     >>> import numpy as np
     >>> from hardmargin.kernels.matrix import StoredMatrix
+    >>> from hardmargin.solvers import boosting
+    >>> from hardmargin.solvers.problem import Problem
     >>> X, y = np.array([0.0, 1.0, 2.0, 3.0]), np.array([1, -1, -1, 1])
     >>> K = np.exp(-((X[:, None] - X) ** 2))
-    >>> boost_parzen_windows(StoredMatrix(K), y, eps=(0.1, 0.005), n_stages=2).edges.round(4)
+    >>> problem = Problem.two_class(StoredMatrix(K), y)
+    >>> options = boosting.BoostingOptions(eps=(0.1, 0.005), n_stages=2)
+    >>> [solution] = boosting.solve(problem, options)
+    >>> solution.history["edge"].round(4)
     array([0.1995, 0.1972, 0.195 ])
     """
-    if nu is not None and eps is not None:
-        raise ValueError(f"nu={nu!r} and eps={eps!r} are two targets; give one of them.")
-    if step not in ("exact", "bound"):
-        raise ValueError(f"step={step!r} must be 'exact' or 'bound'.")
-    y = np.asarray(labels, dtype=np.float64)
-    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    epsilon, smallest = eps if eps is not None else (0.0, 0.0)
-    window = _Window.weighted(matrix, y, np.log(w) - np.log(w.sum()))
-    windows, least = [window], window.edge
+    options, monitor = options or BoostingOptions(), monitor or Monitor()
+    return [_boost(problem, m, options, monitor) for m in range(len(problem.machines))]
+
+
+def _boost(
+    problem: Problem[KernelMatrix], machine: int, options: BoostingOptions, monitor: Monitor
+) -> BoostingSolution:
+    windows = _Windows(problem, machine)
+    window = windows.start()  # 2. and 4.
+    passed, least = [window], window.edge
     steps: list[float] = []
     precisions: list[float] = []
-    stop_reason: BoostingStop = "n_stages"
-    while len(steps) < n_stages:
-        if eps is not None:
+    epsilon, smallest = options.eps or (0.0, 0.0)
+    stop_reason = "n_stages"
+    while len(steps) < options.n_stages:
+        if not monitor.go_on(len(steps), window.edge):
+            stop_reason = monitor.stop_reason
+            break
+        if options.eps is not None:
             precision = window.edge * epsilon / (1 + epsilon)
         else:
-            precision = least - target if nu is None else nu
+            precision = least - options.target if options.nu is None else options.nu
         if window.edge <= least - precision:
             stop_reason = "no_edge"
             break
-        c = _STEPS[step](window, least - precision)
+        c = _STEPS[options.step](window, least - precision)  # 5.
         following = window
         if np.isfinite(c):
-            following = _Window.weighted(matrix, y, window.log_d - c * window.margins)  # eq. (21)
-        elif eps is None:
+            following = windows.weighted(window.log_d - c * window.margins)  # 6. and 4.
+        elif options.eps is None:
             stop_reason = "unreachable"
             break
-        if eps is not None and (following is window or following.edge > window.edge):
+        if options.eps is not None and (following is window or following.edge > window.edge):
             epsilon /= 2  # take the stage back
             if epsilon < smallest:
                 stop_reason = "eps"
@@ -182,9 +203,9 @@ def boost_parzen_windows(
         steps.append(c)
         precisions.append(precision)
         window = following
-        windows.append(window)
+        passed.append(window)
         least = min(least, window.edge)
-    return _solution(windows, steps, precisions, stop_reason)
+    return windows.solution(passed, steps, precisions, stop_reason)
 
 
 @dataclass(frozen=True)
@@ -195,12 +216,55 @@ class _Window:
     margins: FloatArray
     edge: float
 
-    @classmethod
-    def weighted(cls, matrix: KernelMatrix, y: FloatArray, log_d: FloatArray) -> _Window:
+
+class _Windows:
+    """Makes the windows of one machine, and its solution of them."""
+
+    def __init__(self, problem: Problem[KernelMatrix], machine: int) -> None:
+        labels = problem.labels_of(machine)
+        weights = np.ones(len(labels)) if problem.weights is None else problem.weights
+        self.rows = np.flatnonzero((labels != 0) & (weights > 0))
+        self.matrix, self.y, self.weights = problem.values, labels[self.rows], weights[self.rows]
+
+    def start(self) -> _Window:
+        return self.weighted(np.log(self.weights) - np.log(self.weights.sum()))
+
+    def weighted(self, log_d: FloatArray) -> _Window:
         log_d = log_d - logsumexp(log_d)
         d = np.exp(log_d)
-        margins = y * matrix.product((y * d)[:, None])[:, 0]
-        return cls(log_d, margins, float(d @ margins))
+        signed = np.zeros((self.matrix.n_rows, 1))
+        signed[self.rows, 0] = self.y * d
+        margins = self.y * self.matrix.product(signed)[self.rows, 0]
+        return _Window(log_d, margins, float(d @ margins))
+
+    def solution(
+        self,
+        windows: list[_Window],
+        steps: list[float],
+        precisions: list[float],
+        stop_reason: str,
+    ) -> BoostingSolution:
+        distributions = np.exp(np.array([window.log_d for window in windows]))
+        edges = np.array([window.edge for window in windows])
+        c, rows = np.array(steps), self.rows.astype(np.int32)
+        vote = c @ distributions[:-1] / c.sum() if steps else distributions[0]
+        bounds = [max(w.margins.min(), 0.0) ** 2 / w.edge for w in windows if w.edge > 0]
+        last = edges[-1]
+        return BoostingSolution(
+            rows=rows,
+            coefficients=self.y * distributions[-1],
+            certificate=1.0 - min(max(bounds), last) / last if last > 0 else 1.0,
+            stop_reason=stop_reason,
+            n_stages=len(steps),
+            history={
+                "edge": edges,
+                "step": c,
+                "target": np.minimum.accumulate(edges)[:-1] - np.array(precisions),
+                "precision": np.array(precisions),
+            },
+            ensemble=Expansion(rows=rows, coefficients=self.y * vote),
+            distributions=distributions,
+        )
 
 
 def _exact_step(window: _Window, level: float) -> float:
@@ -232,21 +296,3 @@ def _bound_step(window: _Window, level: float) -> float:
 
 
 _STEPS = {"exact": _exact_step, "bound": _bound_step}
-
-
-def _solution(
-    windows: list[_Window], steps: list[float], precisions: list[float], stop_reason: BoostingStop
-) -> BoostingSolution:
-    distributions = np.exp(np.array([window.log_d for window in windows]))
-    edges = np.array([window.edge for window in windows])
-    c = np.array(steps)
-    ensemble = c @ distributions[:-1] / c.sum() if steps else distributions[0]
-    return BoostingSolution(
-        distributions=distributions,
-        edges=edges,
-        steps=c,
-        targets=np.minimum.accumulate(edges)[:-1] - np.array(precisions),
-        precisions=np.array(precisions),
-        ensemble=ensemble,
-        stop_reason=stop_reason,
-    )

@@ -25,26 +25,23 @@ choice can depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import FloatArray, Kernel, Rows
+from hardmargin.kernels import KernelRows
+from hardmargin.monitor import Monitor
 from hardmargin.solvers.problem import (
-    Machine,
-    core_source,
+    Problem,
+    Solution,
     finite_diagonal,
-    machines_at_once,
 )
-from hardmargin.solvers.solution import GreedySolution
 
 METHODS = ("auto", "fused", "lazy", "bits", "lazy-bits")
 
 #: With revisits, stages allowed for each row.
-STAGES_A_VISIT = 8
+STAGES_PER_ROW = 8
 
 #: Larger weights than this, on average, do not raise the limit on stages any more.
 MAX_MEAN_WEIGHT = 100
@@ -61,16 +58,12 @@ class GreedyOptions:
     step_tol : float
         With revisits, stop when no step changes its own gradient by more.
     max_stages : int or None
-        Limit on the stages of a machine; None stands for one a row (times its weight), with
+        Limit on the stages of a machine; None stands for one per row (times its weight), with
         revisits for 8.
     method : {"auto", "fused", "lazy", "bits", "lazy-bits"}
         How to evaluate kernel values; the result does not depend on it.
-    exact : bool
-        Kernel values in float64 (True) or float32; everything else is float64 in both.
     memory_bytes : int
         For packed rows, cached columns and columns put off.
-    max_seconds : float or None
-        Time for all machines together; a machine cut short is valid as far as it got.
     n_threads : int
         Threads over machines.
     block_rows : int
@@ -81,118 +74,109 @@ class GreedyOptions:
     step_tol: float = 0.02
     max_stages: int | None = None
     method: str = "auto"
-    exact: bool = True
     memory_bytes: int = 2**30
-    max_seconds: float | None = None
     n_threads: int = 1
     block_rows: int = 512
 
 
-def solve_greedy(
-    kernel: Kernel,
-    X: Rows,
-    classes: NDArray[np.int32],
-    machines: Sequence[Machine],
-    *,
-    weights: FloatArray | None = None,
+@dataclass(frozen=True, kw_only=True)
+class GreedySolution(Solution):
+    """One machine of the greedy stagewise SVM, with its whole path.
+
+    Its rows are in the order of their first stage. The certificate is the largest change of its own
+    gradient that a step open to the algorithm would still make; at most the tolerance when the
+    solver converged. ``history`` has the ``"row"`` changed in each stage, the ``"step"`` of its
+    multiplier (negative where a revisit took some of it back) and the ``"loss"``, the dual
+    objective ``a' Kt a / 2 - sum(a)`` after the stage. ``stop_reason`` is ``"converged"``,
+    ``"exhausted"`` (every row has used up its visits), ``"max_stages"``, ``"max_time"`` or
+    ``"callback"``.
+
+    Attributes
+    ----------
+    squared_norm : float
+        ``||w||^2``, eq. (28) of TNN-08.
+    squared_radius : float
+        ``max k(x, x)`` over the machine's rows: a sphere around the origin that holds them.
+    method : {"fused", "lazy", "bits", "lazy-bits"}
+        How kernel values were evaluated at the end.
+    """
+
+    squared_norm: float
+    squared_radius: float
+    method: str
+
+
+def solve(
+    problem: Problem[KernelRows],
     options: GreedyOptions | None = None,
-    report: Callable[[int, int, float], None] | None = None,
+    monitor: Monitor | None = None,
 ) -> list[GreedySolution]:
-    """Train one machine for every pair of sets of classes.
+    """Train all machines of a problem.
 
     Parameters
     ----------
-    kernel : Kernel
-        Any kernel; rows with ``k(x, x) <= 0`` (indefinite kernels) are never chosen.
-    X : rows
-        Rows, or the kernel matrix for a precomputed kernel.
-    classes : (n,) int32 array
-        Class of every row, from 0; negative leaves the row out.
-    machines : sequence of (negative classes, positive classes)
-        The two sides of each machine.
-    weights : (n,) array, optional
-        A row of weight w may be visited w times as often; a fraction left over scales the last
-        step. For whole numbers and one visit this equals repeating the rows.
+    problem : Problem of KernelRows
+        Any symmetric kernel.
     options : GreedyOptions, optional
         How to run.
-    report : callable, optional
-        Called with (machines done, stage, largest step) about 20 times a second.
-
-    Returns
-    -------
-    list of GreedySolution
-        One a machine.
+    monitor : Monitor, optional
+        The clock; it hears the largest step that is still open.
     """
-    options = options or GreedyOptions()
+    options, monitor = options or GreedyOptions(), monitor or Monitor()
+    rows, weights, codes = problem.values, problem.weights, problem.codes
+    kernel = rows.kernel
     if weights is not None:
-        classes = np.where(weights > 0, classes, -1).astype(np.int32)
-    diagonal = finite_diagonal(kernel, X, classes)
+        codes = np.where(weights > 0, codes, -1).astype(np.int32)
+    diagonal = None if kernel.has_unit_diagonal else finite_diagonal(kernel, rows.X, codes)
     if options.method.startswith("lazy") and not kernel.has_unit_diagonal:
         raise ValueError(
             f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "
             f"{kernel.name!r}; method='auto' works with any kernel."
         )
-
-    results = _core.greedy(
-        *core_source(kernel, X),
-        classes=classes,
-        n_classes=int(classes.max()) + 1,
-        machines=machines,
-        weights=weights,
-        diagonal=diagonal,
-        method=options.method,
-        exact=options.exact,
-        max_visits=float(options.max_visits),
-        step_tol=options.step_tol if options.max_visits > 1 else 0.0,
-        max_stages=_stage_limit(options, classes, weights),
-        memory_bytes=options.memory_bytes,
-        max_seconds=options.max_seconds or 0.0,
-        block_rows=options.block_rows,
-        n_threads=machines_at_once(
-            kernel,
-            X,
-            exact=options.exact,
-            n_threads=options.n_threads,
+    max_stages = options.max_stages
+    if max_stages is None:
+        n_rows = int((codes >= 0).sum())
+        n_visits = n_rows
+        if weights is not None:
+            n_visits = int(min(np.ceil(weights[codes >= 0]).sum(), MAX_MEAN_WEIGHT * n_rows))
+        max_stages = n_visits if options.max_visits == 1 else STAGES_PER_ROW * n_visits
+    with rows.core_errors(options.method):
+        results = _core.greedy(
+            *rows.core_source,
+            classes=codes,
+            n_classes=problem.n_classes,
+            machines=problem.machines,
+            weights=weights,
+            diagonal=diagonal,
+            method=options.method,
+            dtype=rows.dtype,
+            max_visits=float(options.max_visits),
+            step_tol=options.step_tol if options.max_visits > 1 else 0.0,
+            max_stages=max_stages,
             memory_bytes=options.memory_bytes,
-        ),
-        report=report,
-    )
-    return [
-        GreedySolution(
-            stage_indices=r["rows"],
-            stage_steps=r["steps"],
-            support=r["support"],
-            multipliers=r["multipliers"],
-            losses=r["losses"],
-            squared_norm=max(r["squared_norm"], 0.0),
-            squared_radius=radius,
-            violation=r["violation"],
-            n_kernel_evaluations=r["n_values"],
-            stop_reason=r["stop_reason"],
-            method=r["method"],
+            block_rows=options.block_rows,
+            n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
+            monitor=monitor,
         )
-        for r, radius in zip(results, _squared_radii(diagonal, classes, machines), strict=True)
-    ]
-
-
-def _stage_limit(
-    options: GreedyOptions, classes: NDArray[np.int32], weights: FloatArray | None
-) -> int:
-    if options.max_stages is not None:
-        return options.max_stages
-    n_rows = int((classes >= 0).sum())
-    n_visits = n_rows
-    if weights is not None:
-        n_visits = int(min(np.ceil(weights[classes >= 0]).sum(), MAX_MEAN_WEIGHT * n_rows))
-    return n_visits if options.max_visits == 1 else STAGES_A_VISIT * n_visits
-
-
-def _squared_radii(
-    diagonal: FloatArray | None, classes: NDArray[np.int32], machines: Sequence[Machine]
-) -> list[float]:
-    if diagonal is None:
-        return [1.0] * len(machines)
-    of_class = np.zeros(int(classes.max()) + 1)
-    present = classes >= 0
-    np.maximum.at(of_class, classes[present], diagonal[present])
-    return [float(of_class[[*negative, *positive]].max()) for negative, positive in machines]
+    largest = np.ones(problem.n_classes)
+    if diagonal is not None:
+        largest[:] = [diagonal[codes == c].max(initial=0.0) for c in range(problem.n_classes)]
+    solutions = []
+    for r, (negative, positive) in zip(results, problem.machines, strict=True):
+        kept = r.multipliers != 0
+        support, alpha = r.support[kept], r.multipliers[kept]
+        solutions.append(
+            GreedySolution(
+                rows=support,
+                coefficients=np.where(np.isin(codes[support], positive), alpha, -alpha),
+                certificate=r.violation,
+                history={"row": r.rows, "step": r.steps, "loss": r.losses},
+                squared_norm=max(r.squared_norm, 0.0),
+                squared_radius=float(largest[[*negative, *positive]].max()),
+                n_stages=len(r.rows),
+                n_kernel_evaluations=r.n_values,
+                stop_reason=monitor.stop_reason if r.stop_reason == "max_time" else r.stop_reason,
+                method=r.method,
+            )
+        )
+    return solutions

@@ -1,4 +1,4 @@
-r"""Exact hard-margin SVM, free of scale, by pairwise steps (SMO).
+r"""The hard-margin SVM to its optimum, free of scale, by pairwise steps (SMO).
 
 .. math:: \min_{\alpha \ge 0} \alpha' \tilde K \alpha, \qquad \tilde K_{ij} = y_i y_j K_{ij},
 
@@ -26,50 +26,40 @@ the usual form, and the bias (on the scale of alpha) is :math:`(\min_- g - \min_
 
 Returned per machine: the multipliers, and as certificate a lower bound that holds for any alpha,
 :math:`\rho^* \ge \max(0, m)^2/\bar\rho` with m the mean over the groups of min g. The loop itself
-is in the compiled core (``core/src/exact.cpp``); it takes most steps on a small working set.
+is in the compiled core (``core/src/hard_margin.cpp``); it takes most steps on a small working set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hardmargin import _core
-from hardmargin.kernels import Kernel, Rows
+from hardmargin.kernels import KernelRows
+from hardmargin.monitor import Monitor
 from hardmargin.solvers.problem import (
-    Machine,
-    core_source,
+    Problem,
+    Solution,
     finite_diagonal,
-    machines_at_once,
 )
-from hardmargin.solvers.solution import ExactSolution
 
-#: Steps allowed by default: so many in any case, and so many a row.
-MIN_MAX_STAGES, STAGES_A_ROW = 10_000_000, 100
+#: Steps allowed by default: at least the first number, and the second for every row.
+MIN_MAX_STAGES, STAGES_PER_ROW = 10_000_000, 100
 
 
 @dataclass(frozen=True)
-class ExactOptions:
+class HardMarginOptions:
     """How to run.
 
     Attributes
     ----------
     fit_intercept : bool
-        With bias: each class has half of the mass.
+        Whether the plane has a bias.
     tol : float
-        Largest difference of g that may be left open in a group, relative to the objective; the
-        relative gap is at most twice as large.
+        Relative difference of margins that ends training.
     max_stages : int or None
-        Limit on the steps of a machine; None stands for ten million, or 100 a row if that is more.
-    exact : bool
-        Kernel values in float64 (True) or float32; everything else is float64 in both.
+        Limit on the steps of a machine; None allows ten million, or 100 per row.
     memory_bytes : int
         For packed rows and cached columns.
-    max_seconds : float or None
-        Time for all machines together; a machine cut short is valid as far as it got.
     n_threads : int
         Threads over machines.
     """
@@ -77,79 +67,78 @@ class ExactOptions:
     fit_intercept: bool = True
     tol: float = 1e-3
     max_stages: int | None = None
-    exact: bool = True
     memory_bytes: int = 2**30
-    max_seconds: float | None = None
     n_threads: int = 1
 
 
-def solve_exact(
-    kernel: Kernel,
-    X: Rows,
-    classes: NDArray[np.int32],
-    machines: Sequence[Machine],
-    *,
-    options: ExactOptions | None = None,
-    report: Callable[[int, int, float], None] | None = None,
-) -> list[ExactSolution]:
-    """Train one machine for every pair of sets of classes.
+@dataclass(frozen=True, kw_only=True)
+class HardMarginSolution(Solution):
+    """One hard-margin machine.
+
+    Multipliers add up to one, so the margin is `rho` at the optimum; divided by `rho`, coefficients
+    and intercept are those of the usual form, whose margin is one. The certificate is the relative
+    distance between `rho` and its lower bound; ``stop_reason`` is ``"converged"``, ``"rho_zero"``
+    (no plane separates the classes), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+
+    Attributes
+    ----------
+    rho : float
+        Objective ``alpha' Kt alpha = ||w||^2``.
+    rho_lower_bound : float
+        The optimum is between this and `rho`.
+    """
+
+    rho: float
+    rho_lower_bound: float
+
+
+def solve(
+    problem: Problem[KernelRows],
+    options: HardMarginOptions | None = None,
+    monitor: Monitor | None = None,
+) -> list[HardMarginSolution]:
+    """Train all machines of a problem.
 
     Parameters
     ----------
-    kernel : Kernel
-        Any kernel; where it is indefinite the result is a stationary point, if there is one.
-    X : rows
-        Rows, or the kernel matrix for a precomputed kernel.
-    classes : (n,) int32 array
-        Class of every row, from 0; negative leaves the row out. Weights have no place here: any
-        positive weight of a row leads to the same optimum.
-    machines : sequence of (negative classes, positive classes)
-        The two sides of each machine; both need rows.
-    options : ExactOptions, optional
+    problem : Problem of KernelRows
+        Any positive semi-definite kernel; weights do not matter.
+    options : HardMarginOptions, optional
         How to run.
-    report : callable, optional
-        Called with (machines done, steps, relative difference still open) about 20 times a second.
-
-    Returns
-    -------
-    list of ExactSolution
-        One a machine.
+    monitor : Monitor, optional
+        The clock; it hears the largest difference of margins.
     """
-    options = options or ExactOptions()
+    options, monitor = options or HardMarginOptions(), monitor or Monitor()
+    rows, codes = problem.values, problem.codes
     max_stages = options.max_stages
     if max_stages is None:
-        max_stages = max(MIN_MAX_STAGES, STAGES_A_ROW * len(classes))
-    results = _core.exact(
-        *core_source(kernel, X),
-        classes=classes,
-        n_classes=int(classes.max()) + 1,
-        machines=machines,
-        diagonal=finite_diagonal(kernel, X, classes, squared=True),
-        bias=options.fit_intercept,
-        tol=options.tol,
-        max_stages=max_stages,
-        exact=options.exact,
-        memory_bytes=options.memory_bytes,
-        max_seconds=options.max_seconds or 0.0,
-        n_threads=machines_at_once(
-            kernel,
-            X,
-            exact=options.exact,
-            n_threads=options.n_threads,
+        max_stages = max(MIN_MAX_STAGES, STAGES_PER_ROW * len(codes))
+    with rows.core_errors():
+        results = _core.hard_margin(
+            *rows.core_source,
+            classes=codes,
+            n_classes=problem.n_classes,
+            machines=problem.machines,
+            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True),
+            bias=options.fit_intercept,
+            tol=options.tol,
+            max_stages=max_stages,
+            dtype=rows.dtype,
             memory_bytes=options.memory_bytes,
-        ),
-        report=report,
-    )
-    return [
-        ExactSolution(
-            rows=r["support"],
-            multipliers=r["multipliers"],
-            intercept=r["intercept"],
-            rho=r["rho"],
-            rho_lower_bound=r["rho_lower_bound"],
-            n_stages=r["n_stages"],
-            n_kernel_evaluations=r["n_values"],
-            stop_reason=r["stop_reason"],
+            n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
+            monitor=monitor,
         )
-        for r in results
+    return [
+        HardMarginSolution(
+            rows=r.support,
+            coefficients=problem.labels_of(m)[r.support] * r.multipliers,
+            intercept=r.intercept,
+            rho=r.rho,
+            rho_lower_bound=r.rho_lower_bound,
+            certificate=1.0 - r.rho_lower_bound / r.rho if r.rho > 0 else 1.0,
+            n_stages=r.n_stages,
+            n_kernel_evaluations=r.n_values,
+            stop_reason=monitor.stop_reason if r.stop_reason == "max_time" else r.stop_reason,
+        )
+        for m, r in enumerate(results)
     ]

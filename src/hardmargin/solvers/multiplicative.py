@@ -5,15 +5,14 @@ The dual of the hard-margin SVM, eq. (1) of the paper,
 .. math:: \max_{\alpha \ge 0,\ y'\alpha = 0} W(\alpha) = 1'\alpha - \tfrac12 \alpha'\tilde K\alpha,
           \qquad \tilde K_{ij} = y_i y_j K_{ij},
 
-is climbed by gradient ascent in :math:`\ln \alpha`. An epoch computes the margins
-:math:`\gamma = \tilde K \alpha` (one product with the kernel) and updates all multipliers,
+is climbed by gradient ascent in :math:`\ln \alpha`, the algorithm of section 3:
 
-.. math:: \alpha_k \leftarrow \alpha_k \exp(\eta (1 - \gamma_k - \lambda y_k)),
-
-where :math:`\lambda` keeps :math:`y'\alpha = 0`, in closed form:
-:math:`2\eta\lambda` is the difference of the log-sum-exps of
-:math:`\ln\alpha_k + \eta(1 - \gamma_k)` over the positive and the negative rows. The start is
-:math:`1/N_+` and :math:`1/N_-`, so that each class adds up to one.
+1. Initialise :math:`\alpha` to :math:`1/N_+` and :math:`1/N_-`: each class adds up to one.
+2. Every epoch computes the margins :math:`\gamma = \tilde K \alpha`, one product with the kernel;
+3. the :math:`\lambda` that keeps :math:`y'\alpha = 0`, where :math:`2\eta\lambda` is the difference
+   of the log-sum-exps of :math:`\ln\alpha_k + \eta(1 - \gamma_k)` over the positive and the
+   negative rows;
+4. and the update :math:`\alpha_k \leftarrow \alpha_k \exp(\eta (1 - \gamma_k - \lambda y_k))`.
 
 The paper leaves the rate :math:`\eta` open. It can be fixed, or found on the way: begin with
 :math:`1 / \sum_i \alpha_i \|\phi_i - \bar\phi\|^2`, undo an epoch that lowers W and halve the rate,
@@ -41,16 +40,18 @@ The lower bound also proves that classes overlap: it grows beyond every limit th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import KernelMatrix
-from hardmargin.solvers.solution import MultiplicativeSolution, MultiplicativeStop
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.planes import SparsePlanes
+from hardmargin.solvers.problem import Problem, Solution
 
 #: Classes overlap when the dual proves a margin below 1e-4 of the rows' spread around their mean,
 #: that is, multipliers that add up to 1e8 for rows of unit spread: beyond that, rounding of the
@@ -73,7 +74,6 @@ _MAX_EXPONENT = 600.0
 #: Objectives that differ by less are equal.
 _SAME = 1e-9
 
-KeepGoing = Callable[[int, float], bool]
 Side = NDArray[np.intp]
 
 
@@ -89,11 +89,17 @@ class MultiplicativeOptions:
         Relative gap that ends the run.
     max_stages : int
         Limit on the planes, the first included.
+    keep_planes : int
+        Bytes that the planes of a machine may take in its solution; 0 keeps none.
+    smallest_kept : float
+        Planes are kept without multipliers up to this part of their largest.
     """
 
     learning_rate: float | Literal["auto"] = "auto"
     tol: float = 1e-3
     max_stages: int = 10_000
+    keep_planes: int = 0
+    smallest_kept: float = 0.0
 
     def __post_init__(self) -> None:
         if self.learning_rate != "auto" and not 0 < self.learning_rate < np.inf:
@@ -102,47 +108,87 @@ class MultiplicativeOptions:
             )
 
 
-def solve_multiplicative(
-    matrix: KernelMatrix,
-    labels: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
+@dataclass(frozen=True, kw_only=True)
+class MultiplicativeSolution(Solution):
+    """One machine, with its path through the planes 1 .. T, of which the first is the start.
+
+    It is the last plane; where a fixed rate diverged, the one closest to the optimum; where the
+    classes overlap, and the last plane is between rows that coincide, the one with the fewest
+    errors. The path ends there.
+
+    Attributes
+    ----------
+    coefficients : (n_support,) array
+        On the scale of the standard SVM, whose margin is 1.
+    intercept : float
+        The bias that balances the least margins of the two classes; where the plane does not
+        separate them, their means weighted by alpha.
+    certificate : float
+        The relative gap between the bounds on the optimum; 1 where the plane does not separate the
+        classes.
+    stop_reason : str
+        ``"converged"``, ``"not_separable"`` (the dual proves a margin of practically nothing),
+        ``"diverged"`` (a fixed rate that is too large), ``"stalled"`` (rounding allows no
+        further rise of the objective), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+    n_stages : int
+        T, the number of planes, the start included.
+    history : dict of arrays
+        Of each plane: ``"margin"``, the distance of the nearest row at the bias that balances the
+        margins (negative where the plane does not separate the classes); ``"objective"`` of the
+        dual; ``"bias"``; ``"error"``, the training rows that it misclassifies. Of each plane but
+        the first: ``"rate"``, which led to it.
+    last_rate : float
+        The last rate, or the one that the second plane would have been tried with.
+    squared_norm : float
+        ``||w||^2``.
+    n_tried : int
+        Planes that were passed; more than T where an earlier plane was taken.
+    planes : (T, n_support) CSR array or None
+        Coefficients of every plane; None where they did not fit `keep_planes`.
+    """
+
+    last_rate: float
+    squared_norm: float
+    n_tried: int
+    planes: sp.csr_array | None = None
+
+
+def solve(
+    problem: Problem[KernelMatrix],
     options: MultiplicativeOptions | None = None,
-    keep_going: KeepGoing | None = None,
-    observe: Callable[[FloatArray], None] | None = None,
-) -> MultiplicativeSolution:
-    """Train one machine.
+    monitor: Monitor | None = None,
+) -> list[MultiplicativeSolution]:
+    """Train the machines one after another.
 
     Parameters
     ----------
-    matrix : KernelMatrix
-        Stored, streamed or of low rank.
-    labels : (n,) array
-        +1 and -1.
-    weights : (n,) array, optional
-        Weights of the rows, of which the first multipliers are a multiple in each class; a weight
-        of two equals the row twice, zero its absence.
+    problem : Problem of a KernelMatrix
+        Stored, streamed or of low rank. The first multipliers of each class are a multiple of the
+        weights: a weight of two equals the row twice, zero its absence.
     options : MultiplicativeOptions, optional
         How to run.
-    keep_going : callable, optional
-        Called before every product but the first with (planes, gap); False ends the run.
-    observe : callable, optional
-        Called with the multipliers times labels of every plane, the first and the last included.
+    monitor : Monitor, optional
+        Hears of the planes and the gap before every product but the first.
 
     Returns
     -------
-    MultiplicativeSolution
-        Of the last plane; where a fixed rate diverged, of that closest to the optimum; where the
-        classes overlap, and the last plane is between rows that coincide, of that with the fewest
-        errors.
+    list of MultiplicativeSolution
     """
-    options = options or MultiplicativeOptions()
-    y = np.asarray(labels, dtype=np.float64)
-    w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
+    options, monitor = options or MultiplicativeOptions(), monitor or Monitor()
+    return [_train(problem, m, options, monitor) for m in range(len(problem.machines))]
+
+
+def _train(
+    problem: Problem[KernelMatrix], machine: int, options: MultiplicativeOptions, monitor: Monitor
+) -> MultiplicativeSolution:
+    matrix, y = problem.values, problem.labels_of(machine)
+    w = np.ones(len(y)) if problem.weights is None else problem.weights
     sides = _sides(y, w)
+    # 1.
     log_alpha = np.full(len(y), -np.inf)
     for side in sides:
         log_alpha[side] = np.log(w[side]) - np.log(w[side].sum())
+    # 2.
     first = _plane(matrix, y, sides, log_alpha)
     if first is None:
         raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
@@ -151,18 +197,13 @@ def solve_multiplicative(
         log_alpha += np.log(first.total / first.squared_norm)
         first = _plane(matrix, y, sides, log_alpha) or first
     run = _Run(y, sides, options, first, _spread(matrix, first.alpha))
-    while True:
-        if observe is not None:
-            observe(y * run.plane.alpha)
-        run.stop_reason = run.end()
-        while run.stop_reason is None:
-            candidate = run.propose()
-            if keep_going is not None and not keep_going(len(run.planes), run.plane.gap):
-                run.stop_reason = "max_time"
-            elif run.judge(_plane(matrix, y, sides, candidate)):
-                break
-        if run.stop_reason is not None:
-            return run.solution()
+    while run.stop_reason is None:
+        candidate = run.propose()  # 3. and 4.
+        if not monitor.go_on(len(run.path), run.plane.gap):
+            run.stop_reason = monitor.stop_reason
+        else:
+            run.judge(_plane(matrix, y, sides, candidate))  # 2.
+    return run.solution()
 
 
 @dataclass(frozen=True)
@@ -255,44 +296,35 @@ def _spread(matrix: KernelMatrix, start: FloatArray) -> _Spread:
     return _Spread(distances, float(zero))
 
 
-@dataclass
 class _Run:
-    """The way from plane to plane."""
+    """The way of one machine from plane to plane."""
 
-    y: FloatArray
-    sides: list[Side]
-    options: MultiplicativeOptions
-    plane: _Plane
-    spread: _Spread
-    stop_reason: MultiplicativeStop | None = None
-    planes: list[tuple[float, float, float, int]] = field(default_factory=list)
-    rates: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        rate = self.options.learning_rate
+    def __init__(
+        self,
+        y: FloatArray,
+        sides: list[Side],
+        options: MultiplicativeOptions,
+        first: _Plane,
+        spread: _Spread,
+    ) -> None:
+        self.y, self.sides, self.options, self.spread = y, sides, options, spread
+        self.rows = np.sort(np.concatenate(sides))
+        self.plane = self.best = self.most_right = first
+        self.n_best = self.n_most_right = 1
+        self.best_objective, self.n_below = first.objective, 0
+        self.path: list[tuple[float, float, float, int]] = []
+        self.rates: list[float] = []
+        self.kept = SparsePlanes(options.keep_planes, options.smallest_kept)
+        rate = options.learning_rate
         self.adaptive = rate == "auto"
         self.rate = self._safe_rate() if rate == "auto" else float(rate)
         self.lambda_ = 0.0
         self.n_halvings = 0
-        self.best, self.n_best = self.plane, 1
-        self.most_right, self.n_most_right = self.plane, 1
-        self.best_objective, self.n_below = self.plane.objective, 0
-        self._record()
-
-    def end(self) -> MultiplicativeStop | None:
-        """Give the reason to stop at this plane, if there is one."""
-        plane, tol = self.plane, self.options.tol
-        if plane.squared_norm <= plane.total * (plane.total * self.spread.zero):
-            return "not_separable"
-        off_scale = abs(plane.total - plane.squared_norm)
-        if plane.gap <= tol and off_scale <= tol * plane.squared_norm:
-            return "converged"
-        if self.n_below >= PATIENCE:
-            return "diverged"
-        return "max_stages" if len(self.planes) >= self.options.max_stages else None
+        self.stop_reason: str | None = None
+        self._pass(first)
 
     def propose(self) -> FloatArray:
-        """Update the multipliers, as logarithms; y' alpha = 0 gives lambda."""
+        """Update the multipliers, as logarithms."""
         raised = self.plane.log_alpha + self.rate * (1 - self.plane.gamma)
         masses = [_log_sum_exp(raised[side]) for side in self.sides]
         self.lambda_ = (masses[0] - masses[1]) / (2 * self.rate)
@@ -301,46 +333,46 @@ class _Run:
             raised[side] += (masses[0] + masses[1]) / 2 - mass
         return raised
 
-    def judge(self, candidate: _Plane | None) -> bool:
-        """Go on to the candidate unless it must be undone; say whether that was done."""
+    def judge(self, candidate: _Plane | None) -> None:
+        """Go on to the candidate unless it must be undone; it is None where not finite."""
         if candidate is None and not self.adaptive:
             self.stop_reason = "diverged"
-            return False
-        if candidate is None or (self.adaptive and self._rise(candidate) < 0):
+        elif candidate is None or (self.adaptive and self._rise(candidate) < 0):
             self.rate /= 2
             self.n_halvings += 1
             if self.n_halvings > MAX_HALVINGS:
                 self.stop_reason = "stalled"
-            return False
-        self.plane = candidate
-        self.rates.append(self.rate)
-        self._record()
-        if self.adaptive:
-            self.n_halvings = 0
-            self.rate = max(1.1 * self.rate, self._safe_rate())
-        return True
+        else:
+            self.rates.append(self.rate)
+            self._pass(candidate)
+            if self.adaptive:
+                self.n_halvings = 0
+                self.rate = max(1.1 * self.rate, self._safe_rate())
 
     def solution(self) -> MultiplicativeSolution:
         """Everything that is known at the end."""
-        plane, n = self.plane, len(self.planes)
+        plane, n = self.plane, len(self.path)
         if self.stop_reason == "diverged":
             plane, n = self.best, self.n_best
         elif self.stop_reason == "not_separable":
             plane, n = self.most_right, self.n_most_right
-        margins, objectives, biases, errors = zip(*self.planes[:n], strict=True)
+        names = ("margin", "objective", "bias", "error")
+        of_planes = map(np.array, zip(*self.path[:n], strict=True))
         return MultiplicativeSolution(
-            alpha=plane.alpha,
+            rows=self.rows.astype(np.int32),
+            coefficients=(self.y * plane.alpha)[self.rows],
             intercept=plane.bias,
-            margins=np.array(margins),
-            objectives=np.array(objectives),
-            biases=np.array(biases),
-            errors=np.array(errors, dtype=np.int64),
-            rates=np.array(self.rates[: n - 1]),
+            certificate=plane.gap,
+            stop_reason=self.stop_reason or "",
+            n_stages=n,
+            history={
+                **dict(zip(names, of_planes, strict=True)),
+                "rate": np.array(self.rates[: n - 1]),
+            },
             last_rate=self.rates[n - 2] if n > 1 else self.rate,
             squared_norm=max(plane.squared_norm, 0.0),
-            gap=plane.gap,
-            n_tried=len(self.planes),
-            stop_reason=self.stop_reason or "max_time",
+            n_tried=len(self.path),
+            planes=self.kept.matrix(n),
         )
 
     def _rise(self, candidate: _Plane) -> float:
@@ -355,18 +387,31 @@ class _Run:
         mean = (self.plane.gamma + candidate.gamma) / 2
         return float(step @ (1 - mean - self.lambda_ * self.y))
 
-    def _record(self) -> None:
-        plane = self.plane
-        self.planes.append((plane.margin, plane.objective, plane.bias, plane.n_errors))
+    def _pass(self, plane: _Plane) -> None:
+        """Take a plane, and see whether to stop there."""
+        self.plane = plane
+        self.path.append((plane.margin, plane.objective, plane.bias, plane.n_errors))
+        self.kept.add((self.y * plane.alpha)[self.rows])
         if plane.n_errors < self.most_right.n_errors:
-            self.most_right, self.n_most_right = plane, len(self.planes)
-        if self.adaptive:
-            return
-        if plane.better_than(self.best):
-            self.best, self.n_best = plane, len(self.planes)
-        falls = plane.objective < self.best_objective - _SAME * abs(self.best_objective)
-        self.n_below = self.n_below + 1 if falls else 0
-        self.best_objective = max(self.best_objective, plane.objective)
+            self.most_right, self.n_most_right = plane, len(self.path)
+        if not self.adaptive:
+            if plane.better_than(self.best):
+                self.best, self.n_best = plane, len(self.path)
+            falls = plane.objective < self.best_objective - _SAME * abs(self.best_objective)
+            self.n_below = self.n_below + 1 if falls else 0
+            self.best_objective = max(self.best_objective, plane.objective)
+        self.stop_reason = self._end()
+
+    def _end(self) -> str | None:
+        plane, tol = self.plane, self.options.tol
+        if plane.squared_norm <= plane.total * (plane.total * self.spread.zero):
+            return "not_separable"
+        off_scale = abs(plane.total - plane.squared_norm)
+        if plane.gap <= tol and off_scale <= tol * plane.squared_norm:
+            return "converged"
+        if self.n_below >= PATIENCE:
+            return "diverged"
+        return "max_stages" if len(self.path) >= self.options.max_stages else None
 
     def _safe_rate(self) -> float:
         """One over the trace that bounds the curvature; at most 1, where margins are still 0."""

@@ -7,16 +7,15 @@ frozen dataclass of the solver's own; the :class:`~hardmargin.monitor.Monitor` t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardmargin import _core
-from hardmargin.kernels import FloatArray, Kernel, Precision, Rows, as_core_matrix, is_sparse
-from hardmargin.memory import tasks_at_once
+from hardmargin.kernels import FloatArray, Kernel, Rows
+from hardmargin.kernels import KernelRows as KernelRows
 
 #: Classes on the negative side, and on the positive.
 Machine: TypeAlias = tuple[Sequence[int], Sequence[int]]
@@ -26,36 +25,11 @@ Values = TypeVar("Values")
 
 IntArray: TypeAlias = NDArray[np.int32]
 
-#: Sparse rows of more columns than this are not packed.
-_MAX_PACKED_COLUMNS = 4_096
-
-#: What a row takes in a machine at most, columns aside.
-_BYTES_A_ROW = 80
-
 #: Kernels whose largest k(x, x) is smaller, but not zero, would make coefficients overflow.
 LEAST_KERNEL_VALUE = 1e-250
 
 #: Squares of larger kernel values, and sums of these, overflow.
 LARGEST_SQUARED_VALUE = 1e150
-
-
-@dataclass(frozen=True)
-class KernelRows:
-    """Rows and the kernel between them; solvers evaluate the values they need.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel.
-    X : rows
-        Rows, or the whole kernel matrix for a precomputed kernel.
-    dtype : {"float32", "float64"}
-        Precision of kernel values.
-    """
-
-    kernel: Kernel
-    X: Rows
-    dtype: Precision = "float64"
 
 
 @dataclass(frozen=True)
@@ -91,8 +65,9 @@ class Problem(Generic[Values]):
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
-        return int(self.codes.max(initial=-1)) + 1
+        """Number of classes, with or without rows."""
+        of_machines = (c for sides in self.machines for side in sides for c in side)
+        return max(int(self.codes.max(initial=-1)), *of_machines) + 1
 
     def is_positive(self, machine: int) -> NDArray[np.bool_]:
         """Whether each class is on the positive side of a machine."""
@@ -202,56 +177,3 @@ def finite_diagonal(
             f"be finite; {advice}."
         )
     return diagonal
-
-
-def machines_at_once(
-    kernel: Kernel,
-    X: Rows,
-    *,
-    exact: bool,
-    n_threads: int,
-    memory_bytes: int,
-    share_rows: bool = True,
-) -> int:
-    """Threads that the memory is enough for, so that a machine is trained as it would be alone.
-
-    Each thread has a share of the memory, and the compiled core trains a machine that has room to
-    sort its rows in another order than one that has not.
-
-    Parameters
-    ----------
-    kernel, X
-        What machines are trained on.
-    exact : bool
-        Whether kernel values are float64.
-    n_threads, memory_bytes : int
-        What there is.
-    share_rows : bool
-        Whether all machines have one copy of the rows, as the core packs them.
-    """
-    packed = 0
-    if kernel.name not in ("precomputed", "callable"):
-        n_columns = min(X.shape[1], _MAX_PACKED_COLUMNS) if is_sparse(X) else X.shape[1]
-        packed = int(X.shape[0] * n_columns * (8 if exact else 4))
-    each = packed + _BYTES_A_ROW * int(X.shape[0])
-    if share_rows:
-        memory_bytes -= packed
-    else:
-        each += packed
-    return tasks_at_once(n_threads, n_threads, each, memory_bytes)
-
-
-def core_source(
-    kernel: Kernel, X: Rows
-) -> tuple[_core.Matrix, _core.KernelSpec | None, Callable[[int], FloatArray] | None]:
-    """Where the compiled core takes kernel values from: the matrix, the kernel, a function."""
-
-    def column(row: int) -> FloatArray:
-        return np.ascontiguousarray(kernel.columns(X, [row])[:, 0])
-
-    named = kernel.name not in ("precomputed", "callable")
-    return (
-        as_core_matrix(X),
-        kernel.spec if named else None,
-        column if kernel.name == "callable" else None,
-    )

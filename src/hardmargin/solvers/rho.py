@@ -5,17 +5,24 @@ The dual of the hard-margin SVM without bias, on the simplex,
 .. math:: \rho^* = \min_{\alpha \ge 0,\ 1'\alpha = 1} \alpha' \tilde K \alpha,
           \qquad \tilde K_{ij} = y_i y_j K_{ij},
 
-is solved by entropy projections. With the margins :math:`g = \tilde K \alpha_t` and the objective
-:math:`\bar\rho_t = \alpha_t' g`, Algorithm 1 projects on the half-space
-:math:`\alpha' g \le \bar\rho_t / (1 + \epsilon)`:
+is solved by entropy projections. Algorithm 1 of the paper, with its step numbers:
 
-.. math:: \alpha_{t+1,i} \propto \alpha_{t,i} \exp(-\eta_t g_i),
+2. Start with equal :math:`\alpha_1` and the objective
+   :math:`\bar\rho_1 = \alpha_1'\tilde K\alpha_1`.
+3. Compute the margins :math:`g = \tilde K \alpha_t` of the plane :math:`f_t`, eq. (3).
+4. Set the level :math:`\rho_t = \bar\rho_t / (1 + \epsilon_t)`.
+5. Find the rate :math:`\eta_t > 0` that puts the mean margin on the level, eq. (9). Where the
+   simplex does not reach the level (infeasible), halve :math:`\epsilon_t` and go to step 8; where
+   no rate moves the plane, end.
+6. Project on the half-space :math:`\alpha' g \le \rho_t`, eq. (8):
+   :math:`\alpha_{t+1,i} \propto \alpha_{t,i} \exp(-\eta_t g_i)`; compute
+   :math:`\bar\rho_{t+1}`.
+7. Where the objective has not risen, go on to step 3 with t + 1; else (overshoot) halve
+   :math:`\epsilon_t`.
+8. While :math:`\epsilon_t` is at least ``eps_stop``, go to step 4; else end.
 
-where :math:`\eta_t > 0` makes the constraint an equality. A half-space that the simplex does not
-meet (infeasible) and a stage that raises the objective (overshoot) are answered by halving
-:math:`\epsilon`; the path ends when it falls below ``eps_stop``. The last plane
-:math:`f_{T+1}` is the rho-SVM, the first is a Parzen window, and the planes that were passed on the
-way, weighted by their rates :math:`\eta_t`, are the paper's ensemble. Since
+The last plane :math:`f_{T+1}` is the rho-SVM, the first is a Parzen window, and the planes that
+were passed on the way, weighted by their rates :math:`\eta_t`, are the paper's ensemble. Since
 
 .. math:: \textstyle\sum_t \eta_t\, y_i f_t(x_i) = \mathrm{const} - \ln \alpha_{T+1,i},
 
@@ -29,34 +36,33 @@ With bias, each class holds half of the mass, and a stage also moves
 :math:`b_t = (\ln Z_+ - \ln Z_-) / 2\eta_t`; least and mean margins are then means of the two
 classes' own.
 
-All weights are kept as logarithms. The certificate is :math:`\rho^* \ge (\min g)_+^2 / \bar\rho`.
+All weights are kept as logarithms. The optimum has the lower bound
+:math:`\rho^* \ge (\min g)_+^2 / \bar\rho`; the certificate is its relative distance from the last
+:math:`\bar\rho`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from hardmargin import _core
 from hardmargin.kernels import FloatArray
+from hardmargin.kernels.low_rank import LowRankMatrix
 from hardmargin.kernels.matrix import KernelMatrix
-from hardmargin.solvers.solution import ProjectionSolution, ProjectionStop
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.entropy_projection import groups_of, rate_to_level, tilt
+from hardmargin.solvers.planes import DensePlanes
+from hardmargin.solvers.problem import Expansion, IntArray, Problem, Solution
 
 #: An objective this far below the mean of the diagonal counts as zero: the classes overlap.
 ZERO_RHO = 1e-10
 
-_RATE_TOL = 1e-6
-_MAX_RATE_STEPS = 200
-
-KeepGoing = Callable[[int, float], bool]
-
 
 @dataclass(frozen=True)
-class ProjectionOptions:
+class RhoOptions:
     """How to run: Algorithm 1 of the paper by default.
 
     Attributes
@@ -67,7 +73,7 @@ class ProjectionOptions:
     eps_start, eps_stop : float
         The first epsilon of Algorithm 1, and the one below which it ends.
     n_stages : int or None
-        End after so many stages; epsilon may then fall as far as it takes.
+        End after this many stages; epsilon may then fall as far as it takes.
     max_stages : int
         Limit on the stages; reaching it is a reason to warn.
     fit_intercept : bool
@@ -81,6 +87,8 @@ class ProjectionOptions:
         those of the standard SVM, which add up to ``1 / rho_bar``.
     tol : float
         With a known `rho`, end when the objective is within this relative distance.
+    keep_planes : int
+        Bytes that the planes of a machine may take in its solution; 0 keeps none.
     """
 
     constraint: Literal["adaptive", "equality", "midpoint", "rate"] = "adaptive"
@@ -93,6 +101,7 @@ class ProjectionOptions:
     rate: float | None = None
     rate_scale: Literal["simplex", "margin"] = "simplex"
     tol: float = 1e-3
+    keep_planes: int = 0
 
     def __post_init__(self) -> None:
         if self.constraint in ("equality", "midpoint") and not (self.rho and self.rho > 0):
@@ -101,143 +110,166 @@ class ProjectionOptions:
             raise ValueError(f"constraint='rate' needs rate > 0, got {self.rate!r}.")
 
 
-def solve_projection(
-    matrix: KernelMatrix,
-    labels: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    options: ProjectionOptions | None = None,
-    keep_going: KeepGoing | None = None,
-    observe: Callable[[int, FloatArray], None] | None = None,
-) -> list[ProjectionSolution]:
-    """Train one machine a column of labels; all share one product with the kernel a stage.
+@dataclass(frozen=True, kw_only=True)
+class RhoSolution(Solution):
+    """One machine: the last plane, the vote of all planes before it, and the path.
+
+    T stages lead through the planes ``f_t = sum_i alpha_t,i y_i k(x_i, .)``, t = 1 .. T + 1.
+
+    Attributes
+    ----------
+    rows : (n,) int array
+        All rows of the machine that have a weight.
+    coefficients : (n,) array
+        Of the last plane; their absolute values add up to one.
+    intercept : float
+        Of the last plane.
+    certificate : float
+        Relative distance of the last objective from `rho_lower_bound`.
+    stop_reason : str
+        ``"eps"`` (epsilon fell below its limit), ``"n_stages"`` (as many as asked for),
+        ``"rho_zero"`` (the classes overlap), ``"eta_zero"`` (no rate moves the plane),
+        ``"infeasible"``, ``"overshoot"``, ``"converged"`` (forms with a known optimum or a fixed
+        rate), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+    history : dict of arrays
+        Of each of the T + 1 planes: ``"rho"``, its objective, and ``"intercept"``, where both
+        classes have the same least margin (0 in the form without bias). Of each of the T stages:
+        ``"rate"``, ``"bias"`` (0 in the form without) and ``"epsilon"``.
+    ensemble : Expansion
+        The vote: the mean of the planes 1 .. T, weighted by the rates.
+    rho_lower_bound : float
+        The optimum is between this and the last objective. Of a low-rank kernel it is that
+        kernel's optimum.
+    planes : (T + 1, n) array or None
+        Coefficients of every plane; over the landmarks, for a low-rank kernel. None where they did
+        not fit `keep_planes`.
+    """
+
+    ensemble: Expansion
+    rho_lower_bound: float
+    planes: NDArray[Any] | None = None
+
+
+def solve(
+    problem: Problem[KernelMatrix],
+    options: RhoOptions | None = None,
+    monitor: Monitor | None = None,
+) -> list[RhoSolution]:
+    """Train all machines together: one product with the kernel per stage serves them all.
 
     Parameters
     ----------
-    matrix : KernelMatrix
-        Stored, streamed or of low rank.
-    labels : (n,) or (n, n_machines) array
-        +1 and -1; 0 leaves a row out of a machine.
-    weights : (n,) or (n, n_machines) array, optional
-        Weights of the rows; a weight of two equals the row twice.
-    options : ProjectionOptions, optional
+    problem : Problem of a KernelMatrix
+        Stored, streamed or of low rank. A weight of two equals the row twice, zero its absence.
+    options : RhoOptions, optional
         How to run.
-    keep_going : callable, optional
-        Called before every stage's product with (stages, objective); False ends the run.
-    observe : callable, optional
-        Called with (machine, multipliers times labels of its rows) at every plane passed, the first
-        and the last included.
+    monitor : Monitor, optional
+        Hears of the furthest machine's stages and objective before every product but the first.
 
     Returns
     -------
-    list of ProjectionSolution
-        One a machine.
+    list of RhoSolution
     """
-    options = options or ProjectionOptions()
-    y = np.asarray(labels, dtype=np.float64)
-    y = y[:, None] if y.ndim == 1 else y
-    w = np.ones(y.shape) if weights is None else np.asarray(weights, dtype=np.float64)
-    w = np.broadcast_to(w[:, None] if w.ndim == 1 else w, y.shape)
-    diagonal = matrix.diagonal
-    paths = [_Path(m, y[:, m], w[:, m], diagonal, options) for m in range(y.shape[1])]
-    running = paths
+    options, monitor = options or RhoOptions(), monitor or Monitor()
+    matrix, diagonal = problem.values, problem.values.diagonal
+    machines = [_Machine(problem, m, diagonal, options) for m in range(len(problem.machines))]
+    running = machines  # 2.
     while running:
-        for path in running:
-            path.propose()
-        running = [path for path in running if path.stop_reason is None]
-        has_begun = running and running[0].margins is not None
-        if has_begun and keep_going is not None:
-            furthest = max(running, key=lambda path: len(path.rates))
-            if not keep_going(len(furthest.rates), furthest.rho):
-                for path in running:
-                    path.stop_reason = "max_time"
-                break
+        products = matrix.product(np.column_stack([m.signed() for m in running]))  # 3. and 6.
+        for machine, product in zip(running, products.T, strict=True):
+            machine.judge(product)  # 7.
+        running = [m for m in running if m.propose()]  # 4., 5., 6. and 8.
         if running:
-            products = matrix.product(np.column_stack([path.signed() for path in running]))
-            for path, product in zip(running, products.T, strict=True):
-                if path.judge(product) and observe is not None:
-                    observe(path.machine, path.y * path.alpha)
-    return [path.solution() for path in paths]
+            furthest = max(running, key=lambda m: len(m.rates))
+            if not monitor.go_on(len(furthest.rates), furthest.rho):
+                for machine in running:
+                    machine.stop_reason = monitor.stop_reason
+                break
+    return [machine.solution() for machine in machines]
 
 
-@dataclass
-class _Path:
+class _Machine:
     """One machine on its way; arrays are over the rows that take part in it."""
 
-    machine: int
-    all_labels: FloatArray
-    all_weights: FloatArray
-    all_diagonal: FloatArray
-    options: ProjectionOptions
-    stop_reason: ProjectionStop | None = None
-    rates: list[float] = field(default_factory=list)
-    biases: list[float] = field(default_factory=list)
-    rhos: list[float] = field(default_factory=list)
-    epsilons: list[float] = field(default_factory=list)
-    plane_intercepts: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        present = (self.all_labels != 0) & (self.all_weights > 0)
-        self.rows = np.flatnonzero(present)
-        self.y = self.all_labels[present]
+    def __init__(
+        self,
+        problem: Problem[KernelMatrix],
+        machine: int,
+        diagonal: FloatArray,
+        options: RhoOptions,
+    ) -> None:
+        labels = problem.labels_of(machine)
+        weights = np.ones(len(labels)) if problem.weights is None else problem.weights
+        self.n_rows, self.options = len(labels), options
+        self.rows = np.flatnonzero((labels != 0) & (weights > 0))
+        self.y, self.weights = labels[self.rows], weights[self.rows]
         if not ((self.y > 0).any() and (self.y < 0).any()):
             raise ValueError("Every machine needs rows of both labels.")
-        self.groups = _groups(self.y, self.options.fit_intercept)
-        self.zero = ZERO_RHO * float(np.abs(self.all_diagonal[present]).mean())
-        weights = self.all_weights[present]
-        self.start = np.empty(len(weights))
+        self.groups = groups_of(self.y, options.fit_intercept)
+        self.zero = ZERO_RHO * float(np.abs(diagonal[self.rows]).mean())
+        self.alpha = np.empty(len(self.rows))
         for group in self.groups:
-            self.start[group] = weights[group] / (len(self.groups) * weights[group].sum())
+            self.alpha[group] = self.weights[group] / (len(self.groups) * self.weights[group].sum())
         # The share of a tiny weight may be too small for a number; its logarithm must not be.
-        self.log_alpha = np.log(np.maximum(self.start, np.finfo(np.float64).tiny))
-        self.alpha = self.start
+        self.log_alpha = np.log(np.maximum(self.alpha, np.finfo(np.float64).tiny))
+        self.candidate: tuple[FloatArray, FloatArray] = self.log_alpha, self.alpha
         self.margins: FloatArray | None = None
         self.rho = np.inf
         self.lower_bound = 0.0
-        self.epsilon = self.options.eps_start
-        self.total: FloatArray = np.zeros(len(self.y))  # sum of rate * alpha over the stages
-        self.candidate: tuple[FloatArray, FloatArray] = self.log_alpha, self.alpha
+        self.epsilon = options.eps_start
+        self.vote: FloatArray = np.zeros(len(self.y))  # sum of rate * alpha over the stages
         self.rate = self.bias = 0.0
+        self.rates: list[float] = []
+        self.biases: list[float] = []
+        self.epsilons: list[float] = []
+        self.rhos: list[float] = []
+        self.intercepts: list[float] = []
+        matrix = problem.values
+        self.is_collapsed = isinstance(matrix, LowRankMatrix)
+        self.kept = DensePlanes(
+            options.keep_planes,
+            matrix.coefficients if isinstance(matrix, LowRankMatrix) else None,
+        )
+        self.stop_reason: str | None = None
 
-    def propose(self) -> None:
-        """Find the next stage's multipliers, or a reason to stop."""
-        if self.margins is None:  # the first plane
-            return
+    def propose(self) -> bool:
+        """Find the next plane's multipliers; say whether there are any."""
+        assert self.margins is not None
         while self.stop_reason is None:
             self.stop_reason = self._end()
             if self.stop_reason is not None:
-                return
+                break
             if self.options.constraint == "rate":
                 assert self.options.rate is not None
                 scale = self.rho if self.options.rate_scale == "margin" else 1.0
                 self.rate = self.options.rate / scale
             else:
-                level = self._level()
-                if self._least(self.margins) >= level:
+                level = self._level()  # 4.
+                if self._least(self.margins) >= level:  # 5.
                     self._fail("infeasible")
                     continue
                 start = self.rates[-1] if self.rates else None
-                self.rate = _rate(self.log_alpha, self.margins, level, self.groups, start)
+                self.rate = rate_to_level(self.log_alpha, self.margins, level, self.groups, start)
                 if not 0 < self.rate < np.inf:
                     self.stop_reason = "eta_zero"
-                    return
-            log_alpha, alpha, self.bias = _tilt(
-                self.log_alpha, self.margins, self.rate, self.groups
-            )
+                    break
+            # 6.
+            log_alpha, alpha, self.bias = tilt(self.log_alpha, self.margins, self.rate, self.groups)
             self.candidate = log_alpha, alpha
-            return
+            return True
+        return False
 
     def signed(self) -> FloatArray:
         """Multipliers times labels of the candidate, over all rows."""
         signed: FloatArray = self.y * self.candidate[1]
-        if len(self.rows) == len(self.all_labels):
+        if len(self.rows) == self.n_rows:
             return signed
-        column = np.zeros(len(self.all_labels))
+        column = np.zeros(self.n_rows)
         column[self.rows] = signed
         return column
 
-    def judge(self, product: FloatArray) -> bool:
-        """Take the candidate's plane if it lowers the objective; say whether it was taken."""
+    def judge(self, product: FloatArray) -> None:
+        """Take the candidate's plane unless it raises the objective."""
         margins = self.y * (product if len(self.rows) == len(product) else product[self.rows])
         log_alpha, alpha = self.candidate
         rho = float(alpha @ margins)
@@ -247,46 +279,55 @@ class _Path:
             # A known optimum bounds the whole path: there the paper takes every projection.
             if rho > self.rho and self.options.constraint in ("adaptive", "rate"):
                 self._fail("overshoot")
-                return False
-            self.total += self.rate * self.alpha
+                return
+            self.vote += self.rate * self.alpha
             self.rates.append(self.rate)
             self.biases.append(self.bias)
             self.epsilons.append(self.epsilon)
         self.log_alpha, self.alpha, self.margins, self.rho = log_alpha, alpha, margins, rho
         self.rhos.append(rho)
-        self.plane_intercepts.append(self._middle(margins))
+        self.intercepts.append(self._middle(margins))
+        self.kept.add(self.signed() if self.is_collapsed else self.y * alpha)
         if rho > 0:
             least = max(self._least(margins), 0.0)
             self.lower_bound = max(self.lower_bound, least * (least / rho))
-        return True
 
-    def solution(self) -> ProjectionSolution:
+    def solution(self) -> RhoSolution:
         """Everything that is known at the end."""
-        rates, biases = np.array(self.rates), np.array(self.biases)
-        if len(rates):
-            ensemble, intercept = self.total / rates.sum(), 0.0
-            if self.options.fit_intercept:
-                first = 0.5 * np.log(self._mass(self.y > 0) / self._mass(self.y < 0))
-                intercept = float((first + rates @ biases) / rates.sum())
-        else:
-            ensemble, intercept = self.start, 0.0
-        return ProjectionSolution(
-            rows=self.rows.astype(np.int32),
-            labels=self.y,
-            start=self.start,
-            alpha=self.alpha,
-            ensemble=ensemble,
-            intercept=intercept,
-            plane_intercepts=np.array(self.plane_intercepts),
-            rates=rates,
-            biases=biases,
-            epsilons=np.array(self.epsilons),
-            rhos=np.array(self.rhos),
-            rho_lower_bound=min(self.lower_bound, self.rho),
-            stop_reason=self.stop_reason or "max_time",
+        rows = self.rows.astype(np.int32)
+        lower_bound = min(self.lower_bound, self.rho)
+        return RhoSolution(
+            rows=rows,
+            coefficients=self.y * self.alpha,
+            intercept=self.intercepts[-1],
+            certificate=1.0 - lower_bound / self.rho if self.rho > 0 else 1.0,
+            stop_reason=self.stop_reason or "",
+            n_stages=len(self.rates),
+            history={
+                "rho": np.array(self.rhos),
+                "intercept": np.array(self.intercepts),
+                "rate": np.array(self.rates),
+                "bias": np.array(self.biases),
+                "epsilon": np.array(self.epsilons),
+            },
+            ensemble=self._ensemble(rows),
+            rho_lower_bound=lower_bound,
+            planes=self.kept.matrix(),
         )
 
-    def _end(self) -> ProjectionStop | None:
+    def _ensemble(self, rows: IntArray) -> Expansion:
+        rates, biases = np.array(self.rates), np.array(self.biases)
+        if len(rates) == 0:
+            return Expansion(rows=rows, coefficients=self.y * self.alpha)
+        intercept = 0.0
+        if self.options.fit_intercept:
+            masses = [self.weights[side].sum() for side in (self.y > 0, self.y < 0)]
+            first = 0.5 * np.log(masses[0] / masses[1])
+            intercept = float((first + rates @ biases) / rates.sum())
+        coefficients = self.y * (self.vote / rates.sum())
+        return Expansion(rows=rows, coefficients=coefficients, intercept=intercept)
+
+    def _end(self) -> str | None:
         if self.rho <= self.zero:
             return "rho_zero"
         if self.options.n_stages is not None and len(self.rates) >= self.options.n_stages:
@@ -306,7 +347,7 @@ class _Path:
             return self.options.rho
         return (self.options.rho + self.rho) / 2
 
-    def _fail(self, reason: ProjectionStop) -> None:
+    def _fail(self, reason: str) -> None:
         if self.options.constraint != "adaptive":
             self.stop_reason = reason
             return
@@ -324,82 +365,3 @@ class _Path:
             return 0.0
         positive, negative = (float(margins[group].min()) for group in self.groups)
         return (negative - positive) / 2
-
-    def _mass(self, side: NDArray[np.bool_]) -> float:
-        return float(self.all_weights[self.rows][side].sum())
-
-
-def _groups(y: FloatArray, fit_intercept: bool) -> list[slice | NDArray[np.intp]]:
-    """Return the sets of rows whose multipliers have a sum of their own."""
-    if not fit_intercept:
-        return [slice(None)]
-    return [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
-
-
-def _tilt(
-    log_alpha: FloatArray,
-    margins: FloatArray,
-    rate: float,
-    groups: list[slice | NDArray[np.intp]],
-) -> tuple[FloatArray, FloatArray, float]:
-    """Eq. (8): the multipliers after a stage, as logarithms and as they are, and its bias."""
-    tilted = log_alpha - rate * margins
-    alpha = np.empty_like(tilted)
-    log_masses = []
-    for group in groups:
-        part = np.empty_like(tilted[group])
-        log_mass, _, _ = _core.tilt(log_alpha[group], margins[group], rate, 0.0, part)
-        tilted[group] -= log_mass + np.log(len(groups))
-        alpha[group] = part / len(groups)
-        log_masses.append(log_mass)
-    bias = (log_masses[0] - log_masses[1]) / (2 * rate) if len(groups) == 2 else 0.0
-    return tilted, alpha, bias
-
-
-@np.errstate(over="ignore", invalid="ignore")  # a rate that is not finite ends the path
-def _rate(
-    log_alpha: FloatArray,
-    margins: FloatArray,
-    level: float,
-    groups: list[slice | NDArray[np.intp]],
-    start: float | None = None,
-) -> float:
-    """Eq. (9): the rate after which the margins have the mean `level`.
-
-    The mean falls with the rate, at the speed of the margins' variance, from `rho_bar` towards
-    their minimum: Newton's method, kept within a bracket that grows until it holds the root.
-    """
-    parts = [(log_alpha[g], margins[g], np.empty_like(margins[g])) for g in groups]
-
-    def mean_and_variance(rate: float) -> tuple[float, float]:
-        mean = variance = 0.0
-        for logs, values, weights in parts:
-            _, mean_of_part, variance_of_part = _core.tilt(logs, values, rate, level, weights)
-            mean += mean_of_part / len(parts)
-            variance += variance_of_part / len(parts)
-        return mean, variance
-
-    low, high = 0.0, np.inf
-    if start is None:
-        mean, variance = mean_and_variance(0.0)
-        start = (mean - level) / variance if variance > 0 else 1.0 / max(abs(level), 1e-300)
-    rate = start
-    for _ in range(_MAX_RATE_STEPS):
-        mean, variance = mean_and_variance(rate)
-        if mean == level:
-            return float(rate)
-        if mean > level:
-            low = rate
-        else:
-            high = rate
-        # From the safe side of the root the step may be too long by far, or not finite.
-        step = (mean - level) / variance if variance > 0 else np.inf
-        following = rate + step
-        if np.isinf(high):
-            following = min(max(following, 1.5 * rate), 16 * rate)
-        elif not low < following < high:
-            following = (low + high) / 2
-        if abs(following - rate) <= _RATE_TOL * rate:
-            return float(following)
-        rate = following
-    return float(rate)

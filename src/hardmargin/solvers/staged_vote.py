@@ -17,24 +17,23 @@ at the scale that suits them best. All stages of a path vote with the weight
 path ends once the loss has not fallen for a while.
 
 The kernels of a machine are raced: all advance in rounds, and those whose loss can not catch up
-with the best any more are stopped. The loops are in the compiled core (``core/src/path.cpp``).
+with the best any more are stopped. The loops are in the compiled core
+(``core/src/staged_vote.cpp``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.problem import Machine
-
-#: What is told of the progress: machines done, stage, held-out loss.
-Report: TypeAlias = Callable[[int, int, float], None]
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.problem import IntArray, Problem, Solution
 
 LOSSES = ("logistic", "exponential")
 
@@ -46,7 +45,7 @@ MAX_STAGES = 150
 
 
 @dataclass(frozen=True)
-class PathOptions:
+class StagedVoteOptions:
     """How to run.
 
     Attributes
@@ -56,7 +55,7 @@ class PathOptions:
     fit_intercept : bool
         Train with a bias.
     n_stages : int or None
-        So many stages, of which the last is the model; None lets all vote.
+        Number of stages, of which the last is the model; None lets all vote.
     max_stages : int
         Limit on the stages in any case.
     race : bool
@@ -66,8 +65,6 @@ class PathOptions:
     memory_bytes : int
         For the kernel matrices of all candidates; if they do not fit, they are made anew in every
         round of the race.
-    max_seconds : float or None
-        Time for all machines together.
     n_threads : int
         Threads over machines, or over the kernels of the only one.
     """
@@ -79,7 +76,6 @@ class PathOptions:
     race: bool = True
     compact: bool = False
     memory_bytes: int = 2**30
-    max_seconds: float | None = None
     n_threads: int = 1
 
 
@@ -104,133 +100,117 @@ class KernelSource:
 
 
 @dataclass(frozen=True)
-class HeldOutPath:
-    """The path of one kernel.
+class Candidates:
+    """Kernels that are raced, and the splits that judge their stages.
 
     Attributes
     ----------
-    coefficients : (n_rows,) array
-        Of the vote of all stages, signed.
-    intercept : float
-        Its bias.
-    held_scores : (n_held,) array
-        Held-out scores of the vote, the bias included.
+    arrays : list of (n, n) or (n, rank) arrays
+        Kernel values, distances or factors of all rows, in one float type.
+    sources : list of KernelSource
+        The candidates.
+    train, test : (n_splits, n) bool arrays
+        Rows that train and rows that are held out, split by split. A split that leaves a machine
+        with one class is left out.
+    """
+
+    arrays: Sequence[NDArray[Any]]
+    sources: Sequence[KernelSource]
+    train: NDArray[np.bool_]
+    test: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedSolution(Solution):
+    """The path of one kernel for one machine: coefficients and bias are those of the stages' vote.
+
+    The certificate is the least held-out loss. ``history`` has the ``"stage"`` of every judgement
+    and its ``"loss"``. ``stop_reason`` is ``"patience"`` (the loss has not fallen for a while),
+    ``"outrun"`` (by other kernels), ``"n_stages"``, ``"max_stages"``, ``"rho_zero"`` (no step
+    helps), ``"max_time"`` or ``"callback"``.
+
+    Attributes
+    ----------
     mass : float
         Sum of the stages' weights, where the best has one.
-    loss : float
-        The least held-out loss.
-    stages, losses : arrays
-        Stages that were judged, and their held-out losses.
-    n_stages : int
-        Stages in all.
-    stop_reason : str
-        ``"patience"`` (the loss has not fallen for a while), ``"outrun"`` (by other kernels),
-        ``"n_stages"``, ``"max_stages"``, ``"rho_zero"`` (no step helps) or ``"max_time"``.
-    """
-
-    coefficients: FloatArray
-    intercept: float
-    held_scores: FloatArray
-    mass: float
-    loss: float
-    stages: NDArray[np.int64]
-    losses: FloatArray
-    n_stages: int
-    stop_reason: str
-
-
-@dataclass(frozen=True)
-class MachinePaths:
-    """The paths of all kernels for one machine.
-
-    Attributes
-    ----------
-    rows : (n_rows,) int array
-        Rows that take part.
     held_rows, held_splits : (n_held,) int arrays
         Which row was held out, and in which split.
-    paths : list of HeldOutPath
-        One a kernel.
+    held_scores : (n_held,) array
+        Held-out scores of the vote, the bias included.
     """
 
-    rows: NDArray[np.int32]
-    held_rows: NDArray[np.int32]
-    held_splits: NDArray[np.int32]
-    paths: list[HeldOutPath]
+    mass: float
+    held_rows: IntArray
+    held_splits: IntArray
+    held_scores: FloatArray
 
 
-def solve_paths(
-    arrays: Sequence[NDArray[Any]],
-    kernels: Sequence[KernelSource],
-    classes: NDArray[np.int32],
-    machines: Sequence[Machine],
-    *,
-    weights: FloatArray,
-    train: NDArray[np.bool_],
-    test: NDArray[np.bool_],
-    options: PathOptions,
-    report: Report | None = None,
-) -> list[MachinePaths]:
+def solve(
+    problem: Problem[Candidates],
+    options: StagedVoteOptions | None = None,
+    monitor: Monitor | None = None,
+) -> list[list[StagedSolution]]:
     """Run the paths of all kernels for all machines.
 
     Parameters
     ----------
-    arrays : list of (n, n) or (n, rank) arrays
-        Kernel values, distances or factors of all rows, in one float type.
-    kernels : list of KernelSource
-        The candidates.
-    classes : (n,) int32 array
-        Class of each row, negative for rows that take no part; fastest where rows of a class stand
-        together.
-    machines : list of (negative classes, positive classes)
-        The two-class problems.
-    weights : (n,) array
-        Sample weights.
-    train, test : (n_splits, n) bool arrays
-        Rows that train and rows that are held out, split by split. A split that leaves a machine
-        with one class is left out.
-    options : PathOptions
+    problem : Problem of Candidates
+        Fastest where rows of a class stand together.
+    options : StagedVoteOptions, optional
         How to run.
-    report : callable, optional
-        Called now and then with (machines done, stage, held-out loss).
+    monitor : Monitor, optional
+        The clock; it hears held-out losses.
+
+    Returns
+    -------
+    list of lists
+        One list per machine, with one solution per kernel.
     """
-    n_stages = options.n_stages
-    if n_stages is not None:
-        n_stages = min(n_stages, options.max_stages)
-    is_cut = n_stages != options.n_stages
-    run = _core.paths_float32 if arrays[0].dtype == np.float32 else _core.paths_float64
-    results = run(
-        list(arrays),
-        [(k.kind, k.array, float(k.gamma)) for k in kernels],
-        classes=classes,
-        machines=[(list(negative), list(positive)) for negative, positive in machines],
+    options, monitor = options or StagedVoteOptions(), monitor or Monitor()
+    candidates = problem.values
+    weights = np.ones(len(problem.codes)) if problem.weights is None else problem.weights
+    n_stages, is_cut = options.n_stages, False
+    if n_stages is not None and n_stages > options.max_stages:
+        n_stages, is_cut = options.max_stages, True
+    is_single = candidates.arrays[0].dtype == np.float32
+    results = (_core.staged_vote_float32 if is_single else _core.staged_vote_float64)(
+        list(candidates.arrays),
+        [(k.kind, k.array, float(k.gamma)) for k in candidates.sources],
+        classes=problem.codes,
+        machines=[(list(negative), list(positive)) for negative, positive in problem.machines],
         weights=np.ascontiguousarray(weights, dtype=np.float64),
-        train=np.ascontiguousarray(train, dtype=np.uint8),
-        test=np.ascontiguousarray(test, dtype=np.uint8),
+        train=np.ascontiguousarray(candidates.train, dtype=np.uint8),
+        test=np.ascontiguousarray(candidates.test, dtype=np.uint8),
         loss=options.loss,
         bias=options.fit_intercept,
+        sharpness=SHARPNESS,
         n_stages=n_stages or 0,
         max_stages=options.max_stages,
         race=options.race,
         compact=options.compact,
         memory_bytes=options.memory_bytes,
-        max_seconds=options.max_seconds or 0.0,
         n_threads=options.n_threads,
-        report=report,
+        monitor=monitor,
     )
+    reasons = {"max_time": monitor.stop_reason}
+    if is_cut:  # the limit was less than what was asked for
+        reasons["n_stages"] = "max_stages"
     return [
-        MachinePaths(
-            r["rows"],
-            r["held_rows"],
-            r["held_splits"],
-            [_with_reason(HeldOutPath(**p), is_cut) for p in r["paths"]],
-        )
+        [
+            StagedSolution(
+                rows=r.rows,
+                coefficients=path.coefficients,
+                intercept=path.intercept,
+                certificate=path.loss,
+                history={"stage": path.stages, "loss": path.losses},
+                n_stages=path.n_stages,
+                stop_reason=reasons.get(path.stop_reason, path.stop_reason),
+                mass=path.mass,
+                held_rows=r.held_rows,
+                held_splits=r.held_splits,
+                held_scores=path.held_scores,
+            )
+            for path in r.paths
+        ]
         for r in results
     ]
-
-
-def _with_reason(path: HeldOutPath, is_cut: bool) -> HeldOutPath:
-    """Say which limit ended a path, where `max_stages` was less than `n_stages`."""
-    if is_cut and path.stop_reason == "n_stages":
-        return replace(path, stop_reason="max_stages")
-    return path

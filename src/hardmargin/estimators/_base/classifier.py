@@ -1,44 +1,35 @@
 """What all classifiers of the package share.
 
-``fit`` validates rows, labels and weights, settles the kernel, splits the classes into two-class
-machines, has a solver train them, and keeps the result as plain numpy: support rows once, and one
-row of coefficients a machine. ``predict`` is one expansion over all machines at once.
+Predictions are one expansion over all machines at once, kept as plain numpy: support rows once, and
+one row of coefficients per machine.
 """
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterator
-from numbers import Real
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.estimators._base.multiclass import class_scores, machines_of
-from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.problem import Expansion, IntArray, Problem
-from hardmargin.estimators._base.run import reporter
-from hardmargin.estimators._base.validation import (
-    N_JOBS,
-    check_queries,
-    check_training_rows,
+from hardmargin.estimators._base.estimator import (
+    KernelEstimator,
+    TrainingRows,
     finite_scores,
-    kernel_of_rows,
     moderate,
     precision,
     warn_if_flat,
 )
+from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import (
-    GAMMA_RULES,
-    NAMED_KERNELS,
     FloatArray,
     Kernel,
     KernelFunction,
@@ -47,16 +38,79 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
-from hardmargin.memory import memory_bytes
-from hardmargin.parallel import multiply, single_threaded_blas
+from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
+from hardmargin.selection.calibration import (
+    Calibration,
+    HeldOut,
+    calibrate,
+    class_scores,
+    held_out_margins,
+    winning_codes,
+)
+from hardmargin.solvers.problem import Expansion, KernelRows, Machine, Problem
 
 #: Sums of kernel values times larger coefficients overflow float32.
 MAX_FLOAT32_COEFFICIENT = 1e30
 
 
+@dataclass(frozen=True, kw_only=True)
+class Training(Problem[KernelRows]):
+    """A classification problem, ready for a solver.
+
+    Attributes
+    ----------
+    classes : (n_classes,) array
+        Labels of the classes.
+    class_weights : (n_classes,) array or None
+        Weights of the classes.
+    """
+
+    classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    class_weights: FloatArray | None = None
+
+    @property
+    def X(self) -> Rows:
+        """The rows."""
+        return self.values.X
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.values.kernel
+
+    @property
+    def dtype(self) -> Precision:
+        """Precision of kernel values."""
+        return self.values.dtype
+
+    def row_weights(self) -> FloatArray:
+        """Sample weights, times the weights of the classes."""
+        weights = np.where(self.codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
+        if self.class_weights is None:
+            return weights if self.weights is None else moderate(weights)
+        present = self.codes >= 0
+        weights[present] *= self.class_weights[self.codes[present]]
+        return moderate(weights)
+
+    def log_weight_ratio(self, machine: int) -> float | None:
+        """Log of what ``class_weight`` gives the negative side over the positive, on average."""
+        if self.class_weights is None:
+            return None
+        rows = self.rows_of(machine)
+        codes = self.codes[rows]
+        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        is_positive = self.is_positive(machine)[codes]
+        negative, positive = (
+            np.average(self.class_weights[codes[side]], weights=weights[side])
+            for side in (~is_positive, is_positive)
+        )
+        return float(np.log(negative / positive))
+
+
 def _tells_probabilities(classifier: KernelClassifier) -> bool:
     """Whether a classifier has ``predict_proba``; if not, the error says what to do."""
-    if classifier._has_probabilities():
+    is_fitted = hasattr(classifier, "classes_")
+    if classifier._calibration_ is not None if is_fitted else classifier._holds_out:
         return True
     raise AttributeError(
         f"This {type(classifier).__name__} has no predict_proba: no rows were held out in fit to "
@@ -64,60 +118,49 @@ def _tells_probabilities(classifier: KernelClassifier) -> bool:
     )
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """Base of the kernel classifiers; subclasses train the machines in ``_solve``."""
+class KernelClassifier(ClassifierMixin, KernelEstimator):
+    """Base of the kernel classifiers: predictions, and what ``fit`` prepares and stores."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), Choice(GAMMA_RULES)],
-        "kernel": [Choice({*NAMED_KERNELS, "precomputed"}), callable],
-        "degree": [Interval(Real, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KernelEstimator._parameter_constraints,
         "class_weight": [Choice({"balanced"}), dict, None],
         "multi_class": [Choice({"ovo", "ovr"})],
-        "dtype": [Choice({"auto", "float32", "float64"})],
-        "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [*N_JOBS, None],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows X with labels y.
+    #: How rows are scaled before the kernel sees them.
+    _scaling_: Scaling | None = None
 
-        Parameters
-        ----------
-        X : (n_samples, n_features) array or sparse matrix
-            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
-        y : (n_samples,) array
-            Labels of any type.
-        sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+    #: How margins turn into decisions and probabilities, where rows were held out.
+    _calibration_: Calibration | None = None
 
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
-        """Fit; `groups` are for estimators that split the rows themselves."""
-        before = self.__dict__.copy()
-        for name in before:
-            if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
-                del self.__dict__[name]
-        try:
-            self._validate_params()
-            memory_bytes(self.memory_limit)  # which not every fit asks for, but predictions do
-            with single_threaded_blas():
-                problem = self._prepare(X, y, sample_weight, groups)
-                self._store(problem, self._solve(problem))
-        except BaseException:
-            # A fit that fails or is interrupted leaves the estimator as it was.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
+    def __init__(
+        self,
+        gamma: float | str = "scale",
+        *,
+        kernel: str | KernelFunction = "rbf",
+        degree: float = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        multi_class: str = "ovo",
+        dtype: str = "auto",
+        memory_limit: str | float | None = None,
+        n_jobs: int | None = None,
+        max_time: float | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.dtype = dtype
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.verbose = verbose
+        self.random_state = random_state
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores of rows: for two classes positive where ``classes_[1]`` is predicted.
@@ -129,8 +172,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         rows = self._check_rows(X)
         scores = np.empty((rows.shape[0], len(self.classes_)))
-        for part, of_part in self._scores_in_parts(rows):
-            scores[part] = of_part
+        for part, margins in self._margins_in_parts(rows):
+            scores[part] = self._scores(margins)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -142,8 +185,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         rows = self._check_rows(X)
         winners = np.empty(rows.shape[0], dtype=np.intp)
-        for part, scores in self._scores_in_parts(rows):
-            winners[part] = scores[:, 1] >= 0 if scores.shape[1] == 2 else scores.argmax(axis=1)
+        for part, margins in self._margins_in_parts(rows):
+            winners[part] = winning_codes(self._scores(margins))
         predicted: NDArray[Any] = self.classes_[winners]
         return predicted
 
@@ -163,9 +206,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             ``decision_function``.
         """
         rows = self._check_rows(X)
+        assert self._calibration_ is not None
         probabilities = np.empty((rows.shape[0], len(self.classes_)))
         for part, margins in self._margins_in_parts(rows):
-            probabilities[part] = self._probabilities(margins)
+            probabilities[part] = self._calibration_.probabilities(margins)
         return probabilities
 
     @available_if(_tells_probabilities)
@@ -201,71 +245,40 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         coef.flags.writeable = False  # a change would change no decision
         return coef
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-    @abstractmethod
-    def _solve(self, problem: Problem) -> list[Expansion]:
-        """Train all machines, and set the attributes that are the algorithm's own."""
-
-    def _has_probabilities(self) -> bool:
-        """Whether ``fit`` holds rows out, which honest probabilities need."""
+    @property
+    def _holds_out(self) -> bool:
+        """Whether ``fit`` would hold rows out, which honest probabilities need."""
         return False
 
-    def _probabilities(self, margins: FloatArray) -> FloatArray:
-        """Turn margins of all machines into probabilities of the classes."""
-        raise AssertionError("only classifiers that hold rows out have probabilities")
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Problem:
-        X, codes, classes, weights = check_training_rows(self, X, y, sample_weight)
-        if weights is not None:
-            weights = self._counted(weights)
-            if (weights == 1).all():
-                weights = None
-        X = self._fit_scaling(X, weights)
-        kernel = kernel_of_rows(
-            self._kernel_name(),
-            X,
-            weights,
-            gamma=self._gamma_rule(),
-            degree=self.degree,
-            coef0=self.coef0,
-        )
-        warn_if_flat(kernel, X, weights)
+    def _training(
+        self,
+        rows: TrainingRows,
+        *,
+        kernel: str | KernelFunction | None = None,
+        gamma: float | str | None = None,
+    ) -> Training:
+        """Settle the kernel (by its parameters, or by those given) and the machines."""
+        X, codes, classes, weights = rows
+        settled = self._settle_kernel(X, weights, kernel=kernel, gamma=gamma)
+        warn_if_flat(settled, X, weights)
         if weights is not None and (weights[weights > 0] == 1).all():
             weights = None
-        return Problem(
-            X=X,
-            codes=codes,
+        class_weights = None
+        if self.class_weight is not None:
+            class_weights = self._class_weights(classes, codes, weights)
+        return Training(
+            KernelRows(settled, X, precision(X, self.dtype, self.kernel)),
+            codes,
+            machines_of(len(classes), self.multi_class),
+            weights,
             classes=classes,
-            weights=weights,
-            class_weights=self._class_weights(classes, codes, weights),
-            kernel=kernel,
-            machines=machines_of(len(classes), self.multi_class),
-            dtype=self._precision(X),
-            groups=groups,
+            class_weights=class_weights,
         )
 
-    def _counted(self, weights: FloatArray) -> FloatArray:
-        """Return the weights as the machines take them: as they came."""
-        return weights
-
-    def _kernel_name(self) -> str | KernelFunction:
-        """Return the kernel, or where a choice of it starts."""
-        return "rbf" if self.kernel == "cv" else self.kernel
-
-    def _gamma_rule(self) -> float | str:
-        """Return what the kernel is first made with: `gamma`, or where a choice of it starts."""
-        return "spread" if self.gamma == "cv" else self.gamma
-
     def _class_weights(
-        self, classes: NDArray[Any], codes: IntArray, weights: FloatArray | None
-    ) -> FloatArray | None:
-        if self.class_weight is None:
-            return None
+        self, classes: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray | None
+    ) -> FloatArray:
+        """Turn ``class_weight`` into one number per class."""
         present = codes >= 0
         if self.class_weight == "balanced":
             mass = np.bincount(
@@ -283,34 +296,29 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         return moderate(given)
 
-    def _row_weights(self, problem: Problem) -> FloatArray:
-        """Sample weights, times the weights of the classes."""
-        weights = np.ones(len(problem.codes)) if problem.weights is None else problem.weights.copy()
-        weights[problem.codes < 0] = 0.0
-        if problem.class_weights is not None:
-            present = problem.codes >= 0
-            weights[present] *= problem.class_weights[problem.codes[present]]
-        return moderate(weights)
-
-    def _precision(self, X: Rows) -> Precision:
-        return precision(X, self.dtype, self.kernel)
-
-    def _store(self, problem: Problem, machines: list[Expansion]) -> None:
-        two_classes = len(problem.classes) == 2
+    def _store(
+        self,
+        training: Training,
+        machines: Sequence[Expansion],
+        kernel: Kernel | KernelSum | None = None,
+    ) -> None:
+        """Keep what predictions need; `kernel` is the machines' own, if not the training's."""
+        kernel = training.kernel if kernel is None else kernel
+        two_classes = len(training.classes) == 2
         if two_classes:
             support = machines[0].rows
             self.dual_coef_: Any = machines[0].coefficients.reshape(1, -1)
         else:
             support = np.unique(np.concatenate([m.rows for m in machines]))
             self.dual_coef_ = _side_by_side(machines, support)
-        self.classes_ = problem.classes
+        self.classes_ = training.classes
         self.support_ = support.astype(np.int32, copy=False)
-        if problem.kernel.name == "precomputed":
+        if kernel.name == "precomputed":
             self.support_vectors_: Rows = np.empty((0, 0))
         else:
-            self.support_vectors_ = problem.X[support]
-        codes = problem.codes[support]
-        self.n_support_ = np.bincount(codes, minlength=len(problem.classes)).astype(np.int32)
+            self.support_vectors_ = training.X[support]
+        codes = training.codes[support]
+        self.n_support_ = np.bincount(codes, minlength=len(training.classes)).astype(np.int32)
         self.intercept_ = np.array([m.intercept for m in machines])
         values = self.dual_coef_.data if is_sparse(self.dual_coef_) else self.dual_coef_
         largest = float(np.abs(values).max(initial=0.0))
@@ -319,22 +327,37 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "Training overflowed, and the model is not finite; scale the features (for "
                 "instance with StandardScaler), the kernel or the weights."
             )
-        self.gamma_ = problem.kernel.gamma
-        self._kernel_: Kernel | KernelSum = problem.kernel
-        self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_COEFFICIENT else problem.dtype
+        self.gamma_ = kernel.gamma
+        self._kernel_: Kernel | KernelSum = kernel
+        self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_COEFFICIENT else training.dtype
         # Rows of one class take part in the same machines: side by side they are cheap to expand.
         self._by_class_ = np.argsort(codes, kind="stable")
 
+    def _calibrate(
+        self,
+        training: Training,
+        held_out: HeldOut,
+        slopes: FloatArray,
+        random: np.random.RandomState,
+    ) -> None:
+        """Settle the probabilities by the rows held out, and judge the whole by them."""
+        n_classes, margins = len(self.classes_), held_out.scores[:, None] + self.intercept_[0]
+        rows = held_out.rows
+        if n_classes > 2:
+            margins, rows = held_out_margins(
+                held_out, self.intercept_, lambda some: self._margins(training.X[some]), random
+            )
+        self._calibration_, self.cv_log_loss_, self.cv_error_ = calibrate(
+            Calibration(slopes, n_classes, self.multi_class),
+            margins,
+            training.codes[rows],
+            training.row_weights()[rows],
+        )
+
     def _check_rows(self, X: Any) -> Rows:
-        return self._scaled(check_queries(self, X))
-
-    def _fit_scaling(self, X: Rows, sample_weight: FloatArray | None) -> Rows:
-        """Settle how rows are scaled before the kernel sees them, and scale these: not at all."""
-        return X
-
-    def _scaled(self, X: Rows) -> Rows:
-        """Scale rows as in fit."""
-        return X
+        """Validate queries, and scale them as the rows of ``fit``."""
+        rows = self._check_queries(X)
+        return rows if self._scaling_ is None else self._scaling_.transform(rows)
 
     def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
         """Return queries and support rows as the kernel takes them."""
@@ -367,13 +390,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return finite_scores(sums, self.kernel)
 
     def _scores(self, margins: FloatArray) -> FloatArray:
-        if len(self.classes_) == 2:
-            return np.column_stack([-margins[:, 0], margins[:, 0]])
+        """Scores of the classes, of shape (n, n_classes)."""
+        if self._calibration_ is not None:
+            return self._calibration_.scores(margins)
         return class_scores(margins, len(self.classes_), self.multi_class)
-
-    def _scores_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
-        for part, margins in self._margins_in_parts(Q):
-            yield part, self._scores(margins)
 
     def _margins_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
         """Evaluate as many queries at a time as fit the memory limit."""
@@ -386,16 +406,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 part = slice(begin, min(begin + step, Q.shape[0]))
                 yield part, self._margins(Q[part])
 
-    def _threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
 
-    def _reporter(
-        self, n_machines: int, what: str = "largest open step"
-    ) -> Callable[[int, int, float], None] | None:
-        return reporter(self, n_machines, what)
+def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
+    """Negative and positive classes of every machine, pairs in scikit-learn's order."""
+    if n_classes == 2 or multi_class == "ovo":
+        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
+    everyone = range(n_classes)
+    return [([other for other in everyone if other != c], [c]) for c in everyone]
 
 
-def _side_by_side(machines: list[Expansion], support: NDArray[Any]) -> sp.csr_array:
+def _side_by_side(machines: Sequence[Expansion], support: NDArray[Any]) -> sp.csr_array:
     """Coefficients of all machines: all support rows of the first kernel, then of the second, .."""
     data, columns, sizes = [], [], [0]
     for machine in machines:

@@ -1,119 +1,157 @@
-"""What the classifiers share whose solvers multiply with the whole kernel matrix at every stage."""
+"""Training on whole kernel matrices: stored, streamed, or of low rank."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.estimator import COUNT, random_numbers
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.problem import Problem
-from hardmargin.estimators._base.validation import COUNT
-from hardmargin.estimators._base.warn import warn_caller
 from hardmargin.kernels.low_rank import LANDMARKS, LowRankMatrix, low_rank_matrix
 from hardmargin.kernels.matrix import KernelMatrix, StreamedMatrix, kernel_matrix
-from hardmargin.memory import memory_bytes, tasks_at_once
-from hardmargin.randomness import random_numbers
-from hardmargin.solvers.problem import finite_diagonal
+from hardmargin.monitor import Monitor
+from hardmargin.resources import memory_bytes, tasks_at_once
+from hardmargin.solvers.problem import Problem, Solution, finite_diagonal
+from hardmargin.warn import warn_caller
 
 #: Share of the memory limit that a kernel matrix may take; the rest is for copies and vectors.
 MATRIX_SHARE = 0.5
 
+#: What the parameters of a low-rank kernel may be.
+LOW_RANK_CONSTRAINTS: dict[str, list[Any]] = {
+    "rank": [COUNT, Interval(Real, 0, 1, closed="neither"), Choice({"auto"}), None],
+    "landmarks": [Choice(LANDMARKS)],
+}
 
-class MatrixClassifier(KernelClassifier):
-    """Base of the classifiers that solve on a stored, streamed or low-rank kernel matrix."""
+Options = TypeVar("Options")
+AnySolution = TypeVar("AnySolution", bound=Solution)
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClassifier._parameter_constraints,
-        "rank": [
-            COUNT,
-            Interval(Real, 0, 1, closed="neither"),
-            Choice({"auto"}),
-            None,
-        ],
-        "landmarks": [Choice(LANDMARKS)],
-        "max_stages": [COUNT],
-    }
 
-    def _low_rank(self, problem: Problem) -> LowRankMatrix | None:
-        """Approximate the kernel of all rows, where `rank` asks for it."""
-        self.rank_: int | None = None
-        rank = getattr(self, "rank", None)
-        if rank is None:
-            return None
-        factored = low_rank_matrix(
-            problem.kernel,
-            problem.X,
-            int(rank) if isinstance(rank, Integral) else rank,
-            landmarks=self.landmarks,
-            rows=np.flatnonzero(problem.codes >= 0),
-            dtype=problem.dtype,
-            memory_bytes=memory_bytes(self.memory_limit),
-            n_jobs=self.n_jobs,
-            random_state=random_numbers(self.random_state),
+def low_rank_of(classifier: KernelClassifier, training: Training) -> LowRankMatrix | None:
+    """Approximate the kernel of all rows that take part, where `rank` asks for it."""
+    rank: Any = classifier.rank
+    if rank is None:
+        return None
+    return low_rank_matrix(
+        training.kernel,
+        training.X,
+        int(rank) if isinstance(rank, Integral) else rank,
+        landmarks=classifier.landmarks,
+        rows=np.flatnonzero(training.codes >= 0),
+        dtype=training.dtype,
+        memory_bytes=memory_bytes(classifier.memory_limit),
+        n_jobs=classifier.n_jobs,
+        random_state=random_numbers(classifier.random_state),
+    )
+
+
+def solve_on_matrices(
+    solve: Callable[[Problem[KernelMatrix], Options, Monitor], list[AnySolution]],
+    classifier: KernelClassifier,
+    training: Training,
+    options: Options,
+    monitor: Monitor,
+    *,
+    low_rank: LowRankMatrix | None = None,
+    together: bool = False,
+) -> list[AnySolution]:
+    """Train all machines, on one kernel matrix where all see the same rows, else on one each.
+
+    Parameters
+    ----------
+    solve : callable
+        The solver.
+    classifier : KernelClassifier
+        Has the limits.
+    training : Training
+        The machines.
+    options : object
+        How the solver is to run.
+    monitor : Monitor
+        The clock of the fit.
+    low_rank : LowRankMatrix, optional
+        Approximates the kernel between all rows that take part.
+    together : bool
+        Whether the solver trains machines that see the same rows together, which shares products.
+
+    Returns
+    -------
+    list of Solution
+        Over the rows of `training`.
+    """
+    finite_diagonal(training.kernel, training.X, training.codes)
+    every = np.flatnonzero(training.codes >= 0)
+    weights, machines = training.row_weights(), training.machines
+    rows_of = [training.rows_of(m) for m in range(len(machines))]
+    n_at_once = min(classifier._threads(), len(machines))
+    is_shared = all(len(rows) == len(every) for rows in rows_of)
+    if not is_shared and low_rank is None:
+        largest = max(len(rows) for rows in rows_of)
+        each = largest**2 * np.dtype(training.dtype).itemsize
+        n_at_once = tasks_at_once(n_at_once, len(machines), each, _budget(classifier))
+
+    def problem_of(rows: NDArray[Any], n_jobs: int | None) -> Problem[KernelMatrix]:
+        matrix = _matrix(classifier, training, rows, n_jobs, low_rank)
+        return Problem(matrix, training.codes[rows], machines, weights[rows])
+
+    shared = problem_of(every, classifier.n_jobs) if is_shared else None
+    if shared is not None and together:
+        solutions = solve(shared, options, monitor.part(n_machines=1))
+    else:
+        n_jobs = classifier.n_jobs if n_at_once == 1 else 1
+
+        def train(machine: int, part: Monitor) -> AnySolution:
+            problem = problem_of(rows_of[machine], n_jobs) if shared is None else shared
+            return solve(replace(problem, machines=[machines[machine]]), options, part)[0]
+
+        solutions = monitor.each(train, len(machines), n_at_once)
+    return [
+        replace(solution, rows=rows[solution.rows].astype(np.int32))
+        for solution, rows in zip(solutions, rows_of, strict=True)
+    ]
+
+
+def _budget(classifier: KernelClassifier) -> int:
+    return int(MATRIX_SHARE * memory_bytes(classifier.memory_limit))
+
+
+def _matrix(
+    classifier: KernelClassifier,
+    training: Training,
+    rows: NDArray[Any],
+    n_jobs: int | None,
+    low_rank: LowRankMatrix | None,
+) -> KernelMatrix:
+    """Make the kernel matrix of some rows, and warn where it does not fit the memory."""
+    if low_rank is not None:
+        every = np.flatnonzero(training.codes >= 0)
+        if len(rows) < len(every):
+            low_rank = low_rank.restrict(np.searchsorted(every, rows))
+        return replace(low_rank, n_jobs=n_jobs)
+    matrix = kernel_matrix(
+        training.kernel,
+        training.X,
+        None if len(rows) == training.X.shape[0] else rows,
+        dtype=training.dtype,
+        memory_bytes=_budget(classifier),
+        n_jobs=n_jobs,
+    )
+    if isinstance(matrix, StreamedMatrix):
+        needed = len(rows) ** 2 * np.dtype(training.dtype).itemsize
+        advice = "raise memory_limit" + (
+            ", or set rank (400, say) to approximate it" if hasattr(classifier, "rank") else ""
         )
-        self.rank_ = factored.rank
-        return factored
-
-    def _matrix(
-        self,
-        problem: Problem,
-        rows: NDArray[Any],
-        low_rank: LowRankMatrix | None,
-        *,
-        n_jobs: int | None,
-    ) -> KernelMatrix:
-        """Make the kernel matrix of a machine's rows."""
-        finite_diagonal(problem.kernel, problem.X, problem.codes)
-        if low_rank is not None:
-            every = np.flatnonzero(problem.codes >= 0)
-            if len(rows) < len(every):
-                low_rank = low_rank.restrict(np.searchsorted(every, rows))
-            return replace(low_rank, n_jobs=n_jobs)
-        budget = int(MATRIX_SHARE * memory_bytes(self.memory_limit))
-        matrix = kernel_matrix(
-            problem.kernel,
-            problem.X,
-            None if len(rows) == problem.X.shape[0] else rows,
-            dtype=problem.dtype,
-            memory_bytes=budget,
-            n_jobs=n_jobs,
+        warn_caller(
+            f"The kernel matrix of {len(rows):,} rows would take {needed / 1e9:.3g} GB; "
+            f"memory_limit leaves {_budget(classifier) / 1e9:.3g} for it. It is evaluated anew at "
+            f"every stage, which is slow: {advice}. GreedySVC does not need it.",
+            UserWarning,
         )
-        if isinstance(matrix, StreamedMatrix):
-            needed = len(rows) ** 2 * np.dtype(problem.dtype).itemsize
-            advice = "raise memory_limit" + (
-                ", or set rank (400, say) to approximate it" if hasattr(self, "rank") else ""
-            )
-            warn_caller(
-                f"The kernel matrix of {len(rows):,} rows would take {needed / 1e9:.3g} GB; "
-                f"memory_limit leaves {budget / 1e9:.3g} for it. It is evaluated anew at every "
-                f"stage, which is slow: {advice}. GreedySVC does not need it.",
-                UserWarning,
-            )
-        return matrix
-
-    def _machines_at_once(self, problem: Problem, low_rank: LowRankMatrix | None) -> int:
-        """How many machines may be trained at once: each has its own kernel matrix."""
-        n_machines = len(problem.machines)
-        if low_rank is not None:
-            return min(self._threads(), n_machines)
-        largest = max(len(problem.rows_of(m)) for m in range(n_machines))
-        return tasks_at_once(
-            self._threads(),
-            n_machines,
-            largest**2 * np.dtype(problem.dtype).itemsize,
-            int(MATRIX_SHARE * memory_bytes(self.memory_limit)),
-        )
-
-
-def one_or_all(values: Sequence[Any]) -> Any:
-    """Two classes: the machine's own value; many classes: an array, or a list of paths."""
-    if len(values) == 1:
-        return values[0]
-    return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
+    return matrix

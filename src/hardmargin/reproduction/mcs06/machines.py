@@ -4,7 +4,7 @@ For each class some base machines are trained against all other classes, and a s
 trained on their outputs. The base machines are one of
 
 - ``core``, the paper's orthogonal CVM: `MarginDiscriminantAnalysis` by core sets;
-- ``exact``, its orthogonal SVM: the same machines by ``solver="exact"``;
+- ``exact``, its orthogonal SVM: the same machines with ``solver="exact"``;
 - ``bagged``: scikit-learn's ``SVC`` on bootstraps of the rows (``BaggingClassifier``),
 
 and the second classifier is ``svm`` (``SVC``), ``mlp`` (10 hidden units), ``cvm``
@@ -44,9 +44,9 @@ class Machines:
     Parameters
     ----------
     train, test : (n_rows, n_machines) arrays
-        What they give for the rows.
+        Their outputs for the rows.
     intercepts : (n_machines,) array
-        What to add before the sign is taken.
+        Added before the sign is taken.
     classes : (n_machines,) array
         The class that each separates from the others.
     n_support : (n_machines,) array
@@ -54,7 +54,7 @@ class Machines:
     n_evaluations : float or None
         Kernel values evaluated in training, mean of all machines; None if they were not counted.
     seconds : float
-        Processor seconds of the training of all.
+        Processor seconds of training them all.
     """
 
     train: FloatArray
@@ -66,12 +66,12 @@ class Machines:
     seconds: float
 
     def first(self, size: int) -> Self:
-        """Keep the first machines of every class; evaluations and time remain those of all.
+        """Keep the first machines of every class; evaluations and time still cover all.
 
         Parameters
         ----------
         size : int
-            How many.
+            How many per class.
 
         Returns
         -------
@@ -99,9 +99,9 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
     split : tuple
         ``X_train, y_train, X_test, y_test``, scaled.
     size : int
-        Machines of each class. The first ones are the same for every size.
+        Machines per class. The first ones are the same for every size.
     cut : float or None, default=None
-        Seconds by the clock after which to give up.
+        Wall-clock seconds after which to give up.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
     except MemoryError as error:
         raise CutError("more memory than there is") from error
     except ValueError as error:
-        # The exact machines refuse rows whose kernel matrix is too large.
+        # solver="exact" refuses rows whose kernel matrix is too large.
         if "memory_limit" in str(error):
             raise CutError(str(error)) from error
         raise
@@ -169,7 +169,7 @@ def _bagged(split: Split, size: int) -> Machines:
 
 
 def error_above(final: str, machines: Machines, split: Split) -> float:
-    """Train a second classifier on what base machines give, and test it.
+    """Train a second classifier on the outputs of base machines, and test it.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def error_without_machines(final: str, split: Split, cut: float | None = None) -
     split : tuple
         ``X_train, y_train, X_test, y_test``, scaled.
     cut : float or None, default=None
-        Seconds by the clock after which to give up.
+        Wall-clock seconds after which to give up.
 
     Returns
     -------
@@ -255,12 +255,12 @@ def noisy(split: Split, sigma: float) -> Split:
     split : tuple
         ``X_train, y_train, X_test, y_test``.
     sigma : float
-        Standard deviation; the noise is the same draw, times this.
+        Standard deviation, which scales one and the same draw.
 
     Returns
     -------
     tuple
-        A split as the one given.
+        The noisy split.
 
     Examples
     --------

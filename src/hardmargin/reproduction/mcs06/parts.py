@@ -35,52 +35,51 @@ from hardmargin.reproduction.parts import Axes, Cell, Claim, Column, Found, Part
 __all__ = ["PARTS"]
 
 READING_1 = """\
-Rows, columns and classes of the data that the other parts use, beside those that the paper states;
-each must be the same. mnist has 784 columns here and 780 in the paper, which leaves out some that
-are always zero. usps and face are not among the data."""
+Rows, columns and classes of the data that the other parts use, beside the paper's; they must be
+equal. mnist has 784 columns here and 780 in the paper, which leaves out some that are always zero.
+usps and face are not among the data."""
 
 PROTOCOL = """
 For each class some base machines are trained against all other classes, and a second classifier is
 trained on their outputs. The base machines are the orthogonal CVM (MarginDiscriminantAnalysis by
-core sets), the orthogonal SVM (the same machines by solver="exact"), or bagged (scikit-learn's SVC
-on bootstraps of the rows); without a base the second classifier is trained on the features
-themselves. It is an SVM (SVC), an ANN (10 hidden units), a CVM (CoreVectorSVC) or a vote. As in the
-paper C is 1 and the Gaussian kernel is as wide as the mean squared distance between rows, in both
-layers. There are 1, 3 or 5 base machines for each class (Nc, 3Nc and 5Nc in all).
+core sets), the orthogonal SVM (the same machines with solver="exact"), or bagged (scikit-learn's
+SVC on bootstraps of the rows); without a base the second classifier is trained on the features
+themselves. The second classifier is an SVM (SVC), an ANN (10 hidden units), a CVM (CoreVectorSVC)
+or a vote. As in the paper, C is 1 and the Gaussian kernel is as wide as the mean squared distance
+between rows, in both layers. There are 1, 3 or 5 base machines per class (Nc, 3Nc and 5Nc in all).
 
-Where the paper does not tell, we read it so: features are standardised by the training rows; the
+What the paper leaves open we read as follows. Features are standardised by the training rows; the
 pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their own
-class. The second layer sees the projections of all training rows, also of those that a base machine
-was trained on; bagged machines give their decision values. Both are scaled to a standard deviation
-of one, and not centred: bagged machines give mostly negative values, above which units of the
-network die, so that its errors there (on letters most of all) tell more of it than of bagging. A
-vote is the sign of a machine's output with its intercept; the class with the largest share of its
-own machines wins, and of several the one with the largest mean output. letters are 16,000 training
+class. The second layer sees the projections of all training rows, including those that a base
+machine was trained on; bagged machines give their decision values. Both are scaled to a standard
+deviation of one and not centred. Bagged machines give mostly negative values, on which units of the
+network die, so its errors there (above all on letters) say more about the network than about
+bagging. A vote is the sign of a machine's output with its intercept; the class with the largest
+share of its own machines wins, and ties go to the largest mean output. letters has 16,000 training
 and 4,000 test rows in the order of the UCI file.
 
-The paper trained only the orthogonal CVM on its three large sets, mnist, usps and face; the other
-bases are tried there in full runs. A rival of the orthogonal CVM that takes longer than ten minutes
-by the clock, or more memory than there is, is shown as >, and so are its larger numbers of
-machines. A quick run has 300 training and 200 test rows of scikit-learn's digits, which the paper
-does not have."""
+The paper trained only the orthogonal CVM on its three large sets, mnist, usps and face; full runs
+try the other bases there too. A rival of the orthogonal CVM that takes more than ten minutes of
+wall-clock time, or more memory than there is, is shown as >, and so are its larger sizes. A quick
+run uses 300 training and 200 test rows of scikit-learn's digits, which the paper does not have."""
 
 READING_2 = (
     """\
-Test errors. The numbers without a base stand below Nc.
+Test errors. The numbers without a base are in the column Nc.
 """
     + PROTOCOL
     + """
 
 The orthogonal CVM with an SVM above it has bars: within 0.4 points of what an independent first
-implementation measured under the same reading (optdigits 2.89 and 2.84 with Nc and 3Nc machines,
+implementation measured with the same reading (optdigits 2.89 and 2.84 with Nc and 3Nc machines,
 satimage 10.30 and 9.95, pendigits 2.32 and 2.17), and at most 6.3 for letters with Nc. Other errors
-hold within one point of the paper's."""
+hold if they are within one point of the paper's."""
 )
 
 READING_3 = (
     """\
-Processor seconds of the training of the base machines; the paper's are of Matlab on an Athlon 4400+
-and are not judged. The verdict is on what the paper says about them.
+Processor seconds of training the base machines. The paper used Matlab on an Athlon 4400+; its times
+are not judged. The verdict judges what the paper says about them.
 """
     + PROTOCOL
 )
@@ -88,7 +87,7 @@ and are not judged. The verdict is on what the paper says about them.
 READING_FIGURE_1 = (
     """\
 The error with the network above the machines, against the number of machines, on the three small
-sets; a plot only in the paper. The verdict is on what the paper says about the curves.
+sets; the paper has only a plot. The verdict judges what the paper says about the curves.
 """
     + PROTOCOL
 )
@@ -96,25 +95,25 @@ sets; a plot only in the paper. The verdict is on what the paper says about the 
 READING_FIGURE_2 = (
     """\
 The error with an SVM above 5Nc machines where features are corrupted by noise, on the three small
-sets; a plot only in the paper. We add the noise to the training and the test rows, after scaling,
-the same draw times each sigma. The verdict is on what the paper says about the curves.
+sets; the paper has only a plot. We add the noise to the training and the test rows after scaling:
+the same draw, multiplied by each sigma. The verdict judges what the paper says about the curves.
 """
     + PROTOCOL
 )
 
 READING_FIGURE_3 = (
     """\
-About the kernel evaluations of each base machine: the paper gives it as a plot only. We count the
-rows with a coefficient in the expansion of each machine, in which the terms of the earlier machines
-are multiplied out: a test row needs that many kernel values. Means over the first 1, 3 or 5
-machines of each class. The table below the figure has the kernel values evaluated in training, also
-for each machine, where as many were trained. The verdict is on what the paper says about it.
+Kernel evaluations per base machine; the paper has only a plot. We count the rows with a coefficient
+in the expansion of each machine, with the terms of the earlier machines multiplied out: a test row
+needs this many kernel values. Numbers are means over the first 1, 3 or 5 machines of each class.
+The table below the figure has the kernel values evaluated in training, also per machine, when this
+many were trained. The verdict judges what the paper says about it.
 """
     + PROTOCOL
 )
 
 
-# Orthogonal CVM with an SVM above it: machines of each class: least and greatest error that holds.
+# Orthogonal CVM with an SVM above it, by data set and size: smallest and largest error that holds.
 BARS: dict[str, dict[str, tuple[float, float]]] = {
     "optdigits": {"Nc": (2.49, 3.29), "3Nc": (2.44, 3.24)},
     "satimage": {"Nc": (9.90, 10.70), "3Nc": (9.55, 10.35)},
@@ -124,7 +123,7 @@ BARS: dict[str, dict[str, tuple[float, float]]] = {
 
 
 def _numbers(file: str) -> dict[tuple[str, str], float]:
-    """Read a file that has a column a data set, by our rows."""
+    """Read a file with one column per data set, keyed by our rows."""
     numbers = {}
     for line in read_rows(file):
         base = NO_BASE if line["base"] == "none" else line["base"]
@@ -149,7 +148,7 @@ def _holds_2(cell: Cell) -> bool | None:
 
 
 def _beats_bagging(found: Found) -> bool | None:
-    """Whether orthogonal machines below an SVM have less errors than bagged ones, everywhere."""
+    """Whether orthogonal machines below an SVM have fewer errors than bagged ones everywhere."""
     verdicts = []
     for name in DATA_SETS:
         for column in ("3Nc", "5Nc"):
@@ -194,7 +193,7 @@ def _below_bagging(found: Found) -> bool | None:
 
 
 def _resists_noise(found: Found) -> bool | None:
-    """Whether the mean error over all noise levels is least with orthogonal CVMs, on every set."""
+    """Whether orthogonal CVMs have the smallest mean error over the noise levels on every set."""
     verdicts = []
     for panel in {curve.panel for curve in found.curves} & set(DATA_SETS):
         means = {c.name: np.mean(c.y[1:]) for c in found.curves if c.panel == panel and c.y[1:]}
@@ -246,7 +245,7 @@ PARTS = (
     Part(
         name=TABLE_3,
         paper="MCS-06",
-        title="Table 3: seconds of the training of the base machines",
+        title="Table 3: seconds to train the base machines",
         kind="table",
         reading=READING_3,
         tasks=base_tasks,
@@ -269,9 +268,9 @@ PARTS = (
         tasks=figure_1_tasks,
         axes=Axes("machines of each class", "test error, %"),
         described=(
-            "By its text, the performance of bagged SVMs first improves with more machines and "
-            "then becomes more stable or even degrades; both orthogonal ensembles are better than "
-            "the others with around 3Nc to 5Nc machines."
+            "According to the text, the performance of bagged SVMs first improves with more "
+            "machines and then becomes more stable or even degrades; both orthogonal ensembles are "
+            "better than the others with around 3Nc to 5Nc machines."
         ),
         claims=(
             Claim(
@@ -289,7 +288,9 @@ PARTS = (
         reading=READING_FIGURE_2,
         tasks=noise_tasks,
         axes=Axes("standard deviation of the noise", "test error, %"),
-        described="By its text, the orthogonal CVMs resist noise better than the two others.",
+        described=(
+            "According to the text, the orthogonal CVMs resist noise better than the two others."
+        ),
         claims=(
             Claim(
                 "The orthogonal CVM ensemble is more resistant to noise than the single SVM and "
@@ -309,7 +310,9 @@ PARTS = (
             Column(name, "kernel values", ",.0f", compare="none") for name in SIZES.values()
         ),
         axes=Axes("machines of each class", "rows with a coefficient"),
-        described="By its text, the machines of the CVM are sparser than the original ones.",
+        described=(
+            "According to the text, the machines of the CVM are sparser than the original ones."
+        ),
         claims=(
             Claim(
                 "The CVM implementation produces SVMs that are sparser than the original one.",

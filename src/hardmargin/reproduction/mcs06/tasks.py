@@ -44,7 +44,7 @@ class DataSet:
     small : bool
         Whether Figures 1 and 2 have it.
     divide_by : float or None
-        What features are divided by; None is to standardise them.
+        What features are divided by; None standardises them.
     is_large : bool
         Whether the paper trained only the orthogonal CVM on it.
     """
@@ -67,7 +67,7 @@ DATA_SETS = {
 }
 QUICK_SET, QUICK_ROWS = "digits", (300, 200)
 
-# As in the paper's files of numbers; "none" is no base machine at all.
+# Names as in the files of the paper's numbers; "none" is no base machine at all.
 BASES = {"exact": "orthogonal SVM", "core": "orthogonal CVM", "bagged": "bagged SVM"}
 FINALS = {"svm": "SVM", "mlp": "ANN", "cvm": "CVM", "vote": "voting"}
 NO_BASE = "no base"
@@ -98,7 +98,7 @@ def row_of(name: str, base: str, final: str = "") -> str:
 
 
 def _names(settings: Settings, small: bool = False) -> list[str]:
-    """Name the data sets of a run: a quick one has one of its own first."""
+    """Name the data sets of a run; a quick run starts with its own."""
     names = [QUICK_SET] if settings.quick else []
     return names + [name for name, data_set in DATA_SETS.items() if data_set.small or not small]
 
@@ -131,7 +131,7 @@ def _cut(settings: Settings) -> float | None:
 
 
 def _cut_of(base: str, settings: Settings) -> float | None:
-    """Cut the rivals of the paper's orthogonal CVM, not itself."""
+    """Give the limit for a rival; the paper's own orthogonal CVM has none."""
     return None if base == "core" else _cut(settings)
 
 
@@ -164,7 +164,7 @@ def _plain_cells(name: str, settings: Settings) -> Iterator[Cell]:
 
 
 def _base_cells(name: str, base: str, settings: Settings) -> Iterator[Cell | Curve]:
-    """Train more and more machines, until one training is cut: all parts share them."""
+    """Train more and more machines until a training is cut; all parts share them."""
     split = _scaled(name, _split(name, settings))
     row = row_of(name, BASES[base])
     sizes = sorted({*SIZES, *(FIGURE_1_SIZES[-1:] if _is_small(name) else ())})
@@ -174,13 +174,13 @@ def _base_cells(name: str, base: str, settings: Settings) -> Iterator[Cell | Cur
         try:
             machines = train_machines(base, split, size, cut=_cut_of(base, settings))
         except CutError as error:
-            # What has more machines than one that was cut would be cut too.
+            # Larger sizes would be cut too.
             reason = str(error)
             break
         reached = size
         if size in SIZES:
             yield Cell(TABLE_3, row, SIZES[size], machines.seconds)
-            # Machines share columns of the kernel, so the first of more would cost less.
+            # Counted per size: machines share kernel columns, so the first of more cost less.
             if machines.n_evaluations is not None:
                 yield Cell(FIGURE_3, row, SIZES[size], machines.n_evaluations)
     known = {size: machines.first(size) for size in range(1, reached + 1)} if machines else {}
@@ -254,7 +254,7 @@ def _plain_tasks(settings: Settings) -> Iterator[Task]:
 
 
 def base_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks that train base machines: of all other parts but Figure 2.
+    """Give the tasks that train base machines, for all parts except Table 1 and Figure 2.
 
     Parameters
     ----------

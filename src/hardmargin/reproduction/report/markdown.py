@@ -23,8 +23,8 @@ __all__ = ["markdown_page", "write_docs"]
 
 LEAD = """\
 Made by `{command}`. Each cell has our number, then the paper's in brackets and the
-difference; ✓ and ✗ say whether it is within the rule of the table, and a cell without either is for
-reading only."""
+difference; ✓ and ✗ show whether it is within the rule of the table, and a cell with neither is not
+judged."""
 
 
 def markdown_page(
@@ -54,9 +54,9 @@ def markdown_page(
             f"| [{_plain(title)}](#{its.part.name}) | {its.verdict.label} | "
             f"{_plain(its.verdict.why)} |"
         )
-    told: dict[str, Part] = {}
+    written: dict[str, Part] = {}
     for its in gathered:
-        lines += ["", *_section(its, images, told)]
+        lines += ["", *_section(its, images, written)]
     lines += ["", "## Machine and versions", ""]
     lines += [f"- {topic}: {text}" for topic, text in conditions.lines()]
     return "\n".join(lines) + "\n"
@@ -97,7 +97,9 @@ def write_docs(
     return page
 
 
-def _section(gathered: Gathered, images: Mapping[str, str], told: dict[str, Part]) -> Iterator[str]:
+def _section(
+    gathered: Gathered, images: Mapping[str, str], written: dict[str, Part]
+) -> Iterator[str]:
     part = gathered.part
     yield f'<a id="{part.name}"></a>'
     yield ""
@@ -118,18 +120,18 @@ def _section(gathered: Gathered, images: Mapping[str, str], told: dict[str, Part
         yield f"- {mark(holds) or '?'} {_plain(claim.text)}"
     if gathered.claims:
         yield ""
-    yield from _reading(part, told)
+    yield from _reading(part, written)
 
 
-def _reading(part: Part, told: dict[str, Part]) -> Iterator[str]:
-    """Say how a part was measured; of what an earlier part said the same way, only where."""
+def _reading(part: Part, written: dict[str, Part]) -> Iterator[str]:
+    """Describe how a part was measured; link to an earlier part that says the same."""
     earlier: dict[str, Part] = {}
     for paragraph in part.reading.strip().split("\n\n"):
         text = paragraph.strip()
-        if text in told:
-            earlier[told[text].name] = told[text]
+        if text in written:
+            earlier[written[text].name] = written[text]
             continue
-        told[text] = part
+        written[text] = part
         yield from (_plain(line) for line in text.splitlines())
         yield ""
     if earlier:
@@ -156,7 +158,7 @@ def _table(gathered: Gathered) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Keep the signs that Markdown would read from meaning anything."""
+    """Escape the characters that Markdown would interpret."""
     for sign in "\\|*_<>`":
         text = text.replace(sign, f"\\{sign}")
     return text

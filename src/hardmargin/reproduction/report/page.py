@@ -25,9 +25,9 @@ __all__ = ["html_page"]
 
 TITLE = "The papers' tables and figures, reproduced"
 LEAD = (
-    "Every number of ours stands above the paper's; the difference is marked ✓ where it is within "
-    "the rule of the table, ✗ where it is not (yellow: an error below the paper's), and not at all "
-    "where it is for reading only. Below each table is how it was measured."
+    "Our numbers are above the paper's. The difference is marked ✓ if it is within the rule of the "
+    "table and ✗ if it is not (yellow: an error below the paper's); without a mark it is not "
+    "judged. How it was measured is below each table."
 )
 KINDS = {
     "reproduced": "good",
@@ -183,7 +183,7 @@ def _picture(part: Part, gathered: Gathered, images: Sequence[str]) -> str:
         if name.endswith("-dark.png")
     )
     n_columns = min(3, len(gathered.panels))
-    # Narrow screens scroll a figure rather than shrink its letters; wide ones do not blow it up.
+    # Narrow screens scroll a figure rather than shrink its text; wide ones do not enlarge it.
     size = f"min-width: {15 * n_columns}rem; max-width: {30 * n_columns}rem"
     image = f'<picture>{dark}<img src="{escape(light)}" alt="{alt}" style="{size}"></picture>'
     label = escape(part.title)
@@ -229,7 +229,7 @@ def _cell(cell: Cell | None, column: Column) -> str:
 
 def _claims(gathered: Gathered) -> str:
     kinds = {True: "good", False: "bad", None: "none"}
-    said = {True: "holds", False: "does not hold", None: "can not be told from these data"}
+    said = {True: "holds", False: "does not hold", None: "cannot be judged from these data"}
     lines = (
         f'<li><span class="{kinds[holds]}" aria-hidden="true">{mark(holds) or "?"}</span>'
         f"{escape(claim.text)} <em>({said[holds]})</em></li>"

@@ -10,7 +10,7 @@ from hardmargin.reproduction.verdicts import Gathered
 
 __all__ = ["draw_figure", "has_matplotlib"]
 
-# Colours that differ for the colour-blind too, with enough contrast on light and on dark.
+# Colours that the colour-blind can tell apart, with enough contrast on light and on dark.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 THEMES = {"": ("#ffffff", "#1d2430"), "-dark": ("#171b22", "#e3e7ee")}
@@ -34,7 +34,7 @@ def draw_figure(gathered: Gathered, folder: Path) -> list[str]:
     gathered : Gathered
         A figure.
     folder : Path
-        Where to.
+        Where to write.
 
     Returns
     -------

@@ -21,12 +21,12 @@ def write_csv(gathered: Gathered, folder: Path) -> list[str]:
     gathered : Gathered
         The part.
     folder : Path
-        Where to.
+        Where to write.
 
     Returns
     -------
     list of str
-        Names of the files: of those that there is something to write to.
+        Names of the files written.
     """
     written = []
     name = gathered.part.name

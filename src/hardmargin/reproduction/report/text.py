@@ -31,7 +31,7 @@ def text_part(gathered: Gathered) -> str:
     Returns
     -------
     str
-        Lines, each ended.
+        Lines, each with its newline.
     """
     part = gathered.part
     lines = [f"{part.paper}, {part.title}   [{part.name}]"]
@@ -58,7 +58,7 @@ def _table(gathered: Gathered) -> list[str]:
 
 
 def _block(gathered: Gathered, column: Column, rows: Sequence[str]) -> list[str]:
-    """Write one column: ours, and beside it what there is to compare with, below its head."""
+    """Write one column below its heading: our numbers, beside what they are compared with."""
     cells = [gathered.cell(row, column.name) for row in rows]
     parts = [["ours", *(our_number(cell, column) for cell in cells)]]
     if any(cell is not None and cell.paper is not None for cell in cells):

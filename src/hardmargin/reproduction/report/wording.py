@@ -23,7 +23,7 @@ NO_DATA = "data not available"
 
 
 def head(column: Column) -> str:
-    """Write the head of a column.
+    """Write the heading of a column.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def our_number(cell: Cell | None, column: Column) -> str:
     cell : Cell or None
         The number.
     column : Column
-        Says how.
+        Its format.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def compared(cell: Cell | None, column: Column) -> str:
     cell : Cell or None
         The number.
     column : Column
-        Says which of the two.
+        Which of the two.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def mark(holds: bool | None) -> str:
     Parameters
     ----------
     holds : bool or None
-        The verdict; None is none.
+        The verdict; None if there is none.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def mark(holds: bool | None) -> str:
 
 
 def rows_and_gaps(gathered: Gathered) -> list[tuple[str, bool]]:
-    """Name the rows of a table; those without data are one a data set.
+    """Name the rows of a table; rows without data are merged into one per data set.
 
     Parameters
     ----------
@@ -165,9 +165,9 @@ def curve_table(gathered: Gathered) -> tuple[list[str], list[list[str]]]:
     Returns
     -------
     heads : list of str
-        Of the columns.
+        Headings of the columns.
     rows : list of list of str
-        One a curve.
+        One per curve.
     """
     axes = gathered.part.axes
     every = sorted({x for curve in gathered.curves for x in curve.x})

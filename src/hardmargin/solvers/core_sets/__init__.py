@@ -1,1 +1,1 @@
-"""L2-SVMs and balls on core sets, machines orthogonal to each other, and their exact rivals."""
+"""L2-SVMs, orthogonal to each other, by core sets, Newton or Lagrangian; enclosing balls."""

@@ -1,114 +1,242 @@
 r"""A core set: the rows that take part so far, and the problem on them alone.
 
-That is to find multipliers :math:`\alpha \ge 0` with :math:`g = Q\alpha` equal to 1 where they are
-positive and at least 1 elsewhere; see ``core_vector.py`` for what Q is. Steps on two
-multipliers at a time are in the compiled core (``core/src/ball.cpp``).
+.. math:: \max_{\alpha \ge 0} 2 \alpha'1 - \alpha'Q\alpha, \qquad
+          Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + b) + [i = j] s_i
+
+asks for multipliers with :math:`g = Q\alpha` equal to 1 where they are positive and at least 1
+elsewhere. ``core_vector.py`` has b = 1 and says what F and s are; ``enclosing_ball.py`` has another
+b, and no F. Steps on two multipliers at a time are compiled (``core/src/core_set.cpp``).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray
+from hardmargin.kernels.columns import KernelColumns
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets.pivoting import solve_by_pivoting
 
 IndexArray = NDArray[np.int64]
 
-#: Steps within a core set that should do in any case: so many, and so many a row.
-MIN_MAX_STEPS, STEPS_A_ROW = 1_000_000, 1_000
+#: Steps within a core set that should do in any case: this many, and this many per row.
+MIN_MAX_STEPS, STEPS_PER_ROW = 1_000_000, 1_000
 
-#: Steps after which a core set of at most so many rows is solved by pivoting instead.
-MIN_FEW_STEPS, FEW_STEPS_A_ROW = 20_000, 50
+#: Steps after which a core set of at most this many rows is solved by pivoting instead.
+MIN_FEW_STEPS, FEW_STEPS_PER_ROW = 20_000, 50
 MAX_PIVOTING_ROWS = 6_000
 
 
+class Limits(NamedTuple):
+    """What the tolerance allows, for the multipliers as they are.
+
+    Attributes
+    ----------
+    least_gradient : float
+        Rows with a smaller g should join.
+    inner_tol : float
+        What the core set's own solution may leave open, relative to g.
+    largest_mass : float
+        What the sum of alpha gets to at most if Q is positive semi-definite.
+    """
+
+    least_gradient: float
+    inner_tol: float
+    largest_mass: float
+
+
+class Sample(NamedTuple):
+    """Rows outside of a core set.
+
+    Attributes
+    ----------
+    rows : int array
+        Some of them.
+    g : array
+        Their g.
+    n_outside : int
+        How many rows they stand for.
+    """
+
+    rows: IndexArray
+    g: FloatArray
+    n_outside: int
+
+
+class Goal(Protocol):
+    """When a core set is large enough."""
+
+    def limits(self, core: CoreSet) -> Limits:
+        """Say what the tolerance allows; without multipliers there is no least gradient."""
+
+    def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
+        """Whether all rows prove that the tolerance is met, or a sample suggests that it is."""
+
+
 class CoreSet:
-    """Rows that take part so far, with Q between them, their multipliers and g = Q alpha."""
+    """Rows that take part so far, with Q between them.
 
-    def __init__(self, values: NDArray[Any], capacity: int) -> None:
-        self.capacity = capacity
-        self.rows = np.empty(0, dtype=np.int64)
-        self.alpha = np.empty(0)
-        self.gradient = np.empty(0)
-        self.values = values
+    Parameters
+    ----------
+    columns : KernelColumns
+        The kernel between all rows.
+    labels : (n,) array
+        y: +1 and -1, and 0 for rows that are left out.
+    slack : (n,) array
+        s.
+    projections : (n, n_directions) array
+        F.
+    bias : float
+        b.
+    matrix : (capacity, padded capacity) array
+        Room for Q.
 
-    @property
-    def Q(self) -> NDArray[Any]:
-        """Q between the rows."""
-        n = len(self.rows)
-        return self.values[:n, :n]
+    Attributes
+    ----------
+    all_rows : int array
+        Rows that may join.
+    rows : int array
+        Those that have, in the order in which they did.
+    is_member : (n,) bool array
+        Which these are.
+    alpha, gradient : arrays
+        Their multipliers, and g.
+    n_steps : int
+        Steps on two multipliers.
+    """
 
-    def extend(
+    def __init__(
         self,
-        rows: IndexArray,
-        gradient: FloatArray,
-        kernel_values: tuple[NDArray[Any], IndexArray, IndexArray],
+        columns: KernelColumns,
         labels: FloatArray,
+        slack: FloatArray,
         projections: FloatArray,
         bias: float,
-        diagonal: FloatArray,
+        matrix: NDArray[Any],
     ) -> None:
-        """Let rows join: `labels` and `projections` are of all rows, `diagonal` is theirs."""
-        is_single = self.values.dtype == np.float32
-        join = _core.join_core_set_float32 if is_single else _core.join_core_set_float64
-        join(
-            *kernel_values,
-            labels=labels,
-            projections=projections,
-            bias=bias,
-            diagonal=diagonal,
-            Q=self.values,
+        self.columns, self.matrix = columns, matrix
+        self.y, self.slack, self.F, self.bias = labels, slack, projections, bias
+        self.all_rows = np.flatnonzero(labels)
+        self.rows = np.empty(0, dtype=np.int64)
+        self.is_member = np.zeros(len(labels), dtype=bool)
+        self.alpha, self.gradient = np.empty(0), np.empty(0)
+        self.n_steps = 0
+        self._priced: tuple[FloatArray, FloatArray, FloatArray] | None = None
+
+    def join(self, rows: IndexArray, gradient: FloatArray) -> None:
+        """Let rows join, whose g is given."""
+        self.columns.keep(rows)
+        together = np.concatenate([self.rows, rows])
+        squares = np.einsum("ij,ij->i", self.F[rows], self.F[rows])
+        is_single = self.matrix.dtype == np.float32
+        fill = _core.join_core_set_float32 if is_single else _core.join_core_set_float64
+        fill(
+            *self.columns.located(rows, together),
+            labels=self.y[together],
+            projections=self.F[together],
+            bias=self.bias,
+            diagonal=self.columns.diagonal[rows] - squares + self.bias + self.slack[rows],
+            Q=self.matrix,
         )
-        self.rows = np.concatenate([self.rows, rows])
+        self.rows = together
+        self.is_member[rows] = True
         self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
         self.gradient = np.concatenate([self.gradient, gradient])
 
-    def improve(
-        self,
-        tol: float,
-        largest_mass: float,
-        max_seconds: float,
-        report: Callable[[int, int, float], None],
-    ) -> tuple[int, float, str]:
-        """Solve the problem on these rows from where it is: steps, violation, how it ended."""
-        is_single = self.values.dtype == np.float32
-        step = _core.core_set_steps_float32 if is_single else _core.core_set_steps_float64
-        deadline = time.monotonic() + max_seconds
+    def price(self, rows: IndexArray) -> tuple[FloatArray, FloatArray]:
+        """Return the scores ``w'phi(x)`` of some rows, and g, where members lack their slack."""
+        has_mass = self.alpha > 0
+        support = self.rows[has_mass]
+        c = self.y[support] * self.alpha[has_mass]
+        is_all = len(rows) == self.columns.n_rows
+        scores = self.columns.product(support, c, None if is_all else rows)
+        scores -= self.F[rows] @ (self.F[support].T @ c)
+        if not np.isfinite(scores).all():
+            raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
+        shift = self.bias * (self.y[self.rows] @ self.alpha)
+        return scores, self.y[rows] * (scores + shift)
 
-        def take(max_steps: int) -> tuple[int, float, str]:
-            return step(
-                self.Q,
-                self.alpha,
-                self.gradient,
-                tol=tol,
-                largest_mass=largest_mass,
-                max_steps=max_steps,
-                max_seconds=deadline - time.monotonic(),
-                report=report,
-            )
+    def price_all(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Price all rows, once for the same multipliers; the members' own g are set right.
 
-        n = len(self.rows)
-        most = max(MIN_MAX_STEPS, STEPS_A_ROW * n)
-        few = max(MIN_FEW_STEPS, FEW_STEPS_A_ROW * n)
-        steps, violation, reason = take(few if n <= MAX_PIVOTING_ROWS else most)
-        if reason == "max_steps" and n <= MAX_PIVOTING_ROWS:
-            if self.pivot(tol, lambda: report(0, steps, violation)):
-                return steps, tol, "converged"
-            more, violation, reason = take(most)
-            steps += more
-        return steps, violation, reason
+        Returns
+        -------
+        alpha, scores, g : (n,) arrays
+            0 for rows that are left out.
+        """
+        if self._priced is None:
+            alpha, scores, g = np.zeros((3, len(self.y)))
+            alpha[self.rows] = self.alpha
+            scores[self.all_rows], g[self.all_rows] = self.price(self.all_rows)
+            self.gradient = g[self.rows] + self.slack[self.rows] * self.alpha
+            self._priced = alpha, scores, g
+        return self._priced
 
-    def pivot(self, tol: float, poll: Callable[[], None]) -> bool:
+    def solve(self, limits: Limits, stage: int, monitor: Monitor) -> str | None:
+        """Solve the problem on these rows from where it is.
+
+        Parameters
+        ----------
+        limits : Limits
+            What g may be wrong by, and the mass that shows Q not to be positive semi-definite.
+        stage : int
+            For the monitor.
+        monitor : Monitor
+            Ends the steps.
+
+        Returns
+        -------
+        str or None
+            Why the problem was not solved, if it was not.
+        """
+        self._priced = None
+        n, tol = len(self.rows), limits.inner_tol
+        Q = self.matrix[:n, :n]
+        is_single = Q.dtype == np.float32
+        # Listeners hear of the stage, not of single steps.
+        heard: Any = SimpleNamespace(
+            seconds_left=monitor.seconds_left,
+            report=lambda _, n_steps, violation: monitor.go_on(stage, violation),
+        )
+        step = partial(
+            _core.core_set_steps_float32 if is_single else _core.core_set_steps_float64,
+            self.matrix,
+            self.alpha,
+            self.gradient,
+            tol=tol,
+            largest_mass=limits.largest_mass,
+            monitor=heard,
+        )
+        few, most = max(MIN_FEW_STEPS, FEW_STEPS_PER_ROW * n), max(MIN_MAX_STEPS, STEPS_PER_ROW * n)
+        may_pivot = n <= MAX_PIVOTING_ROWS
+        try:
+            n_steps, _, reason = step(max_steps=few if may_pivot else most)
+            self.n_steps += n_steps
+            if reason == "max_steps" and may_pivot:
+                reason = "converged"
+                if not self._pivot(Q.astype(np.float64), tol, monitor):
+                    heard.seconds_left = monitor.seconds_left
+                    n_steps, _, reason = step(max_steps=most)
+                    self.n_steps += n_steps
+        except Stopped:
+            reason = "max_time"
+        if not self.alpha.any():  # stopped before the first step
+            self.alpha[:] = 1.0
+            self.gradient[:] = Q.sum(axis=0, dtype=np.float64)
+        if reason == "max_time":
+            return monitor.stop_reason
+        return {"converged": None, "diverged": "indefinite", "max_steps": "stalled"}[reason]
+
+    def _pivot(self, Q: FloatArray, tol: float, monitor: Monitor) -> bool:
         """Solve the problem where steps do not get anywhere, as Q is close to singular."""
-        Q = self.Q.astype(np.float64)
-        alpha = solve_by_pivoting(Q, self.alpha > 0, tol, poll)
+        alpha = solve_by_pivoting(Q, self.alpha > 0, tol, monitor)
         if alpha is None:
             return False
-        self.alpha, self.gradient = alpha, Q @ alpha
+        self.alpha[:], self.gradient[:] = alpha, Q @ alpha
         return bool(np.abs(1.0 - self.gradient[alpha > 0]).max(initial=0.0) <= tol)

@@ -1,15 +1,16 @@
-r"""An L2-SVM under constraints whose kernel matrix is in memory: what the exact solvers share.
+r"""An L2-SVM under constraints whose kernel matrix is in memory: what Newton and Lagrangian share.
 
 .. math:: \max_{\alpha \ge 0} 2 \alpha'1 - \alpha'Q\alpha, \qquad
           Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + 1) + [i = j] / (C w_i),
 
-as in ``core_vector.py``. The margins :math:`y_i f(x_i)` are :math:`Q\alpha` without the slacks.
+as in ``l2_svm.py``. The margins :math:`y_i f(x_i)` are :math:`Q\alpha` without the slacks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,17 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from hardmargin.kernels import FloatArray
-from hardmargin.kernels.matrix import StoredMatrix
-from hardmargin.solvers.core_sets.directions import (
-    Constraint,
-    Directions,
-    LinearSpan,
-    constrain,
-    solve_in_turn,
+from hardmargin.kernels.matrix import StoredMatrix, kernel_matrix
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.core_sets.l2_svm import (
+    L2Options,
+    L2Problem,
+    L2Solution,
+    slack_of,
+    train_in_turn,
 )
-from hardmargin.solvers.core_sets.result import machine_result, slack_of
-from hardmargin.solvers.solution import BallSolution, BallStop
-
-KeepGoing = Callable[[int, float], bool]
+from hardmargin.solvers.core_sets.linear_span import LinearSpan
+from hardmargin.solvers.problem import KernelRows, Problem
 
 #: Rows and columns that a factorisation takes at a time, so that Ctrl-C is heard in between.
 _BLOCK = 1024
@@ -37,30 +37,19 @@ _BLOCK = 1024
 _FEW = 0.15
 
 
-@dataclass(frozen=True)
-class DenseOptions:
-    """How to run.
+@dataclass(frozen=True, kw_only=True)
+class DenseOptions(L2Options):
+    """How to run, beyond what all solvers of L2-SVMs have.
 
     Attributes
     ----------
-    C : float
-        Weight of the squared slacks.
     tol : float
         Largest relative gap between the primal and the dual objective.
-    max_stages : int or None
-        Limit on the iterations of a machine; None is the solver's own.
-    moment_rows : int or None
-        Rows that estimate the moments of the uncorrelated constraints; None is all.
+    n_jobs : int or None
+        Threads that evaluate the kernel matrix.
     """
 
-    C: float = 1.0
-    tol: float = 1e-6
-    max_stages: int | None = None
-    moment_rows: int | None = None
-
-
-class Stopped(Exception):
-    """Whoever asked for the machine no longer wants to wait."""
+    n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -75,28 +64,25 @@ class DenseMachine:
         +1 and -1.
     slack : (n,) array
         ``1 / (C w_i)``.
-    directions : Directions
-        What the machine must be orthogonal to.
-    span : LinearSpan or None
-        For a linear kernel, where directions are more exact as vectors.
+    F : (n, n_directions) array
+        Projections of the rows on what the machine must be orthogonal to.
     """
 
     matrix: StoredMatrix
     labels: FloatArray
     slack: FloatArray
-    directions: Directions
-    span: LinearSpan | None = None
+    F: FloatArray
 
     def scores(self, alpha: FloatArray) -> FloatArray:
         """``w'phi(x)`` of all rows."""
-        F, c = self.directions.projections, self.labels * alpha
+        c = self.labels * alpha
         support = np.flatnonzero(c)
         scores: FloatArray
         if len(support) < _FEW * len(c):
             scores = c[support] @ self.matrix.values[support]
         else:
             scores = self.matrix.product(c)
-        return scores - F @ (F.T @ c)
+        return scores - self.F @ (self.F.T @ c)
 
     def margins(self, alpha: FloatArray) -> FloatArray:
         """``y f(x)`` of all rows, the bias included."""
@@ -105,7 +91,7 @@ class DenseMachine:
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> FloatArray:
         """Q between some rows and others, without the slacks, in Fortran's order."""
-        F, y = self.directions.projections, self.labels
+        F, y = self.F, self.labels
         # The matrix is symmetric: this order needs no copy afterwards.
         block: FloatArray = self.matrix.values[np.ix_(columns, rows)].T
         if F.shape[1] and block.size:
@@ -123,74 +109,77 @@ class DenseMachine:
         block[np.diag_indices(len(rows))] += self.slack[rows]
         return block
 
-    def result(
-        self, alpha: FloatArray, n_stages: int, n_steps: int, reason: BallStop
-    ) -> BallSolution:
-        """Make the machine of some multipliers."""
-        if not alpha.any():  # stopped before the first step
-            alpha = np.ones(len(alpha))
-        return machine_result(
-            alpha,
-            self.scores(alpha),
-            self.labels,
-            self.slack,
-            self.directions,
-            self.span,
-            core_size=len(alpha),
-            n_stages=n_stages,
-            n_steps=n_steps,
-            n_kernel_evaluations=0,
-            stop_reason=reason,
-        )
+
+#: What a solver of one machine returns: multipliers, stages, factorisations, why it ended.
+Trained = tuple[FloatArray, int, int, str]
 
 
-def dense_machines(
-    solve_one: Callable[[DenseMachine], BallSolution],
-    matrix: StoredMatrix,
-    labels: FloatArray,
-    n_machines: int,
-    *,
-    constraint: Constraint,
-    weights: FloatArray | None,
+def solve_dense(
+    problem: Problem[KernelRows],
     options: DenseOptions,
-    random: np.random.Generator | None,
-    span: LinearSpan | None,
-) -> list[BallSolution]:
-    """Train machines one after another with a solver of one."""
-    y = np.asarray(labels, dtype=np.float64)
-    slack = slack_of(len(y), options.C, weights)
+    monitor: Monitor,
+    matrix: StoredMatrix,
+    train: Callable[[DenseMachine, Monitor], Trained],
+) -> list[L2Solution]:
+    """Train the machines of a problem on its kernel matrix, with a solver of l2."""
+    kernel, X = problem.values.kernel, problem.values.X
+    in_turn = partial(
+        train_in_turn,
+        problem,
+        options,
+        slack_of(matrix.n_rows, options.C, problem.weights),
+        LinearSpan.of(kernel, X) if options.n_directions > 1 else None,
+        partial(_train_one, matrix, train),
+        lambda _, rows, coefficients: np.asarray(coefficients @ matrix.values[rows]),
+    )
+    found = monitor.each(in_turn, len(problem.machines), options.machines_at_once)
+    return [solution for of_machine in found for solution in of_machine]
 
-    def product(columns: NDArray[np.intp], coefficients: FloatArray) -> FloatArray:
-        return np.asarray(coefficients @ matrix.values[columns])
 
-    return solve_in_turn(
-        lambda directions: solve_one(DenseMachine(matrix, y, slack, directions, span)),
-        lambda directions, solution: constrain(
-            directions,
-            solution,
-            y,
-            product,
-            constraint=constraint,
-            weights=weights,
-            moment_rows=options.moment_rows,
-            random=random,
-        ),
-        Directions.none(len(y)),
-        n_machines,
+def _train_one(
+    matrix: StoredMatrix,
+    train: Callable[[DenseMachine, Monitor], Trained],
+    l2: L2Problem,
+    monitor: Monitor,
+) -> L2Solution:
+    machine = DenseMachine(matrix, l2.labels, l2.slack, l2.F)
+    alpha, n_stages, n_steps, reason = train(machine, monitor)
+    if not alpha.any():  # stopped before the first step
+        alpha = np.ones(len(alpha))
+    return l2.solution(
+        alpha,
+        machine.scores(alpha),
+        core_rows=np.arange(len(alpha)),
+        n_stages=n_stages,
+        n_steps=n_steps,
+        stop_reason=reason,
     )
 
 
-def cholesky(Q: FloatArray, poll: Callable[[], None]) -> FloatArray:
+def stored_matrix(values: KernelRows, n_jobs: int | None = None) -> StoredMatrix:
+    """Evaluate a kernel matrix, and hold it in float64."""
+    n_bytes = 8 * int(values.X.shape[0]) ** 2
+    matrix = kernel_matrix(
+        values.kernel, values.X, dtype=values.dtype, memory_bytes=n_bytes, n_jobs=n_jobs
+    )
+    assert isinstance(matrix, StoredMatrix)
+    wide = np.asarray(matrix.values, dtype=np.float64)
+    if not np.isfinite([wide.min(), wide.max()]).all():
+        raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
+    return StoredMatrix(wide)
+
+
+def cholesky(Q: FloatArray, monitor: Monitor) -> FloatArray:
     """Overwrite a positive definite matrix in Fortran's order by its lower Cholesky factor.
 
-    `poll` is called between blocks and may raise. What is above the diagonal stays as it is. A
-    matrix that is not positive definite raises ``LinAlgError``.
+    What is above the diagonal stays as it is. A matrix that is not positive definite raises
+    ``LinAlgError``, and a monitor that says so, between blocks, ``Stopped``.
     """
     n = len(Q)
     for begin in range(0, n, _BLOCK):
         end = min(begin + _BLOCK, n)
         for k in range(0, begin, _BLOCK):
-            poll()
+            monitor.check()
             done = slice(k, k + _BLOCK)
             Q[begin:, begin:end] = blas.dgemm(
                 -1.0, Q[begin:, done], Q[begin:end, done], 1.0, Q[begin:, begin:end], trans_b=True
@@ -200,7 +189,7 @@ def cholesky(Q: FloatArray, poll: Callable[[], None]) -> FloatArray:
             raise np.linalg.LinAlgError("The matrix is not positive definite.")
         Q[begin:end, begin:end] = factor
         if end < n:
-            poll()
+            monitor.check()
             Q[end:, begin:end] = blas.dtrsm(
                 1.0, factor, Q[end:, begin:end], side=True, lower=True, trans_a=True
             )

@@ -18,8 +18,8 @@ together, :math:`\sum_i w_i \xi_i`, is :math:`1/(2C)`. For any constant c this i
 
 and for c above the squared radius d is positive, so that
 :math:`\min \tfrac{1}{2}\alpha'Q\alpha - \alpha'1`, :math:`\alpha \ge 0`, has the same solution up
-to its scale: the problem of ``core_vector.py`` with all labels +1, c for the bias and
-:math:`-D/2` for the kernel, which its core sets solve. (On all of space Q may be indefinite; among
+to its scale: the problem of ``core_set.py`` with all labels +1, c for the bias and :math:`-D/2`
+for the kernel. (On all of space Q may be indefinite; among
 :math:`\alpha \ge 0` there is one minimum nevertheless, as d is convex on the simplex, and no two
 rows are indefinite together.) No diagonal has to be constant, eq. (6), as that of :math:`-D/2` is.
 
@@ -39,8 +39,7 @@ weighted by a.) The papers' rule (``stopping="radius"``) looks at one sample of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,10 +47,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.columns import KernelColumns
-from hardmargin.solvers.core_sets.core_set import IndexArray
-from hardmargin.solvers.core_sets.core_vector import INNER_SHARE, BallOptions, CoreSetMachine
-from hardmargin.solvers.core_sets.directions import Directions
-from hardmargin.solvers.solution import BallStop, EnclosingSolution
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.core_sets.core_set import CoreSet, IndexArray, Limits, Sample
+from hardmargin.solvers.core_sets.core_vector import INNER_SHARE, grow
+from hardmargin.solvers.core_sets.l2_svm import slack_of
+from hardmargin.solvers.problem import Problem, Solution
 
 #: c relative to what the squared radius is at most: d must not vanish.
 _SPARE = 1.5
@@ -64,6 +64,70 @@ _LEAST_INNER_TOL = 1e-12
 
 #: Units in the last place that a sum of kernel values may be wrong by.
 _ROUNDING_UNITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallOptions:
+    """How to run.
+
+    Attributes
+    ----------
+    C : float
+        Weight of the squared slacks; infinite for a ball without any.
+    tol : float
+        epsilon, relative to the radius.
+    by_radius : bool
+        Stop by the papers' rule.
+    max_stages : int or None
+        Limit on the times that the core set grows.
+    memory_bytes : int
+        For Q on the core set, which limits its size.
+    seed : int
+        Of the random numbers that draw samples.
+    """
+
+    C: float = np.inf
+    tol: float = 0.01
+    by_radius: bool = False
+    max_stages: int | None = None
+    memory_bytes: int = 2**30
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BallSolution(Solution):
+    """A ball around rows: its centre is ``sum_i coefficients_i phi(x_i)``.
+
+    The coefficients are positive, and one in all. The certificate is the relative gap between
+    `lower_bound` and `objective`.
+
+    Attributes
+    ----------
+    squared_radius : float
+        Of the ball around this centre: the largest squared distance of a row if the ball is hard,
+        else the best for this centre, which a very small C makes negative.
+    furthest : float
+        The largest squared distance of a row.
+    squared_norm : float
+        ``||centre||^2``.
+    lower_bound, objective : float
+        The optimum is between these two.
+    rounding : float
+        What squared distances may be wrong by.
+    core_size : int
+        Rows in the core set.
+    n_stages, n_steps, n_kernel_evaluations, stop_reason
+        As for :class:`~hardmargin.solvers.core_sets.l2_svm.L2Solution`.
+    """
+
+    squared_radius: float
+    furthest: float
+    squared_norm: float
+    lower_bound: float
+    objective: float
+    rounding: float
+    core_size: int
+    n_steps: int
 
 
 class HalfDistances(KernelColumns):
@@ -113,143 +177,128 @@ class HalfDistances(KernelColumns):
         return sums
 
 
-def solve_enclosing(
-    columns: HalfDistances,
-    weights: FloatArray | None = None,
-    *,
+def solve(
+    problem: Problem[HalfDistances],
     options: BallOptions | None = None,
-    random: np.random.Generator | None = None,
-    keep_going: Callable[[int, float], bool] | None = None,
-) -> EnclosingSolution:
-    """Find the ball.
+    monitor: Monitor | None = None,
+) -> list[BallSolution]:
+    """Find the ball around the rows of a problem's one machine.
 
     Parameters
     ----------
-    columns : HalfDistances
-        The kernel, positive semi-definite, between all rows.
-    weights : (n,) array, optional
-        Weights of the slacks; a weight of two equals the row twice, one of zero its absence.
+    problem : Problem of HalfDistances
+        The kernel must be positive semi-definite, and all rows be on the positive side of the
+        machine. Weights are those of the slacks; a weight of two equals the row twice.
     options : BallOptions, optional
-        How to run: an infinite C has no slacks, and `tol`, as `eps`, is relative to the radius.
-    random : numpy Generator, optional
-        Draws the samples.
-    keep_going : callable, optional
-        Called with (stage, relative violation); the ball so far is returned when it says no.
+        How to run.
+    monitor : Monitor, optional
+        Hears of every stage, with the largest error of g among the rows with a coefficient.
 
     Returns
     -------
-    EnclosingSolution
+    list of one BallSolution
     """
-    present = np.ones(columns.n_rows) if weights is None else (weights > 0).astype(np.float64)
-    ball = _Ball(
-        columns,
-        present,
-        weights,
-        options or BallOptions(C=np.inf, tol=0.01),
-        np.random.default_rng(0) if random is None else random,
-        keep_going or (lambda stage, violation: True),
-    )
-    solution = ball.enclosing(ball.search())
-    columns.give_back(ball.core.values)
-    return solution
+    run = options or BallOptions()
+    columns, labels = problem.values, problem.labels_of(0)
+    n_before = columns.n_evaluations
+    random = np.random.default_rng(run.seed)
+    rows = np.flatnonzero(labels)
+    # C has the inverse unit of squared distances.
+    C = max(float(run.C) * columns.unit, _LEAST_C)
+    slack = slack_of(columns.n_rows, C, problem.weights, columns.dtype) / 4.0
+    # 1. Rows to start with, and c.
+    start, reach = _spread_rows(columns, rows, random)
+    largest = 2 * float(np.abs(columns.halves[rows]).max())
+    rounding = _ROUNDING_UNITS * float(np.finfo(columns.dtype).eps) * largest
+    most = min(reach, 2 * float(columns.halves[rows].max()))
+    # Rows that are all in one place leave c any value.
+    c = _SPARE * most if most > rounding else max(largest, 1.0)
+    goal = BallGoal(run.tol, bool(np.isinf(C)), c, c - max(most, 0.0), rounding)
+    with columns.workspace(len(rows), run.memory_bytes) as matrix:
+        core = CoreSet(columns, labels, slack, np.zeros((len(labels), 0)), c, matrix)
+        # 2. to 4.
+        reason, n_stages = grow(
+            core, goal, start, run.by_radius, run.max_stages, random, monitor or Monitor()
+        )
+        return [_solution(core, goal, columns, n_before, n_stages, reason)]
 
 
-class _Ball(CoreSetMachine):
-    """A ball in the making."""
+def _spread_rows(
+    columns: HalfDistances, rows: IndexArray, random: np.random.Generator
+) -> tuple[IndexArray, float]:
+    """Rows to start with, and a squared distance that one row has all others within."""
+    found = [int(random.choice(rows))]
+    reach = []
+    for _ in range(2):
+        away = -2 * columns.product(found[-1:], [1.0])[rows]
+        if not np.isfinite(away).all():
+            raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
+        reach.append(float(away.max()))
+        found.append(int(rows[away.argmax()]))
+    return np.array(list(dict.fromkeys(found)), dtype=np.int64), min(reach)
 
-    def __init__(
-        self,
-        columns: HalfDistances,
-        present: FloatArray,
-        weights: FloatArray | None,
-        options: BallOptions,
-        random: np.random.Generator,
-        keep_going: Callable[[int, float], bool],
-    ) -> None:
-        # C has the inverse unit of squared distances.
-        options = replace(options, C=max(float(options.C) * columns.unit, _LEAST_C))
-        nowhere = Directions.none(columns.n_rows)
-        super().__init__(columns, present, weights, nowhere, options, random, keep_going)
-        self.slack /= 4.0
-        self.tol = options.eps if options.stopping == "radius" else options.tol
-        self.halves, self.unit = columns.halves, columns.unit
-        self.start, furthest = self.spread_rows()
-        most = min(furthest, 2 * float(self.halves[self.rows].max()))
-        largest = 2 * float(np.abs(self.halves[self.rows]).max())
-        self.rounding = _ROUNDING_UNITS * float(np.finfo(columns.dtype).eps) * largest
-        # Rows that are all in one place leave c any value.
-        self.bias = _SPARE * most if most > self.rounding else max(largest, 1.0)
-        self.least_d = self.bias - max(most, 0.0)
 
-    def spread_rows(self) -> tuple[IndexArray, float]:
-        """Rows to start with, and a squared distance that one row has all others within."""
-        found = [int(self.random.choice(self.rows))]
-        reach = []
-        for _ in range(2):
-            away = -2 * self.columns.product(found[-1:], [1.0])[self.rows]
-            if not np.isfinite(away).all():
-                raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
-            reach.append(float(away.max()))
-            found.append(int(self.rows[away.argmax()]))
-        return np.array(list(dict.fromkeys(found)), dtype=np.int64), min(reach)
+@dataclass(frozen=True)
+class BallGoal:
+    """A ball that is known to be as small as the tolerance asks for.
 
-    def starting_rows(self) -> IndexArray:
-        """Return a random row, the row furthest from it, and the one furthest from that."""
-        return self.start
+    Attributes
+    ----------
+    tol : float
+        epsilon.
+    is_hard : bool
+        Whether there are no slacks.
+    c : float
+        What makes d positive.
+    least_d : float
+        What d is at least.
+    rounding : float
+        What squared distances may be wrong by.
+    """
 
-    # --- pricing ---------------------------------------------------------------------------------
+    tol: float
+    is_hard: bool
+    c: float
+    least_d: float
+    rounding: float
 
-    def dual(self) -> tuple[float, float, float]:
-        """Return the sum of alpha, d, and the part of d that is the slacks'."""
-        core = self.core
+    def dual(self, core: CoreSet) -> tuple[float, float, float]:
+        """Return d, the part of d that is the slacks', and what the tolerance leaves open.
+
+        The last is a squared distance.
+        """
         mass = float(core.alpha.sum())
-        slacks = float(core.alpha @ (self.slack[core.rows] * core.alpha)) / mass**2
-        return mass, float(core.alpha @ core.gradient) / mass**2, slacks
+        d = float(core.alpha @ core.gradient) / mass**2
+        slacks = float(core.alpha @ (core.slack[core.rows] * core.alpha)) / mass**2
+        lower = self.c - d
+        allowed = ((1.0 + self.tol) ** 2 - 1.0) * max(abs(lower), (lower + slacks) / 2)
+        return d, slacks, allowed
 
-    def open_distance(self) -> float:
-        """Squared distance that the tolerance leaves open."""
-        _, d, slacks = self.dual()
-        lower = self.bias - d
-        return ((1.0 + self.tol) ** 2 - 1.0) * max(abs(lower), (lower + slacks) / 2)
-
-    def least_gradient(self) -> float:
-        """Rows with less of it are outside the ball by more than the tolerance."""
-        mass, d, _ = self.dual()
-        return (d - self.open_distance() / 2) * mass
-
-    def inner_tol(self) -> float:
-        """Return what the core set's own solution may leave open, relative to g."""
-        if not self.core.alpha.any():
-            return INNER_SHARE * min(self.tol, 1.0)
-        _, d, _ = self.dual()
+    def limits(self, core: CoreSet) -> Limits:
+        """Say what the tolerance allows: rows with less of g are outside by more than that."""
+        # The objective, never above that of alpha = 0, keeps the sum of alpha below 2 / d.
+        most = 4.0 / self.least_d
+        if not core.alpha.any():
+            return Limits(np.nan, INNER_SHARE * min(self.tol, 1.0), most)
+        d, _, allowed = self.dual(core)
+        least = (d - allowed / 2) * float(core.alpha.sum())
         if not d > 0:
-            return INNER_SHARE
-        share = self.open_distance() / (2 * d)
-        return INNER_SHARE * float(np.clip(share, _LEAST_INNER_TOL, 1.0))
+            return Limits(least, INNER_SHARE, most)
+        share = float(np.clip(allowed / (2 * d), _LEAST_INNER_TOL, 1.0))
+        return Limits(least, INNER_SHARE * share, most)
 
-    def largest_mass(self) -> float:
-        """Bound what the sum of alpha gets to if the kernel is positive semi-definite."""
-        # The objective, never above that of alpha = 0, keeps it below 2 / d.
-        return 4.0 / self.least_d
-
-    def squared_distances(self, g: FloatArray) -> FloatArray:
-        """From the centre, of rows whose g, less what is their slack's, is given."""
-        mass, d, slacks = self.dual()
-        away: FloatArray = self.bias + (d - slacks) - g * (2 / mass)
-        return away
-
-    def all_squared_distances(self) -> FloatArray:
-        """From the centre, of all rows, after a full pass."""
+    def squared_distances(self, core: CoreSet) -> FloatArray:
+        """From the centre, of all rows."""
         # Not from g, in which large slacks would drown them.
-        halves = np.zeros(self.columns.n_rows)
-        halves[self.rows] = self.scores / self.core.alpha.sum()
-        mean_half = float(self.core.alpha @ halves[self.core.rows] / self.core.alpha.sum())
-        away: FloatArray = mean_half - 2 * halves[self.rows]
+        _, scores, _ = core.price_all()
+        halves = scores / core.alpha.sum()
+        mean_half = float(core.alpha @ halves[core.rows] / core.alpha.sum())
+        away: FloatArray = mean_half - 2 * halves[core.all_rows]
         return away
 
     def best_radius(self, away: FloatArray, slack: FloatArray) -> tuple[float, float]:
         """Squared radius that is best for the centre, and the objective with it."""
-        if np.isinf(self.options.C):
+        if self.is_hard:
             largest = float(away.max())
             return largest, largest
         order = np.argsort(-away, kind="stable")
@@ -258,66 +307,61 @@ class _Ball(CoreSetMachine):
         r = float(((np.cumsum(weight * away) - 0.5) / np.cumsum(weight)).max())
         return r, r + float(weight @ np.maximum(away - r, 0.0) ** 2)
 
-    def bounds(self, rows: IndexArray, g: FloatArray) -> tuple[float, float]:
-        """Bounds of the optimum from g of all rows, or estimates from g of some outside."""
-        core = self.core
-        if len(rows) == len(self.rows):
-            away, slack = self.all_squared_distances(), self.slack[rows]
-        else:
-            n_outside = len(self.rows) - len(core.rows)
-            if self.candidates is not None:
-                n_outside = len(self.candidates)
-            own_slack = self.slack[core.rows]
-            own = core.gradient - own_slack * core.alpha
-            away = self.squared_distances(np.concatenate([own, g]))
+    def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
+        """Whether the optimum is known, or seems to be, as closely as the tolerance asks for."""
+        if sample is None:
+            away, slack = self.squared_distances(core), core.slack[core.all_rows]
+        d, slacks, allowed = self.dual(core)
+        if sample is not None:
+            own = core.slack[core.rows]
+            margins = np.concatenate([core.gradient - own * core.alpha, sample.g])
+            away = self.c + (d - slacks) - margins * (2 / float(core.alpha.sum()))
             # Each row of the sample stands for several.
-            slack = np.concatenate([own_slack, self.slack[rows] * len(rows) / n_outside])
-        _, d, _ = self.dual()
-        lower = self.bias - d
+            of_sample = core.slack[sample.rows] * len(sample.rows) / sample.n_outside
+            slack = np.concatenate([own, of_sample])
+        lower = self.c - d
         _, upper = self.best_radius(away, slack)
-        return lower, max(upper, lower)
+        return (self.is_hard and upper <= self.rounding) or max(upper, lower) - lower <= allowed
 
-    def certified(self, bounds: tuple[float, float]) -> bool:
-        """Whether the optimum is known as closely as the tolerance asks for."""
-        lower, upper = bounds
-        is_point = np.isinf(self.options.C) and upper <= self.rounding
-        return is_point or upper - lower <= self.open_distance()
 
-    def _constant_diagonal(self) -> float:
-        """Every row is at distance zero from itself."""
-        return 0.0
-
-    # --- the result ------------------------------------------------------------------------------
-
-    def enclosing(self, reason: BallStop) -> EnclosingSolution:
-        """Return the ball so far."""
-        self.settle()
-        reason = self.proven(reason)
-        away = self.all_squared_distances()
-        if away.min() < -max(self.rounding, 1e-6 * np.abs(away).max()):
-            reason = "indefinite"
-        lower, upper = self.bounds(self.rows, self.g)
-        if np.isinf(self.options.C):  # rounding may take the radius of a point below zero
-            lower, upper = max(lower, 0.0), max(upper, 0.0)
-        squared_radius, _ = self.best_radius(away, self.slack[self.rows])
-        support, alpha = self.support()
-        order = np.argsort(support)
-        support, a = support[order], alpha[order] / alpha.sum()
-        full = np.zeros(self.columns.n_rows)
-        full[self.rows] = away
-        return EnclosingSolution(
-            rows=support.astype(np.int32),
-            coefficients=a,
-            squared_radius=self.unit * squared_radius,
-            furthest=self.unit * float(away.max()),
-            # a'Ka = a'diag(K) - a'Da / 2, which is the mean of the squared distances
-            squared_norm=self.unit * float(a @ (2 * self.halves - full)[support]),
-            lower_bound=self.unit * lower,
-            objective=self.unit * upper,
-            rounding=self.unit * self.rounding,
-            core_size=len(self.core.rows),
-            n_stages=self.n_stages,
-            n_steps=self.n_steps,
-            n_kernel_evaluations=self.columns.n_evaluations - self.n_evaluations_before,
-            stop_reason=reason,
-        )
+def _solution(
+    core: CoreSet,
+    goal: BallGoal,
+    columns: HalfDistances,
+    n_before: int,
+    n_stages: int,
+    reason: str,
+) -> BallSolution:
+    """Return the ball so far; `n_before` kernel values had been evaluated before it."""
+    away, unit = goal.squared_distances(core), columns.unit
+    squared_radius, upper = goal.best_radius(away, core.slack[core.all_rows])
+    lower = goal.c - goal.dual(core)[0]
+    upper = max(upper, lower)
+    if away.min() < -max(goal.rounding, 1e-6 * np.abs(away).max()):
+        reason = "indefinite"
+    if goal.is_hard:  # rounding may take the radius of a point below zero
+        lower, upper = max(lower, 0.0), max(upper, 0.0)
+    has_mass = core.alpha > 0
+    order = np.argsort(core.rows[has_mass])
+    support = core.rows[has_mass][order]
+    a = core.alpha[has_mass][order] / core.alpha[has_mass].sum()
+    full = np.zeros(columns.n_rows)
+    full[core.all_rows] = away
+    scale = max(abs(upper), abs(lower))
+    return BallSolution(
+        rows=support.astype(np.int32),
+        coefficients=a,
+        squared_radius=unit * squared_radius,
+        furthest=unit * float(away.max()),
+        # a'Ka = a'diag(K) - a'Da / 2, which is the mean of the squared distances
+        squared_norm=unit * float(a @ (2 * columns.halves - full)[support]),
+        lower_bound=unit * lower,
+        objective=unit * upper,
+        certificate=(upper - lower) / scale if scale > goal.rounding else 0.0,
+        rounding=unit * goal.rounding,
+        core_size=len(core.rows),
+        n_stages=n_stages,
+        n_steps=core.n_steps,
+        n_kernel_evaluations=columns.n_evaluations - n_before,
+        stop_reason=reason,
+    )

@@ -11,15 +11,15 @@ has :math:`\tau = 1.9/C`. With weights the smallest of the diagonal, :math:`1/(C
 for 1/C.
 
 The paper's G has the constraints as further rows and columns; without them (their multipliers
-gamma follow from alpha) it is Q of ``core_vector.py``. All classes and machines share one inverse:
+gamma follow from alpha) it is Q of ``l2_svm.py``. All classes and machines share one inverse:
 :math:`Q = Y (P - FF') Y` with the labels Y = diag(y) and :math:`P = K + 11' + \mathrm{diag}(1/(C
 w))`, so that
 
 .. math:: Q^{-1} = Y \left(P^{-1} + P^{-1}F (I - F'P^{-1}F)^{-1} F'P^{-1}\right) Y,
 
 and an iteration is one product with :math:`P^{-1}`, which is several times faster than solving with
-a factor of P. The two bounds on the optimum (``result.py``) are those of alpha's
-positive part; they take another product, and are looked at more and more seldom.
+a factor of P. The two bounds on the optimum (``l2_svm.py``) are those of alpha's positive part;
+they take another product, and are looked at more and more seldom.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from hardmargin.kernels import FloatArray
-from hardmargin.kernels.matrix import StoredMatrix
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets.dense import (
     DenseMachine,
     DenseOptions,
-    KeepGoing,
-    Stopped,
+    Trained,
     cholesky,
-    dense_machines,
+    solve_dense,
+    stored_matrix,
 )
-from hardmargin.solvers.core_sets.directions import Constraint, LinearSpan
-from hardmargin.solvers.core_sets.result import bounds_of, slack_of
-from hardmargin.solvers.solution import BallSolution, BallStop
+from hardmargin.solvers.core_sets.l2_svm import L2Solution, bounds_of, slack_of
+from hardmargin.solvers.problem import KernelRows, Problem
 
 #: The paper's C times tau.
 TAU_SCALE = 1.9
@@ -49,144 +48,104 @@ TAU_SCALE = 1.9
 #: Iterations that should do in any case.
 MAX_STAGES = 10_000
 
-#: Multipliers that add up to so many times what they may at the optimum show that rounding has won.
+#: Multipliers that add up to this many times what the optimum allows show that rounding has won.
 LARGEST_MASS = 1e6
 
 #: Iterations without a look at the bounds, relative to those before.
 LOOK_SHARE = 0.03
 
 
-@dataclass(frozen=True)
-class Inverse:
-    """The inverse of ``P = K + 11' + diag(1 / (C w))``, which the machines of all classes share.
+@dataclass(frozen=True, kw_only=True)
+class LagrangianOptions(DenseOptions):
+    """How to run, beyond what Newton has as well.
 
     Attributes
     ----------
-    matrix : StoredMatrix
-        The kernel matrix K, in float64.
-    values : (n, n) array or None
-        Lower triangle of the inverse, in Fortran's order; None where it could not be had.
-    failure : str or None
-        Why not: ``"indefinite"`` or ``"max_time"``.
-    """
-
-    matrix: StoredMatrix
-    values: FloatArray | None
-    failure: BallStop | None = None
-
-    @classmethod
-    def of(
-        cls,
-        matrix: StoredMatrix,
-        C: float = 1.0,
-        weights: FloatArray | None = None,
-        keep_going: KeepGoing | None = None,
-    ) -> Inverse:
-        """Invert, unless the kernel is not positive semi-definite."""
-
-        def poll() -> None:
-            if keep_going is not None and not keep_going(0, 1.0):
-                raise Stopped
-
-        P = np.array(matrix.values, order="F")
-        P += 1.0
-        P[np.diag_indices(len(P))] += slack_of(len(P), C, weights)
-        try:
-            cholesky(P, poll)
-        except np.linalg.LinAlgError:
-            return cls(matrix, None, "indefinite")
-        except Stopped:
-            return cls(matrix, None, "max_time")
-        inverse, _ = lapack.dpotri(P, lower=True, overwrite_c=True)
-        return cls(matrix, inverse)
-
-    def product(self, v: FloatArray) -> FloatArray:
-        """Multiply with a vector."""
-        return np.asarray(blas.dsymv(1.0, self.values, v, lower=True))
-
-
-def lagrangian_machines(
-    inverse: Inverse,
-    labels: FloatArray,
-    n_machines: int = 1,
-    *,
-    constraint: Constraint = "orthogonal",
-    weights: FloatArray | None = None,
-    options: DenseOptions | None = None,
-    tau_scale: float = TAU_SCALE,
-    random: np.random.Generator | None = None,
-    keep_going: KeepGoing | None = None,
-    span: LinearSpan | None = None,
-) -> list[BallSolution]:
-    """Train machines one after another, each under the constraints that those before it make.
-
-    Parameters
-    ----------
-    inverse : Inverse
-        Of the kernel matrix, for the same C and weights.
-    labels, n_machines, constraint, weights, options, random, keep_going, span
-        As for `newton_machines`.
     tau_scale : float
         C times tau, between 0 and 2. The paper's 1.9 takes several times as many iterations as 1.5
         on some data, and fewer on others.
+    """
+
+    tau_scale: float = TAU_SCALE
+
+
+def solve(
+    problem: Problem[KernelRows],
+    options: LagrangianOptions | None = None,
+    monitor: Monitor | None = None,
+) -> list[L2Solution]:
+    """Train the machines of a problem, and for each of them as many directions as asked for.
+
+    Parameters
+    ----------
+    problem : Problem of KernelRows
+        The kernel must be positive semi-definite. All rows take part in every machine, and each
+        machine has rows of both classes.
+    options : LagrangianOptions, optional
+        How to run.
+    monitor : Monitor, optional
+        Hears of every iteration, with the relative gap.
 
     Returns
     -------
-    list of BallSolution
+    list of L2Solution
+        Those of the first machine first.
     """
-    options = options or DenseOptions()
+    run, clock = options or LagrangianOptions(), monitor or Monitor()
+    matrix = stored_matrix(problem.values, run.n_jobs)
+    try:
+        inverse, failure = invert(matrix.values, run.C, problem.weights, clock), ""
+    except np.linalg.LinAlgError:
+        inverse, failure = np.empty((0, 0)), "indefinite"
+    except Stopped:
+        inverse, failure = np.empty((0, 0)), clock.stop_reason
 
-    def solve_one(machine: DenseMachine) -> BallSolution:
-        return _solve(inverse, machine, options, tau_scale, keep_going or (lambda stage, gap: True))
+    def train_one(machine: DenseMachine, monitor: Monitor) -> Trained:
+        if failure:
+            return np.zeros(len(machine.labels)), 0, 0, failure
+        return train(machine, inverse, run, monitor)
 
-    return dense_machines(
-        solve_one,
-        inverse.matrix,
-        labels,
-        n_machines,
-        constraint=constraint,
-        weights=weights,
-        options=options,
-        random=random,
-        span=span,
-    )
+    return solve_dense(problem, run, clock, matrix, train_one)
 
 
-def _solve(
-    inverse: Inverse,
-    machine: DenseMachine,
-    options: DenseOptions,
-    tau_scale: float,
-    keep_going: KeepGoing,
-) -> BallSolution:
-    n = len(machine.labels)
-    if inverse.failure is not None:
-        return machine.result(np.zeros(n), 0, 0, inverse.failure)
-    y, F, slack = machine.labels, machine.directions.projections, machine.slack
-    tau = tau_scale * float(slack.min())
+def invert(K: FloatArray, C: float, weights: FloatArray | None, monitor: Monitor) -> FloatArray:
+    """Invert ``P = K + 11' + diag(1 / (C w))``: its lower triangle, in Fortran's order.
+
+    A kernel that is not positive semi-definite raises ``LinAlgError``.
+    """
+    P = np.array(K, order="F")
+    P += 1.0
+    P[np.diag_indices(len(P))] += slack_of(len(P), C, weights)
+    cholesky(P, monitor)
+    inverse, _ = lapack.dpotri(P, lower=True, overwrite_c=True)
+    return np.asarray(inverse)
+
+
+def train(
+    machine: DenseMachine, inverse: FloatArray, options: LagrangianOptions, monitor: Monitor
+) -> Trained:
+    """Train one machine with the inverse of P."""
+    y, F, slack = machine.labels, machine.F, machine.slack
+    n = len(y)
+    tau = options.tau_scale * float(slack.min())
     max_stages = MAX_STAGES if options.max_stages is None else options.max_stages
-    PF = np.array([inverse.product(f) for f in F.T]).T.reshape(F.shape)
+    PF = np.array([_times(inverse, f) for f in F.T]).T.reshape(F.shape)
     capacitance = np.eye(F.shape[1]) - F.T @ PF
     if (np.linalg.eigvalsh(capacitance) <= 0).any():
-        return machine.result(np.zeros(n), 0, 0, "rounding")
+        return np.zeros(n), 0, 0, "rounding"
     correction = np.linalg.solve(capacitance, PF.T).T
-
-    def solve_with_Q(right: FloatArray) -> FloatArray:
-        Pv = inverse.product(y * right)
-        alpha: FloatArray = y * (Pv + correction @ (F.T @ Pv))
-        return alpha
-
     # The optimum is the sum of alpha, and w = 0 bounds it.
     largest_mass = LARGEST_MASS * float((1.0 / slack).sum())
-    mu = np.zeros(n)
-    alpha, gap = np.zeros(n), 1.0
-    reason: BallStop = "max_stages"
+    mu, alpha, gap = np.zeros(n), np.zeros(n), 1.0
+    reason = "max_stages"
     n_stages = next_look = 0
     while n_stages < max_stages:
-        if not keep_going(n_stages, gap):
-            reason = "max_time"
+        if not monitor.go_on(n_stages, gap):
+            reason = monitor.stop_reason
             break
-        before, alpha = alpha, solve_with_Q(1.0 + mu)
+        # alpha = Q^-1 (1 + mu)
+        Pv = _times(inverse, y * (1.0 + mu))
+        before, alpha = alpha, y * (Pv + correction @ (F.T @ Pv))
         n_stages += 1
         if not np.abs(alpha).sum() <= largest_mass:
             alpha, reason = before, "rounding"
@@ -198,9 +157,14 @@ def _solve(
             if gap <= options.tol:
                 reason = "optimal"
                 break
+        # mu = (mu - tau alpha)_+
         next_mu = np.maximum(mu - tau * alpha, 0.0)
         if np.array_equal(next_mu, mu):
             reason = "rounding"
             break
         mu = next_mu
-    return machine.result(np.maximum(alpha, 0.0), n_stages, 1, reason)
+    return np.maximum(alpha, 0.0), n_stages, 1, reason
+
+
+def _times(inverse: FloatArray, v: FloatArray) -> FloatArray:
+    return np.asarray(blas.dsymv(1.0, inverse, v, lower=True))

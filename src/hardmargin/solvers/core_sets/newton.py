@@ -8,12 +8,12 @@ eq. (1) of Tsang, Kocsor & Kwok (MCS 2006), is piecewise quadratic. With
 
 1. The active rows A are those with a margin :math:`y_i f(x_i)` below 1.
 2. If A stayed as it is, the optimum would have :math:`Q_{AA}\bar\alpha_A = 1` and
-   :math:`\bar\alpha = 0` elsewhere; Q as in ``core_vector.py``.
+   :math:`\bar\alpha = 0` elsewhere; Q as in ``l2_svm.py``.
 3. The positive part of :math:`\bar\alpha` bounds the optimum from both sides; stop (``"optimal"``)
    when the two are within ``tol`` of each other. That is so at the latest where A is the active
    set of :math:`\bar\alpha` itself.
-4. Go from alpha towards :math:`\bar\alpha` to the minimum along the line, which is found exactly
-   among the points where rows become active or cease to be.
+4. Go from alpha towards :math:`\bar\alpha` to the minimum along the line: it lies between two of
+   the points where rows become active or cease to be.
 
 The objective falls at every step and there are finitely many A, so this ends; usually after five to
 ten steps. It is the method of Keerthi & DeCoste (JMLR 2005) and Mangasarian (2002) with kernels.
@@ -27,25 +27,25 @@ some B, the rows that left and joined are put right by their Schur complement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import StoredMatrix
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets.dense import (
     DenseMachine,
     DenseOptions,
-    KeepGoing,
-    Stopped,
+    Trained,
     cholesky,
-    dense_machines,
+    solve_dense,
+    stored_matrix,
     triangular,
 )
-from hardmargin.solvers.core_sets.directions import Constraint, Directions, LinearSpan
-from hardmargin.solvers.core_sets.result import bounds_of
-from hardmargin.solvers.solution import BallSolution, BallStop
+from hardmargin.solvers.core_sets.l2_svm import L2Solution, bounds_of
+from hardmargin.solvers.problem import KernelRows, Problem
 
 #: Fewer rows are not halved any further.
 SMALLEST_HALF = 250
@@ -63,163 +63,128 @@ _SCHUR_SHARE = 0.25
 _MAX_RESIDUAL = 1e-8
 
 
-def halves(values: FloatArray) -> list[StoredMatrix]:
-    """Kernel matrices of all rows, of every second, of every fourth, .."""
-    matrices = [StoredMatrix(values)]
-    while matrices[-1].n_rows >= 2 * SMALLEST_HALF:
-        matrices.append(StoredMatrix(np.ascontiguousarray(matrices[-1].values[::2, ::2])))
-    return matrices
-
-
-def newton_machines(
-    matrices: Sequence[StoredMatrix],
-    labels: FloatArray,
-    n_machines: int = 1,
-    *,
-    constraint: Constraint = "orthogonal",
-    weights: FloatArray | None = None,
+def solve(
+    problem: Problem[KernelRows],
     options: DenseOptions | None = None,
-    random: np.random.Generator | None = None,
-    keep_going: KeepGoing | None = None,
-    span: LinearSpan | None = None,
-) -> list[BallSolution]:
-    """Train machines one after another, each under the constraints that those before it make.
+    monitor: Monitor | None = None,
+) -> list[L2Solution]:
+    """Train the machines of a problem, and for each of them as many directions as asked for.
 
     Parameters
     ----------
-    matrices : sequence of StoredMatrix
-        The kernel matrix and its :func:`halves`, positive semi-definite and in float64. Machines
-        of several classes may share them.
-    labels : (n,) array
-        +1 and -1. Both classes need rows.
-    n_machines : int
-        How many; fewer are returned when nothing is left for w.
-    constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}
-        As in `solve_balls`.
-    weights : (n,) array, optional
-        Weights of the slacks, positive; a weight of two equals the row twice.
+    problem : Problem of KernelRows
+        The kernel must be positive semi-definite. All rows take part in every machine, and each
+        machine has rows of both classes.
     options : DenseOptions, optional
         How to run.
-    random : numpy Generator, optional
-        Draws the rows of the moments.
-    keep_going : callable, optional
-        Called with (stage, relative gap); the machine so far is returned when it says no.
-    span : LinearSpan, optional
-        For a linear kernel, where directions are more exact as vectors.
+    monitor : Monitor, optional
+        Hears of every stage, with the relative gap.
 
     Returns
     -------
-    list of BallSolution
+    list of L2Solution
+        Those of the first machine first.
     """
-    options = options or DenseOptions()
-
-    def solve_one(machine: DenseMachine) -> BallSolution:
-        return _Newton(options, keep_going or (lambda stage, gap: True)).run(machine, matrices)
-
-    return dense_machines(
-        solve_one,
+    run = options or DenseOptions()
+    # The kernel matrices of all rows, of every second, of every fourth, ...
+    matrices = [stored_matrix(problem.values, run.n_jobs)]
+    while matrices[-1].n_rows >= 2 * SMALLEST_HALF:
+        matrices.append(StoredMatrix(np.ascontiguousarray(matrices[-1].values[::2, ::2])))
+    return solve_dense(
+        problem,
+        run,
+        monitor or Monitor(),
         matrices[0],
-        labels,
-        n_machines,
-        constraint=constraint,
-        weights=weights,
-        options=options,
-        random=random,
-        span=span,
+        lambda machine, monitor: train(machine, matrices, run, monitor),
     )
 
 
-class _Newton:
-    """One machine in the making."""
+def train(
+    machine: DenseMachine,
+    matrices: Sequence[StoredMatrix],
+    options: DenseOptions,
+    monitor: Monitor,
+) -> Trained:
+    """Train one machine on some of the rows, then on twice as many, and at last on all."""
+    max_stages = MAX_STAGES if options.max_stages is None else options.max_stages
+    alpha, reason = np.zeros(0), "optimal"
+    n_stages = n_factored = 0
+    for level in reversed(range(len(matrices))):
+        every = slice(None, None, 2**level)
+        part = DenseMachine(
+            matrices[level], machine.labels[every], machine.slack[every], machine.F[every]
+        )
+        start = np.zeros(len(part.labels))
+        start[: 2 * len(alpha) : 2] = alpha
+        tol = HALF_TOL if level else options.tol
+        alpha, stages, factored, reason = _minimise(part, start, tol, n_stages, max_stages, monitor)
+        n_stages, n_factored = stages, n_factored + factored
+        if reason in ("max_time", "callback", "max_stages", "indefinite"):
+            whole = np.zeros(len(machine.labels))
+            whole[every] = alpha
+            alpha = whole
+            break
+    return alpha, n_stages, n_factored, reason
 
-    def __init__(self, options: DenseOptions, keep_going: KeepGoing) -> None:
-        self.options = options
-        self.keep_going = keep_going
-        self.max_stages = MAX_STAGES if options.max_stages is None else options.max_stages
-        self.n_stages = self.n_steps = 0
-        self.gap = 1.0
 
-    def run(self, machine: DenseMachine, matrices: Sequence[StoredMatrix]) -> BallSolution:
-        alpha = np.zeros(0)
-        reason: BallStop = "optimal"
-        for level in reversed(range(len(matrices))):
-            every = slice(None, None, 2**level)
-            F = machine.directions.projections[every]
-            part = DenseMachine(
-                matrices[level],
-                machine.labels[every],
-                machine.slack[every],
-                Directions(F, np.empty((0, F.shape[1]))),
-            )
-            start = np.zeros(len(part.labels))
-            start[: 2 * len(alpha) : 2] = alpha
-            alpha, reason = self.solve(part, start, HALF_TOL if level else self.options.tol)
-            if reason in ("max_time", "max_stages", "indefinite"):
-                whole = np.zeros(len(machine.labels))
-                whole[every] = alpha
-                alpha = whole
+def _minimise(
+    machine: DenseMachine,
+    alpha: FloatArray,
+    tol: float,
+    n_stages: int,
+    max_stages: int,
+    monitor: Monitor,
+) -> Trained:
+    """Solve the problem from some multipliers on."""
+    equations = _ActiveEquations(machine, monitor)
+    best, best_gap, gap = np.maximum(alpha, 0.0), np.inf, 1.0
+    margins = machine.margins(alpha) if alpha.any() else np.zeros(len(alpha))
+    active: NDArray[np.intp] | None = None
+    reason = "rounding"
+    try:
+        while True:
+            # 1. The active rows.
+            before, active = active, np.flatnonzero(margins < 1.0)
+            if before is not None and np.array_equal(before, active):
                 break
-        return machine.result(alpha, self.n_stages, self.n_steps, reason)
-
-    def poll(self) -> None:
-        if not self.keep_going(self.n_stages, self.gap):
-            raise Stopped
-
-    def solve(
-        self, machine: DenseMachine, alpha: FloatArray, tol: float
-    ) -> tuple[FloatArray, BallStop]:
-        """Solve the problem from some multipliers on: multipliers, and how it ended."""
-        equations = _ActiveEquations(machine, self.poll)
-        best, best_gap = np.maximum(alpha, 0.0), np.inf
-        margins = machine.margins(alpha) if alpha.any() else np.zeros(len(alpha))
-        active: NDArray[np.intp] | None = None
-        reason: BallStop = "rounding"
-        try:
-            while True:
-                # 1.
-                before, active = active, np.flatnonzero(margins < 1.0)
-                if before is not None and np.array_equal(before, active):
-                    break
-                if self.n_stages >= self.max_stages:
-                    reason = "max_stages"
-                    break
-                self.poll()
-                self.n_stages += 1
-                # 2.
-                target, target_margins = equations.solve(active)
-                # 3.
-                positive = np.maximum(target, 0.0)
-                its_margins = target_margins
-                if (target < 0).any():
-                    its_margins = machine.margins(positive)
-                self.gap = 1.0
-                if positive.any():
-                    self.gap = bounds_of(positive, its_margins, machine.slack).gap
-                if self.gap < best_gap:
-                    best, best_gap = positive, self.gap
-                if self.gap <= tol:
-                    reason = "optimal"
-                    break
-                # 4.
-                step = step_length(alpha, margins, target, target_margins, machine.slack)
-                if not step > 0:
-                    break
-                alpha = alpha + step * (target - alpha)
-                margins = margins + step * (target_margins - margins)
-        except Stopped:
-            reason = "max_time"
-        except np.linalg.LinAlgError:
-            reason = "indefinite"
-        self.n_steps += equations.n_factored
-        return best, reason
+            if n_stages >= max_stages:
+                reason = "max_stages"
+                break
+            if not monitor.go_on(n_stages, gap):
+                raise Stopped
+            n_stages += 1
+            # 2. The optimum if they stayed as they are.
+            target, target_margins = equations.solve(active)
+            # 3. Its bounds.
+            positive = np.maximum(target, 0.0)
+            its_margins = machine.margins(positive) if (target < 0).any() else target_margins
+            gap = 1.0
+            if positive.any():
+                gap = bounds_of(positive, its_margins, machine.slack).gap
+            if gap < best_gap:
+                best, best_gap = positive, gap
+            if gap <= tol:
+                reason = "optimal"
+                break
+            # 4. The minimum along the line.
+            step = step_length(alpha, margins, target, target_margins, machine.slack)
+            if not step > 0:
+                break
+            alpha = alpha + step * (target - alpha)
+            margins = margins + step * (target_margins - margins)
+    except Stopped:
+        reason = monitor.stop_reason
+    except np.linalg.LinAlgError:
+        reason = "indefinite"
+    return best, n_stages, equations.n_factored, reason
 
 
 class _ActiveEquations:
     """Solves ``Q_AA alpha_A = 1`` for one A after another."""
 
-    def __init__(self, machine: DenseMachine, poll: Callable[[], None]) -> None:
+    def __init__(self, machine: DenseMachine, monitor: Monitor) -> None:
         self.machine = machine
-        self.poll = poll
+        self.monitor = monitor
         self.n_factored = 0
         self.rows: NDArray[np.intp] = np.empty(0, dtype=np.intp)  # B
         self.L = np.empty((0, 0))
@@ -238,7 +203,7 @@ class _ActiveEquations:
                 return alpha, margins
         self.n_factored += 1
         self.L = np.empty((0, 0))  # two at a time would need twice the memory
-        self.L, self.rows = cholesky(self.machine.Q(active), self.poll), active
+        self.L, self.rows = cholesky(self.machine.Q(active), self.monitor), active
         alpha = np.zeros(len(self.machine.labels))
         alpha[active] = self._solve(np.ones(len(active)))
         return alpha, self.machine.margins(alpha)

@@ -12,13 +12,12 @@ Steps on two multipliers take very long where Q is close to singular; a few fact
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.monitor import Monitor
 
 #: Exchanges of all rows at once that may leave as many wrong as before.
 _PATIENCE = 3
@@ -31,7 +30,7 @@ def solve_by_pivoting(
     Q: FloatArray,
     start: NDArray[np.bool_],
     tol: float,
-    poll: Callable[[], None] | None = None,
+    monitor: Monitor | None = None,
 ) -> FloatArray | None:
     """Solve the problem.
 
@@ -43,13 +42,18 @@ def solve_by_pivoting(
         The rows to start with.
     tol : float
         What g of a row without a multiplier may be short of 1.
-    poll : callable, optional
-        Called before every factorisation; it may raise.
+    monitor : Monitor, optional
+        Asked before every factorisation.
 
     Returns
     -------
     (n,) array or None
         None if Q is not positive definite, or rounding keeps the rows from settling.
+
+    Raises
+    ------
+    Stopped
+        If the monitor says so.
 
     Examples
     --------
@@ -62,8 +66,8 @@ def solve_by_pivoting(
     active = start.copy()
     fewest, patience = len(Q) + 1, _PATIENCE
     for _ in range(MAX_EXCHANGES):
-        if poll is not None:
-            poll()
+        if monitor is not None:
+            monitor.check()
         rows = np.flatnonzero(active)
         alpha = np.zeros(len(Q))
         if len(rows):

@@ -25,13 +25,7 @@ _NEAR = 1e-8
 
 
 class Elbow:
-    """Rows on the margin.
-
-    Parameters
-    ----------
-    K : (n, n) array
-        The kernel matrix.
-    """
+    """Rows on the margin, of a kernel matrix K."""
 
     def __init__(self, K: FloatArray) -> None:
         self.K = K
@@ -45,23 +39,13 @@ class Elbow:
         """The rows, in no particular order."""
         return self._rows[: self.size]
 
-    def copy(self) -> Elbow:
-        """Return an elbow of the same rows."""
-        other = Elbow(self.K)
-        other.size = self.size
-        other._rows, other._columns = self._rows.copy(), self._columns.copy()
-        other._inverse = self._inverse.copy()
-        return other
-
     @classmethod
-    def of(cls, K: FloatArray, rows: NDArray[np.intp]) -> Elbow:
-        """Return an elbow of these rows, which has to be refreshed."""
+    def of(cls, K: FloatArray, rows: NDArray[np.intp]) -> Elbow | None:
+        """Return the elbow of these rows; None where there is no inverse."""
         elbow = cls(K)
         for row in rows:
-            elbow._grow()
-            elbow._rows[elbow.size], elbow._columns[elbow.size] = row, K[row]
-            elbow.size += 1
-        return elbow
+            elbow._append(int(row))
+        return elbow if elbow.refresh() else None
 
     def solve(self, total: float, values: FloatArray) -> tuple[float, FloatArray]:
         """Return b and c for a sum and for values on the rows."""
@@ -87,25 +71,21 @@ class Elbow:
 
     def add(self, row: int, z: FloatArray, distance: float) -> None:
         """Add a row that has this `reach`."""
-        self._grow()
-        m = self.size + 1
-        inverse = self._inverse
-        if self.size == 0:
+        self._append(row)
+        m, inverse = self.size, self._inverse
+        if m == 1:
             inverse[:2, :2] = [[-float(self.K[row, row]), 1.0], [1.0, 0.0]]
         else:
             scaled = z / distance
             inverse[:m, :m] += np.outer(z, scaled)
             inverse[m, :m] = inverse[:m, m] = -scaled
             inverse[m, m] = 1.0 / distance
-        self._rows[self.size] = row
-        self._columns[self.size] = self.K[row]
-        self.size += 1
         if distance < _NEAR:
             self.refresh()
 
-    def remove(self, place: int) -> None:
-        """Remove the row at a place; the last row moves there."""
-        last = self.size
+    def remove(self, row: int) -> None:
+        """Remove a row; the last one takes its place."""
+        place, last = int(np.flatnonzero(self.rows == row)[0]), self.size
         inverse = self._inverse
         gone = inverse[: last + 1, place + 1].copy()
         pivot = gone[place + 1]  # one over the squared distance of the row from the others
@@ -136,14 +116,13 @@ class Elbow:
         self._inverse[:m, :m] = (inverse + inverse.T) / 2
         return True
 
-    def _grow(self) -> None:
+    def _append(self, row: int) -> None:
+        """Add a row, but not to the inverse."""
         capacity = len(self._rows)
-        if self.size < capacity:
-            return
-        larger = min(2 * capacity, max(len(self.K), capacity + 1))
-        rows, columns, inverse = self._rows, self._columns, self._inverse
-        self._rows = np.zeros(larger, dtype=np.intp)
-        self._columns = np.zeros((larger, len(self.K)))
-        self._inverse = np.zeros((larger + 1, larger + 1))
-        self._rows[:capacity], self._columns[:capacity] = rows, columns
-        self._inverse[: capacity + 1, : capacity + 1] = inverse
+        if self.size == capacity:
+            more = min(2 * capacity, max(len(self.K), capacity + 1)) - capacity
+            self._rows = np.pad(self._rows, (0, more))
+            self._columns = np.pad(self._columns, ((0, more), (0, 0)))
+            self._inverse = np.pad(self._inverse, (0, more))
+        self._rows[self.size], self._columns[self.size] = row, self.K[row]
+        self.size += 1

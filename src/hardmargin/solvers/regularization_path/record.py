@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.solvers.regularization_path.kernel import CentredKernel
 from hardmargin.solvers.regularization_path.state import MarginState
 
-PathStop = Literal["hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"]
+#: What is joined end to end from what is kept at the breakpoints.
+_ARRAYS = {
+    **dict.fromkeys(("elbow_rows", "change_rows"), np.int32),
+    **dict.fromkeys(("elbow_multipliers", "crossing_C", "loo_C", "loo_change"), np.float64),
+    "crossing_row": np.intp,
+}
 
 
 @dataclass(frozen=True, repr=False)
 class RegularizationPath:
-    """The path of one machine; arrays have an entry a breakpoint, in ascending order of C.
+    """The path of one machine; arrays have one entry per breakpoint, in ascending order of C.
 
     Between breakpoints multipliers, intercepts and decisions are linear in C. The first breakpoint
     is C = 0. A value of C is there twice where rows exchanged multipliers, at which the decisions
@@ -44,7 +51,7 @@ class RegularizationPath:
         Of the w of a breakpoint and the next; of the last with itself.
     slack_sum : array
         Weighted sum of the slacks, which falls with C.
-    labels, weights : arrays, one entry a row
+    labels, weights : (n,) arrays
         The machine's labels (0 for rows that were only scored) and weights.
     elbow_starts, elbow_rows, elbow_multipliers : arrays
         ``elbow_rows[elbow_starts[k] : elbow_starts[k + 1]]`` are on the margin from breakpoint k
@@ -61,7 +68,7 @@ class RegularizationPath:
         them.
     n_stages, n_restarts : int
         Events, and how often the problem was solved anew.
-    stop_reason : {"hard_margin", "C_max", "norm", "stalled", "max_stages", "max_time"}
+    stop_reason : str
         ``"hard_margin"``: larger C change nothing any more. ``"norm"``: ``||w||`` is as large as
         was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
         path holds as far as it goes.
@@ -90,7 +97,7 @@ class RegularizationPath:
     violation: float
     n_stages: int
     n_restarts: int
-    stop_reason: PathStop
+    stop_reason: str
 
     def __len__(self) -> int:
         return len(self.C)
@@ -171,81 +178,41 @@ class RegularizationPath:
         return float(self.C[k - 1] + share * (self.C[k] - self.C[k - 1]))
 
 
-class OwnShare:
-    """What a row contributes to its own score, ``alpha_i k(x_i, x_i)``, on average over its copies.
-
-    Parameters
-    ----------
-    diagonal : (n,) array
-        The values ``k(x, x)``.
-    twins : (n,) int array
-        The first row that is the same point.
-    labels : (n,) array
-        Copies are of one label.
-    copies : (n,) array or None
-        How many rows each row stands for; weights below one count as one.
-    """
-
-    def __init__(
-        self,
-        diagonal: FloatArray,
-        twins: NDArray[np.intp],
-        labels: FloatArray,
-        copies: FloatArray | None,
-    ) -> None:
-        # Labels +1, -1 and 0 of one point are three groups.
-        self.group = np.unique(3 * twins + labels.astype(np.intp) % 3, return_inverse=True)[1]
-        counts = np.bincount(self.group, weights=copies)
-        self.share = (diagonal / np.maximum(counts, 1.0)[self.group]).astype(np.float64)
-
-    def __call__(self, alpha: FloatArray) -> FloatArray:
-        """Return the contributions."""
-        return np.asarray(np.bincount(self.group, weights=alpha)[self.group] * self.share)
-
-
-@dataclass(frozen=True)
-class LastBreakpoint:
-    """The solution that a piece begins with: its C, c, f, and room to the bound.
-
-    The room is what rows are correct by beyond their own share, in the leave-one-out bound.
-    """
+class Breakpoint(NamedTuple):
+    """A solution on the scale of the problem as it was given."""
 
     C: float
     c: FloatArray
     f: FloatArray
-    room: FloatArray
+    intercept: float
 
 
 class Recorder:
-    """Keeps breakpoints while a path is traced, on the scale of the problem as it was given."""
+    """Keeps breakpoints while a path is followed, on the scale of the problem as it was given.
+
+    There C is `C_unit` times that of the states.
+    """
 
     def __init__(
         self,
-        means: FloatArray,
+        kernel: CentredKernel,
         labels: FloatArray,
         weights: FloatArray,
-        own_share: OwnShare,
-        *,
-        alpha_unit: float,
         C_unit: float,
         keep_multipliers: bool,
     ) -> None:
-        self.means, self.labels, self.own_share = means, labels, own_share
+        self.means, self.labels, self.own_share = kernel.means, labels, kernel.own_share(labels)
         self.weights = np.where(labels != 0, weights, 0.0)
         self.mass = self.weights / self.weights.sum()
-        self.spread = float(np.abs(means - means.mean()).max())
-        self.alpha_unit, self.C_unit = alpha_unit, C_unit
-        self.keep = keep_multipliers
+        self.spread = float(np.abs(kernel.means - kernel.means.mean()).max())
+        self.alpha_unit, self.C_unit, self.keep = 1.0 / kernel.scale, C_unit, keep_multipliers
         self.scored = np.flatnonzero(labels == 0)
-        self.squared_norm = 0.0
-        self.last: LastBreakpoint | None = None
-        self.scalars: list[tuple[float, ...]] = []
-        self.products: list[float] = []
-        self.elbows: list[tuple[NDArray[np.int32], FloatArray]] = []
-        self.changes: list[NDArray[np.int32]] = []
-        self.crossings: list[tuple[FloatArray, NDArray[np.intp]]] = []
-        self.loo_changes: list[tuple[FloatArray, FloatArray]] = []
+        self.last: Breakpoint | None = None
+        self.last_room = np.empty(0)
         self.was_below = np.zeros(len(labels), dtype=bool)
+        self.squared_norm = 0.0
+        self.kept: dict[str, list[Any]] = defaultdict(list)  # by field of RegularizationPath
+        self._keep(**{name: np.empty(0, dtype=dtype) for name, dtype in _ARRAYS.items()})
 
     def breakpoint(self, state: MarginState) -> float:
         """Keep the solution as it is, and what happens between the last one and this.
@@ -253,131 +220,106 @@ class Recorder:
         Returns the largest violation on the way, or what margins of the kernel as it was given
         differ by from those of the centred one, where c does not quite add up to zero.
         """
-        y = self.labels
-        c = state.coefficients() * self.alpha_unit
-        scores = y * state.f
-        below = state.is_below
-        alpha = c * y
-        wrong = np.where(y > 0, state.f < 0, state.f >= 0)
+        now, last, y = self._point(state), self.last, self.labels
+        alpha, scores, below = now.c * y, y * now.f, state.is_below
+        # What rows are correct by beyond their own share: the leave-one-out bound counts those
+        # that have none.
         room = scores - self.own_share(alpha) if self.keep else np.ones(len(y))
-        elbow = state.elbow.rows
-        C = state.level * self.C_unit
-        values = state.f - state.b  # the bias has no part in w
-        norm = max(float(c @ values), 0.0)
-        self.squared_norm = norm
-        now = LastBreakpoint(C, c, state.f.copy(), room)
-        on_the_way = abs(float(c.sum())) * self.spread
-        if self.last is not None:
-            self.products[-1] = float(self.last.c @ values)
-            self._piece(self.last, now)
-            between = self._violation_between(self.last, C, c, state.f)
-            on_the_way = max(on_the_way, between)
-        self.last = now
-        self.products.append(norm)
-        self.scalars.append(
-            (
-                C,
-                state.b - float(self.means @ c),
-                len(elbow),
-                int(np.count_nonzero(c)),
-                float(self.mass @ wrong),
-                float(self.mass @ (room <= 0)),
-                norm,
-                float(self.weights[below] @ (1.0 - scores[below])),
-            )
+        values = now.f - state.b  # the bias has no part in w
+        self.squared_norm = max(float(now.c @ values), 0.0)
+        violation = abs(float(now.c.sum())) * self.spread
+        if last is not None:
+            self.kept["inner_product"][-1] = float(last.c @ values)
+            self._piece(last, now, room)
+            violation = max(violation, self._violation_between(last, now))
+        self._keep(
+            C=now.C,
+            intercept=now.intercept,
+            elbow_size=state.elbow.size,
+            n_support=np.count_nonzero(now.c),
+            error=self.mass @ np.where(y > 0, now.f < 0, now.f >= 0),
+            loo_bound=self.mass @ (room <= 0),
+            squared_norm=self.squared_norm,
+            inner_product=self.squared_norm,
+            slack_sum=self.weights[below] @ (1.0 - scores[below]),
         )
         if self.keep:
-            self.elbows.append((elbow.astype(np.int32), alpha[elbow]))
-            self.changes.append(np.flatnonzero(below != self.was_below).astype(np.int32))
-            self.was_below = below
-        return on_the_way
+            elbow = state.elbow.rows
+            self._keep(
+                elbow_rows=elbow.astype(np.int32),
+                elbow_multipliers=alpha[elbow],
+                change_rows=np.flatnonzero(below != self.was_below).astype(np.int32),
+            )
+        self.last, self.last_room, self.was_below = now, room, below
+        return violation
 
     def between(self, state: MarginState) -> float:
-        """Return the largest violation on the way from the last breakpoint to a solution.
+        """Return the largest violation on the way from the last breakpoint to a solution."""
+        return 0.0 if self.last is None else self._violation_between(self.last, self._point(state))
+
+    def path(
+        self, C_end: float, violation: float, n_stages: int, n_restarts: int, stop_reason: str
+    ) -> RegularizationPath:
+        """Put everything together; a C that rounding alone keeps from C_end is C_end."""
+        kept: dict[str, Any] = {
+            name: np.concatenate(values) if name in _ARRAYS else np.array(values)
+            for name, values in self.kept.items()
+        }
+        kept["C"][np.abs(kept["C"] - C_end) <= 1e-14 * C_end] = C_end
+        kept["squared_norm"] = np.maximum.accumulate(kept["squared_norm"])  # rounding lets it fall
+        for place, what in (("crossing_C", "crossing_row"), ("loo_C", "loo_change")):
+            order = np.argsort(kept[place], kind="stable")
+            kept[place], kept[what] = kept[place][order], kept[what][order]
+        for name in ("elbow", "change"):
+            sizes = [len(rows) for rows in self.kept[f"{name}_rows"]] if self.keep else []
+            kept[f"{name}_starts"] = np.cumsum(sizes, dtype=np.intp)
+        return RegularizationPath(
+            **kept,
+            labels=self.labels,
+            weights=self.weights,
+            violation=violation,
+            n_stages=n_stages,
+            n_restarts=n_restarts,
+            stop_reason=stop_reason,
+        )
+
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
+            self.kept[name].append(value)
+
+    def _point(self, state: MarginState) -> Breakpoint:
+        c = state.coefficients() * self.alpha_unit
+        intercept = state.b - float(self.means @ c)
+        return Breakpoint(state.level * self.C_unit, c, state.f.copy(), intercept)
+
+    def _violation_between(self, last: Breakpoint, now: Breakpoint) -> float:
+        """Return the largest violation between two solutions.
 
         Rows that are at the same bound at both ends violate no more in between. All others are off
         their bounds there, and so should be on the margin at both ends.
         """
-        if self.last is None:
+        if now.C <= last.C:  # nothing is in between
             return 0.0
-        c = state.coefficients() * self.alpha_unit
-        return self._violation_between(self.last, state.level * self.C_unit, c, state.f)
-
-    def _violation_between(
-        self, last: LastBreakpoint, C: float, c: FloatArray, f: FloatArray
-    ) -> float:
-        if C <= last.C:  # nothing is in between
-            return 0.0
-        twice_alpha, twice_upper = (last.c + c) * self.labels, (last.C + C) * self.weights
+        twice_alpha, twice_upper = (last.c + now.c) * self.labels, (last.C + now.C) * self.weights
         rounding = 1e-9 * twice_upper
         free = (twice_alpha > rounding) & (twice_alpha < twice_upper - rounding)
         y = self.labels[free]
-        ends = (y * last.f[free] - 1.0, y * f[free] - 1.0)
+        ends = (y * last.f[free] - 1.0, y * now.f[free] - 1.0)
         return float(np.abs(ends).max(initial=0.0))
 
-    def _piece(self, last: LastBreakpoint, now: LastBreakpoint) -> None:
-        """Keep what changes along a piece, on which all that is compared here is linear."""
+    def _piece(self, last: Breakpoint, now: Breakpoint, room: FloatArray) -> None:
+        """Keep where signs change along a piece, on which scores and room are linear."""
+
+        def zeros(before: FloatArray, after: FloatArray) -> FloatArray:
+            """Return the C at which values of different signs are zero."""
+            share = before / (before - after)
+            return np.asarray(last.C + share * (now.C - last.C))
+
         if self.keep:
-            rows = np.flatnonzero(((last.room <= 0) != (now.room <= 0)) & (self.labels != 0))
-            if len(rows):
-                signs = np.where(now.room[rows] <= 0, 1.0, -1.0)
-                where = self._where(last, now, last.room[rows], now.room[rows])
-                self.loo_changes.append((where, signs * self.mass[rows]))
+            before = self.last_room
+            rows = np.flatnonzero(((before <= 0) != (room <= 0)) & (self.labels != 0))
+            change = np.where(room[rows] <= 0, self.mass[rows], -self.mass[rows])
+            self._keep(loo_C=zeros(before[rows], room[rows]), loo_change=change)
         if len(self.scored):
-            before, after = last.f[self.scored], now.f[self.scored]
-            crosses = np.flatnonzero((before >= 0) != (after >= 0))
-            where = self._where(last, now, before[crosses], after[crosses])
-            self.crossings.append((where, self.scored[crosses]))
-
-    def _where(
-        self, last: LastBreakpoint, now: LastBreakpoint, before: FloatArray, after: FloatArray
-    ) -> FloatArray:
-        """Return the C at which values of different signs are zero."""
-        share = before / (before - after)
-        return last.C + share * (now.C - last.C)
-
-    def path(self, C_end: float, **results: Any) -> RegularizationPath:
-        """Put everything together; a C that rounding alone keeps from C_end is C_end."""
-        C, intercept, size, support, error, loo, norm, slack = map(
-            np.array, zip(*self.scalars, strict=True)
-        )
-        C[np.abs(C - C_end) <= 1e-14 * C_end] = C_end
-        elbow_rows = [rows for rows, _ in self.elbows]
-        crossing_C = np.concatenate([np.empty(0), *(C for C, _ in self.crossings)])
-        crossing_row = np.concatenate(
-            [np.empty(0, dtype=np.intp), *(rows for _, rows in self.crossings)]
-        )
-        order = np.argsort(crossing_C, kind="stable")
-        loo_C = np.concatenate([np.empty(0), *(C for C, _ in self.loo_changes)])
-        loo_change = np.concatenate([np.empty(0), *(change for _, change in self.loo_changes)])
-        loo_order = np.argsort(loo_C, kind="stable")
-        no_rows = np.empty(0, dtype=np.int32)
-        return RegularizationPath(
-            C=C,
-            intercept=intercept,
-            elbow_size=size.astype(np.intp),
-            n_support=support.astype(np.intp),
-            error=error,
-            loo_bound=loo,
-            squared_norm=np.maximum.accumulate(norm),  # rounding can make it fall
-            inner_product=np.array(self.products),
-            slack_sum=slack,
-            labels=self.labels,
-            weights=self.weights,
-            elbow_starts=_starts(elbow_rows),
-            elbow_rows=np.concatenate([no_rows, *elbow_rows]),
-            elbow_multipliers=np.concatenate([np.empty(0), *(alpha for _, alpha in self.elbows)]),
-            change_starts=_starts(self.changes),
-            change_rows=np.concatenate([no_rows, *self.changes]),
-            crossing_C=crossing_C[order],
-            crossing_row=crossing_row[order],
-            loo_C=loo_C[loo_order],
-            loo_change=loo_change[loo_order],
-            **results,
-        )
-
-
-def _starts(parts: list[NDArray[np.int32]]) -> NDArray[np.intp]:
-    if not parts:
-        return np.empty(0, dtype=np.intp)
-    return np.cumsum([0, *(len(part) for part in parts)], dtype=np.intp)
+            rows = self.scored[(last.f[self.scored] >= 0) != (now.f[self.scored] >= 0)]
+            self._keep(crossing_C=zeros(last.f[rows], now.f[rows]), crossing_row=rows)

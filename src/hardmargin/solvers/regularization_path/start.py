@@ -1,4 +1,4 @@
-r"""Where the regularisation path of the C-SVM begins (section 3.2 of Hastie et al., JMLR 2004).
+r"""Where the regularisation path of the C-SVM begins (sections 3.1 and 3.2 of Hastie et al., 2004).
 
 For small C all rows of the smaller class have a slack, and multipliers are C times the solution of
 
@@ -12,118 +12,121 @@ it should be, rows leave their bounds one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-
 import numpy as np
 
-from hardmargin.kernels import FloatArray
-from hardmargin.solvers.regularization_path.state import MarginState, Stuck, product
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.regularization_path.active_set import solved_anew
+from hardmargin.solvers.regularization_path.elbow import Elbow
+from hardmargin.solvers.regularization_path.events import Event, next_event
+from hardmargin.solvers.regularization_path.state import (
+    Conditions,
+    Direction,
+    MarginState,
+    Stuck,
+    product,
+)
 
-#: Events between evaluations from scratch, and the events that should do, a row.
-_REFRESH_EVERY, _STAGES_A_ROW = 100, 20
+#: Events between evaluations from scratch, and the events per row that should do.
+_REFRESH_EVERY, _STAGES_PER_ROW = 100, 20
 
-#: Violations here grow with C along the path.
-_MAX_VIOLATION = 1e-12
-
-
-class OutOfTime(Exception):
-    """There was no time to find the start."""
+#: Violations here grow with C along the path, and so do those that are tolerated.
+_MAX_VIOLATION, _TOLERANCE = 1e-12, 1e-14
 
 
-def share_excess(
-    K: FloatArray,
-    y: FloatArray,
-    w: FloatArray,
-    keep_going: Callable[[int, float], bool],
-) -> MarginState | None:
+def first_event(conditions: Conditions, room: float, monitor: Monitor) -> tuple[MarginState, Event]:
+    """Return the solution at C = 0, and the first event; Stopped if there is no time for that."""
+    y = conditions.y
+    shared = share_excess(conditions, monitor)
+    if shared is None:
+        state = MarginState(conditions, -np.abs(y), level=0.0)
+        return state, next_event(state, room)
+    smaller = (y != 0) & (shared.y == 0)
+    side, bias = np.where(smaller, -1.0, shared.side), float(np.sign(shared.y.sum()))
+    state = MarginState(conditions, side, level=0.0, bias=bias, elbow=shared.elbow)
+    if state.elbow.size == 0:
+        return state, next_event(state, room)
+    rows = state.elbow.rows
+    d = Direction(shared.b, shared.alpha[rows] * y[rows], shared.f)
+    # Rows of the larger class keep their places; the others come from the far side.
+    speed = np.where(smaller, y * shared.f, 0.0)
+    times = np.full(len(speed), np.inf)
+    np.divide(2.0, speed, out=times, where=speed > 0)
+    row = int(times.argmin())
+    return state, Event(d, min(float(times[row]), room), row if times[row] < room else -1)
+
+
+def share_excess(conditions: Conditions, monitor: Monitor) -> MarginState | None:
     """Share the weight of the smaller class among the rows of the larger.
 
-    Parameters
-    ----------
-    K : (n, n) array
-        Kernel matrix.
-    y : (n,) array
-        +1, -1, and 0 for rows that take no part.
-    w : (n,) array
-        Weights.
-    keep_going : callable
-        Called with (0, 0.0) at every event; OutOfTime is raised when it says no.
-
-    Returns
-    -------
-    MarginState or None
-        Its multipliers are theta of the larger class, its labels zero elsewhere; None where both
-        classes weigh the same.
+    Multipliers of the solution are theta of the larger class, and its labels are zero elsewhere;
+    None where both classes weigh the same.
     """
+    K, y, w = conditions.K, conditions.y, conditions.w
     excess = float((w * y).sum())
     if abs(excess) <= 1e-12 * float(w.sum()):
         return None
     sign = float(np.sign(excess))
     larger = y == sign
-    offset = product(K, np.where(larger, 0.0, w * y))
-    state = MarginState(K, np.where(larger, sign, 0.0), w, offset)
-    state.side = np.where(larger, -1.0, 0.0)
-    state.total, state.total_rate = sign * float(w[larger].sum()), -sign
-    state.refresh()
-    left = abs(excess)
+    of_smaller = np.where(larger, 0.0, w * y)
+    of_start = Conditions(
+        K,
+        np.where(larger, sign, 0.0),
+        w,
+        margin=0.0,
+        growth=0.0,
+        total_rate=-sign,
+        offset=product(K, of_smaller),
+        tolerance=_TOLERANCE,
+    )
+    total = sign * float(w[larger].sum())
+    state = MarginState(of_start, np.where(larger, -1.0, 0.0), level=1.0, total=total)
     try:
-        for stage in range(_STAGES_A_ROW * int(larger.sum())):
-            if not keep_going(0, 0.0):
-                raise OutOfTime
-            if state.elbow.size == 0:
-                below = np.flatnonzero(state.is_below)
-                if len(below) == 0:
-                    break
-                row = int(below[(sign * state.f[below]).argmax()])
-                state.shift(-float(state.f[row]))
-                state.enter(row)
-            d = state.direction()
-            step, row = state.next_event(d, left)
-            state.move(d, step)
-            left -= step
-            if row < 0:
-                break
-            state.change_place(row)
-            if left <= 1e-13 * abs(excess):
-                break
-            if stage % _REFRESH_EVERY == _REFRESH_EVERY - 1:
-                state.refresh()
-                state.elbow.refresh()
-                state.correct()
-        else:
-            raise Stuck
+        _let_sum_fall(state, abs(excess), monitor)
         state.refresh()
         if state.violation() <= _MAX_VIOLATION:
             return state
     except Stuck:
         pass
-    state.total = -float(np.where(larger, 0.0, w * y).sum())
-    guess = _first_guess(state, offset, abs(excess))
-    return min((state, _improved(state), _improved(guess)), key=MarginState.violation)
+    state.require_total(-float(of_smaller.sum()))
+    guess = _first_guess(of_start, abs(excess))
+    return min((state, solved_anew(state), solved_anew(guess)), key=MarginState.violation)
 
 
-def _first_guess(state: MarginState, offset: FloatArray, excess: float) -> MarginState:
+def _let_sum_fall(state: MarginState, excess: float, monitor: Monitor) -> None:
+    """Follow the path on which the sum of c falls by the excess."""
+    left = excess
+    for stage in range(_STAGES_PER_ROW * np.count_nonzero(state.y)):
+        monitor.check()
+        if state.elbow.size == 0:
+            below = np.flatnonzero(state.is_below)
+            if len(below) == 0:
+                return
+            row = int(below[(state.y * state.f)[below].argmax()])
+            state.shift(-float(state.f[row]))
+            state.enter(row)
+        d, step, row = next_event(state, left)
+        state.move(d, step)
+        left -= step
+        if row < 0:
+            return
+        state.change_place(row)
+        if left <= 1e-13 * excess:
+            return
+        if stage % _REFRESH_EVERY == _REFRESH_EVERY - 1:
+            state.refresh_all()
+            state.correct()
+    raise Stuck
+
+
+def _first_guess(conditions: Conditions, excess: float) -> MarginState:
     """Share the sum among the last rows."""
-    state = MarginState(state.K, state.y, state.w, offset)
-    rows = np.flatnonzero(state.y)
-    kept = np.cumsum(state.w[rows]) > excess
-    state.side[rows] = np.where(kept, -1.0, 1.0)
+    y, w = conditions.y, conditions.w
+    rows = np.flatnonzero(y)
+    kept = np.cumsum(w[rows]) > excess
     first = int(rows[kept.argmax()])
-    over = float(state.w[rows][: kept.argmax() + 1].sum()) - excess
-    state.enter(first)
-    state.alpha[first] = min(over, float(state.w[first]))
-    state.total = float(state.coefficients().sum())
-    state.refresh()
-    return state
-
-
-def _improved(start: MarginState) -> MarginState:
-    """Go on with an active set, as far as rounding lets it."""
-    state = MarginState(start.K, start.y, start.w, start.offset)
-    state.copy_of(start)
-    with suppress(Stuck):
-        state.rebuild()
-        state.optimise(max(200, 4 * len(state.y)))
-    state.refresh()
-    return state
+    alpha, side = np.zeros(len(y)), np.zeros(len(y))
+    alpha[rows], side[rows] = np.where(kept, w[rows], 0.0), np.where(kept, -1.0, 1.0)
+    over = float(w[rows][: kept.argmax() + 1].sum()) - excess
+    alpha[first], side[first] = min(over, float(w[first])), 0.0
+    elbow, total = Elbow.of(conditions.K, np.array([first])), float((alpha * y).sum())
+    return MarginState(conditions, side, level=1.0, total=total, alpha=alpha, elbow=elbow)

@@ -1,4 +1,4 @@
-r"""An SVM at one point of its regularisation path, and the moves that lead along it.
+r"""An SVM at one point of its regularisation path, and the changes that lead along it.
 
 With :math:`c_i = \alpha_i y_i` and :math:`f = Kc + b`, an SVM is optimal for the upper bounds
 :math:`u_i = C w_i` where :math:`\sum c_i = 0`, and every row is
@@ -7,36 +7,27 @@ With :math:`c_i = \alpha_i y_i` and :math:`f = Kc + b`, an SVM is optimal for th
 - *below*: :math:`\alpha_i = u_i` and :math:`y_i f_i \le 1`, or
 - in the *elbow* E: :math:`0 \le \alpha_i \le u_i` and :math:`y_i f_i = 1`.
 
-While C grows and no row changes its place, all of this is linear in C: rows below pull with
-:math:`h = \sum_{below} w_i y_i K_i`, and the elbow answers with
-
-.. math:: K_{EE}\,\dot c_E + \dot b = -h_E, \qquad \sum \dot c_E = -\sum_{below} w_i y_i.
-
-The path begins at C = 0 with the same moves: there the larger class is all elbow, and how it
+The path begins at C = 0 with the same changes: there the larger class is all elbow, and how it
 shares the sum of the smaller class is a problem with bounds w, the margin 0 in place of 1, and a
 sum that falls from its excess to zero.
 
-Ties and rows that depend on others in feature space make elbows singular and steps of no length.
-Rows in the affine hull of the elbow are never added to it: they change places with one of its rows,
-which leaves f alone. Steps are chosen by Harris's rule: among the events within the tolerance, the
-one of the fastest row.
+Rows that depend on others in feature space would make elbows singular. Those in the affine hull of
+the elbow are never added to it: they change places with one of its rows, which leaves f alone.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.regularization_path.elbow import Elbow
-
-#: What margins may be short of, and multipliers relative to their bound: along the path, and at its
-#: start, whose errors grow with C.
-TOLERANCE, START_TOLERANCE = 1e-10, 1e-14
 
 #: Squared distance from the affine hull of the elbow, relative to the kernel's scale, below which a
 #: row counts as a part of it.
@@ -49,21 +40,55 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Stuck(Exception):
-    """Rounding leaves no way on."""
+    """Rounding leaves no way on, or a larger violation than it may."""
 
 
-class Inexact(Stuck):
-    """Rounding leaves a violation that is larger than it should be."""
+class Direction(NamedTuple):
+    """Rates of change along the path: of the bias, of c on the elbow, and of f on all rows."""
+
+    bias: float
+    elbow: FloatArray
+    f: FloatArray
+
+
+class Snapshot(NamedTuple):
+    """What a state can be made of again."""
+
+    alpha: FloatArray
+    side: FloatArray
+    bias: float
+    level: float
+    elbow: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Direction:
-    """Rates of change along the path: of the bias, of c on the elbow, and of f on all rows."""
+class Conditions:
+    """What a solution has to satisfy; by default those of the path.
 
-    intercept: float
-    elbow: FloatArray
-    f: FloatArray
-    noise: float
+    Attributes
+    ----------
+    K : (n, n) array
+        Kernel matrix, its typical value one.
+    y, w : (n,) arrays
+        Labels +1 and -1, 0 for rows that are only scored; weights of the slacks, their mean one.
+    margin : float
+        ``y f`` of rows on the margin.
+    growth, total_rate : float
+        How fast C grows along the way, and the sum of c.
+    offset : (n,) array or float
+        What f has beside the expansion and the bias.
+    tolerance : float
+        What margins may be short of, and multipliers relative to their bounds.
+    """
+
+    K: FloatArray
+    y: FloatArray
+    w: FloatArray
+    margin: float = 1.0
+    growth: float = 1.0
+    total_rate: float = 0.0
+    offset: FloatArray | float = 0.0
+    tolerance: float = 1e-10
 
 
 class MarginState:
@@ -71,35 +96,32 @@ class MarginState:
 
     Parameters
     ----------
-    K : (n, n) array
-        Kernel matrix, its typical value one.
-    labels : (n,) array
-        +1 and -1, 0 for rows that are scored only.
-    weights : (n,) array
-        Weights of the slacks, their mean one.
-    offset : (n,) array or float
-        What f has beside the expansion and the bias.
+    conditions : Conditions
+        What it has to satisfy.
+    side : (n,) array
+        +1 above, -1 below, 0 in the elbow or for rows that are only scored.
+    level, bias, total : float
+        C, as bounds are ``level * w``; b; and what c has to add up to.
+    alpha, elbow : (n,) array and Elbow, optional
+        The rows on the margin and their multipliers; none by default.
     """
 
     def __init__(
         self,
-        K: FloatArray,
-        labels: FloatArray,
-        weights: FloatArray,
-        offset: FloatArray | float = 0.0,
+        conditions: Conditions,
+        side: FloatArray,
+        level: float,
+        bias: float = 0.0,
+        total: float = 0.0,
+        alpha: FloatArray | None = None,
+        elbow: Elbow | None = None,
     ) -> None:
-        self.K, self.y, self.w, self.offset = K, labels, weights, offset
-        self.on_exchange: Callable[[int, float], None] | None = None
-        self.elbow = Elbow(K)
-        self.alpha = np.zeros(len(labels))  # of the rows in the elbow
-        self.side = np.zeros(len(labels))  # +1 above, -1 below, 0 in the elbow or not of interest
-        self.f = np.zeros(len(labels))
-        self.b = 0.0
-        self.level, self.growth = 1.0, 0.0  # bounds are level * w, and grow by growth * w
-        self.tolerance = START_TOLERANCE
-        self.margin = 0.0
-        self.total, self.total_rate = 0.0, 0.0  # what c is to add up to, and how fast that changes
-        self.pull, self.pull_total = np.zeros(len(labels)), 0.0
+        self.conditions = conditions
+        self.K, self.y, self.w = conditions.K, conditions.y, conditions.w
+        self.side, self.level, self.b, self.total = side, level, bias, total
+        self.alpha = np.zeros(len(side)) if alpha is None else alpha
+        self.elbow = Elbow(self.K) if elbow is None else elbow
+        self.refresh()
 
     @property
     def is_below(self) -> NDArray[np.bool_]:
@@ -115,12 +137,18 @@ class MarginState:
 
     def slack(self) -> FloatArray:
         """How far each row is from changing its side; negative where it should have."""
-        return self.side * (self.y * self.f - self.margin)
+        return self.side * (self.y * self.f - self.conditions.margin)
 
     def off_margin(self) -> float:
         """How far the elbow is from the margin."""
         rows = self.elbow.rows
-        return float(np.abs(self.y[rows] * self.f[rows] - self.margin).max(initial=0.0))
+        return float(np.abs(self.y[rows] * self.f[rows] - self.conditions.margin).max(initial=0.0))
+
+    def bias_limits(self) -> tuple[FloatArray, FloatArray]:
+        """Limits that each row sets to b, from below and from above; infinite where none."""
+        limit = self.b + self.conditions.margin * self.y - self.f
+        side = self.side * self.y
+        return np.where(side > 0, limit, -np.inf), np.where(side < 0, limit, np.inf)
 
     def violation(self) -> float:
         """Return the largest violation of the optimality conditions.
@@ -144,58 +172,52 @@ class MarginState:
 
     def refresh(self) -> None:
         """Evaluate f and the pull anew: many updates leave rounding behind."""
-        self.f = product(self.K, self.coefficients()) + self.b + self.offset
-        below = self.is_below
-        if self.growth:
+        self.f = product(self.K, self.coefficients()) + self.b + self.conditions.offset
+        self.pull, self.pull_total = np.zeros(len(self.y)), 0.0
+        if self.conditions.growth:
+            below = self.is_below
             self.pull = product(self.K, np.where(below, self.w * self.y, 0.0))
             self.pull_total = float((self.w * self.y)[below].sum())
 
-    def copy_of(self, other: MarginState) -> None:
-        """Become the same solution as another, whose elbow is not shared but made anew."""
-        self.alpha, self.side, self.f = other.alpha.copy(), other.side.copy(), other.f.copy()
-        self.b, self.level, self.total = other.b, other.level, other.total
-        self.pull, self.pull_total = other.pull.copy(), other.pull_total
-        self.elbow = other.elbow.copy()
+    def refresh_all(self) -> bool:
+        """Evaluate the inverse of the elbow anew, too; False where that fails."""
+        self.refresh()
+        return self.elbow.size == 0 or self.elbow.refresh()
 
-    def direction(self) -> Direction:
-        """How the solution moves while every row keeps its place; the elbow must not be empty."""
-        rows, elbow = self.elbow.rows, self.elbow
-        total = self.total_rate - self.pull_total
-        db, dc = elbow.solve(total, -self.pull[rows])
-        df = elbow.expand(dc) + self.pull + db
-        noise = 64 * _EPS * (np.abs(self.pull).max() + abs(db) + np.abs(dc).sum())
-        for _ in range(3):
-            residual = df[rows]
-            if np.abs(residual).max() <= noise and abs(dc.sum() - total) <= noise:
-                break
-            more_b, more_c = elbow.solve(total - dc.sum(), -residual)
-            db, dc = db + more_b, dc + more_c
-            df = elbow.expand(dc) + self.pull + db
-        df[rows] = 0.0
-        return Direction(db, dc, df, float(noise))
+    def snapshot(self) -> Snapshot:
+        """Keep what is needed to come back."""
+        rows = self.elbow.rows.copy()
+        return Snapshot(self.alpha.copy(), self.side.copy(), self.b, self.level, rows)
 
-    def next_event(self, d: Direction, room: float) -> tuple[float, int]:
-        """Return how far it is to the next event, and its row; the room and -1 if none comes."""
-        rows = self.elbow.rows
-        w, alpha = self.w[rows], self.alpha[rows]
-        rates = d.elbow * self.y[rows]
-        # A kind of event each: rows reach the margin; elbow rows reach zero, or their upper bound.
-        slack = np.concatenate([self.slack(), alpha, self.level * w - alpha])
-        speed = np.concatenate([-self.side * self.y * d.f, -rates, rates - self.growth * w])
-        least = np.concatenate([np.full(len(self.y), d.noise), 64 * _EPS * w, 64 * _EPS * w])
-        unit = np.concatenate([np.full(len(self.y), 1.0 / (self.level or 1.0)), w, w])
-        moving = np.flatnonzero(speed > least)
-        slack, speed, unit = slack[moving], speed[moving], unit[moving]
-        slack = np.maximum(slack, 0.0)
-        times = slack / speed
-        limit = ((slack + self.tolerance * self.level * unit) / speed).min(initial=np.inf)
-        if times.min(initial=np.inf) >= room:
-            return room, -1
-        near = np.flatnonzero(times <= limit)
-        chosen = near[(speed[near] / unit[near]).argmax()]
-        index = moving[chosen] - len(self.y)
-        row = moving[chosen] if index < 0 else rows[index % len(rows)]
-        return min(float(times[chosen]), room), int(row)
+    def back_to(self, snapshot: Snapshot) -> MarginState | None:
+        """Return an earlier state; None where its elbow can not be inverted."""
+        alpha, side, bias, level, rows = snapshot
+        elbow = Elbow.of(self.K, rows)
+        if elbow is None:
+            return None
+        return MarginState(
+            self.conditions, side.copy(), level, bias, self.total, alpha.copy(), elbow
+        )
+
+    def rescaled(self, ratio: float) -> MarginState:
+        """Return a copy with another C and multipliers in proportion, its elbow made anew."""
+        state = copy.copy(self)
+        state.level, state.alpha = ratio * self.level, ratio * self.alpha
+        state.side, state.f, state.pull = self.side.copy(), self.f.copy(), self.pull.copy()
+        state.elbow = Elbow(self.K)
+        for row in self.elbow.rows:
+            state._admit(int(row), -1.0, *state._reach(int(row)))
+        state.refresh()
+        return state
+
+    def require_total(self, total: float) -> None:
+        """Set what c has to add up to."""
+        self.total = total
+
+    def shift(self, change: float) -> None:
+        """Change the bias alone."""
+        self.b += change
+        self.f += change
 
     def move(self, d: Direction, step: float) -> None:
         """Go along a direction.
@@ -203,23 +225,23 @@ class MarginState:
         Along the path f is evaluated from where that leads. To add up rates that are zero on the
         elbow would keep f there on the margin, whatever rounding has done to the multipliers.
         """
-        rows = self.elbow.rows
+        rows, conditions = self.elbow.rows, self.conditions
         self.alpha[rows] += step * d.elbow * self.y[rows]
-        self.b += step * d.intercept
-        self.level += step * self.growth
-        self.total += step * self.total_rate
-        if self.growth:
+        self.b += step * d.bias
+        self.level += step * conditions.growth
+        self.total += step * conditions.total_rate
+        if conditions.growth:
             own = self.elbow.expand(self.alpha[rows] * self.y[rows])
-            self.f = self.level * self.pull + own + (self.b + self.offset)
+            self.f = self.level * self.pull + own + (self.b + conditions.offset)
         else:
             self.f += step * d.f
 
-    def change_place(self, row: int) -> None:
+    def change_place(self, row: int, before_exchange: Callable[[], None] | None = None) -> None:
         """Have a row leave the elbow to the nearer bound, or enter it."""
         if self.side[row] == 0:
             self.leave(row)
         else:
-            self.enter(row)
+            self.enter(row, before_exchange)
 
     def leave(self, row: int) -> None:
         """Take a row out of the elbow, at the bound that it is nearer to."""
@@ -228,33 +250,72 @@ class MarginState:
         change = (upper if to_upper else 0.0) - self.alpha[row]
         if change:
             self.f += change * self.y[row] * self.K[row]
-        self.elbow.remove(int(np.flatnonzero(self.elbow.rows == row)[0]))
+        self.elbow.remove(row)
         self._put(row, -1.0 if to_upper else 1.0)
 
-    def enter(self, row: int) -> None:
-        """Put a row into the elbow, from the bound that it is at."""
+    def enter(self, row: int, before_exchange: Callable[[], None] | None = None) -> None:
+        """Put a row into the elbow, from the bound that it is at.
+
+        One that depends on the elbow takes multipliers over from others; `before_exchange` is
+        called before that.
+        """
         sign = float(self.side[row])  # its multiplier goes up from zero, or down from its bound
         if sign == 0:
             raise Stuck
+        z, distance = self._reach(row)
+        if before_exchange is not None and not distance > _DEPENDENT:
+            before_exchange()
         self._put(row, 0.0)
         self.alpha[row] = 0.0 if sign > 0 else self.level * self.w[row]
-        self._admit(row, sign)
+        self._admit(row, sign, z, distance)
 
-    def rebuild(self) -> None:
-        """Make the elbow anew of the rows between their bounds, and evaluate everything."""
-        rows = self.elbow.rows.copy()
-        self.elbow = Elbow(self.K)
-        for row in rows:
-            self._admit(int(row), -1.0)
-        self.refresh()
+    def correct(self) -> None:
+        """Put the elbow back on the margin, where rounding has moved it.
 
-    def _admit(self, row: int, sign: float) -> None:
-        """Add a row to the elbow; one that depends on the elbow takes the place of others."""
+        Raises Stuck, and changes nothing, where that would lead beyond bounds.
+        """
+        if self.elbow.size == 0:
+            return
+        rows = self.elbow.rows
+        upper = self.level * self.w[rows]
+        before = self.alpha[rows], self.f.copy(), self.b
+        for _ in range(2):
+            self._step_to_margin(*self._to_margin(), 1.0)
+        beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
+        # A row that has just come in may be beyond its bound by rounding, no other.
+        if not (beyond <= _BEYOND * upper).all():
+            self.alpha[rows], self.f, self.b = before
+            raise Stuck
+
+    def towards_margin(self) -> int | None:
+        """Go to where the elbow is on the margin; return the row whose bound ends it earlier."""
+        db, dc = self._to_margin()
+        rows = self.elbow.rows
+        step, first = self._room(rows, dc * self.y[rows])
+        self._step_to_margin(db, dc, min(step, 1.0))
+        return first if step < 1.0 else None
+
+    def _to_margin(self) -> tuple[float, FloatArray]:
+        """How b and c have to change to put the elbow on the margin."""
+        rows = self.elbow.rows
+        total = self.total - float(self.coefficients().sum())
+        return self.elbow.solve(total, self.conditions.margin * self.y[rows] - self.f[rows])
+
+    def _step_to_margin(self, db: float, dc: FloatArray, step: float) -> None:
+        rows = self.elbow.rows
+        self.alpha[rows] += step * dc * self.y[rows]
+        self.f += step * (self.elbow.expand(dc) + db)
+        self.b += step * db
+
+    def _reach(self, row: int) -> tuple[FloatArray, float]:
+        """How a row depends on the elbow, as :meth:`Elbow.reach` says."""
         z, distance = self.elbow.reach(row)
         if distance < -_DEPENDENT and self.elbow.refresh():  # only rounding makes it negative
             z, distance = self.elbow.reach(row)
-        if self.on_exchange is not None and not distance > _DEPENDENT:
-            self.on_exchange(row, sign)
+        return z, distance
+
+    def _admit(self, row: int, sign: float, z: FloatArray, distance: float) -> None:
+        """Add a row to the elbow; one that depends on the elbow takes the place of others."""
         while not distance > _DEPENDENT:
             # Along this direction f stays as it is, but for rounding.
             rows = self.elbow.rows
@@ -273,83 +334,6 @@ class MarginState:
             z, distance = self.elbow.reach(row)
         self.elbow.add(row, z, distance)
 
-    def correct(self) -> None:
-        """Put the elbow back on the margin, where rounding has moved it."""
-        if self.elbow.size == 0:
-            return
-        rows = self.elbow.rows
-        upper = self.level * self.w[rows]
-        before = self.alpha[rows], self.f.copy(), self.b
-        for _ in range(2):
-            self._step_to_margin(*self._to_margin(), 1.0)
-        beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
-        # A row that has just come in may be beyond its bound by rounding, no other.
-        if not (beyond <= _BEYOND * upper).all():
-            self.alpha[rows], self.f, self.b = before
-            raise Inexact
-
-    def optimise(self, max_steps: int) -> None:
-        """Solve the problem at this level from any feasible start, by an active set.
-
-        Where rounding keeps it from an end, less will do as the steps pass.
-        """
-        for step in range(max_steps):
-            if self.elbow.size == 0 and not self.seed_elbow():
-                return
-            blocked = self._towards_margin()
-            if blocked is not None:
-                self.leave(blocked)
-                continue
-            slack = self.slack()
-            worst = int(slack.argmin())
-            if slack[worst] >= -self.tolerance * 10.0 ** (4 * step // max_steps - 1):
-                return
-            self.enter(worst)
-        raise Stuck
-
-    def seed_elbow(self) -> bool:
-        """Put a row into an empty elbow; False if a bias suits all rows without one."""
-        lower, upper = self.bias_limits()
-        least, largest = lower.max(initial=-np.inf), upper.min(initial=np.inf)
-        if least <= largest:
-            self.shift(min(max(self.b, least), largest) - self.b)
-            return False
-        row = int(lower.argmax())
-        self.shift(float(least) - self.b)
-        self.enter(row)
-        return True
-
-    def bias_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Limits that each row sets to b, from below and from above; infinite where none."""
-        limit = self.b + self.margin * self.y - self.f
-        side = self.side * self.y
-        return np.where(side > 0, limit, -np.inf), np.where(side < 0, limit, np.inf)
-
-    def shift(self, change: float) -> None:
-        """Change the bias alone."""
-        self.b += change
-        self.f += change
-
-    def _towards_margin(self) -> int | None:
-        """Go to where the elbow is on the margin; return the row whose bound ends it earlier."""
-        db, dc = self._to_margin()
-        rows = self.elbow.rows
-        step, first = self._room(rows, dc * self.y[rows])
-        self._step_to_margin(db, dc, min(step, 1.0))
-        return first if step < 1.0 else None
-
-    def _to_margin(self) -> tuple[float, FloatArray]:
-        """How b and c have to change to put the elbow on the margin."""
-        rows = self.elbow.rows
-        total = self.total - float(self.coefficients().sum())
-        return self.elbow.solve(total, self.margin * self.y[rows] - self.f[rows])
-
-    def _step_to_margin(self, db: float, dc: FloatArray, step: float) -> None:
-        rows = self.elbow.rows
-        self.alpha[rows] += step * dc * self.y[rows]
-        self.f += step * (self.elbow.expand(dc) + db)
-        self.b += step * db
-
     def _room(self, rows: NDArray[np.intp], rates: FloatArray) -> tuple[float, int]:
         """How far multipliers can move before the first reaches a bound, and which does."""
         upper = self.level * self.w[rows]
@@ -366,7 +350,7 @@ class MarginState:
 
     def _put(self, row: int, side: float) -> None:
         """Note where a row is; those below pull at f as their bounds grow."""
-        if self.growth:
+        if self.conditions.growth:
             change = (side < 0) - float(self.side[row] < 0)
             if change:
                 pull = change * self.w[row] * self.y[row]

@@ -1,0 +1,19 @@
+// All two-class machines of one greedy fit.
+#pragma once
+
+#include <vector>
+
+#include "hardmargin/greedy.hpp"
+#include "hardmargin/packed_classes.hpp"
+
+namespace hardmargin {
+
+struct GreedyProblem : MachineProblem {
+    GreedyOptions options;
+    bool need_bits = false;  // throw NothingToPack without
+};
+
+template <class T>
+std::vector<GreedyResult> greedy_machines(const GreedyProblem& problem, Control& control);
+
+}  // namespace hardmargin

@@ -1,0 +1,121 @@
+// A path of stages that judges itself: the machine of all rows and one machine a split advance in
+// lockstep on one kernel matrix, so that every stage has held-out scores at no extra product.
+//
+// Column 0 holds the labels y of all rows, column k those of split k with the other rows at 0. With
+// scores F and bias b of each column, one stage is
+//
+//     w = v / (1 + exp(2 y (F + b)))        logistic weights, v the sample weights
+//     a = y w / (2 * sum of w in the row's class)
+//     G = K a                               one product for all columns
+//     F <- F + eta G, with Nesterov's momentum and restarts
+//
+// where eta, common to all columns, is a damped Newton step of column 0. Stages are judged by the
+// logistic loss of the held-out scores at their best scale; all of them vote, each with the weight
+// exp(-sharpness * n * (its loss - the least)), and the path ends when the loss has not fallen for
+// a while. With PathLoss::exponential the weights are those of IJCAI-07, exp(-yF).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "hardmargin/aligned.hpp"
+#include "hardmargin/control.hpp"
+#include "hardmargin/kernel_product.hpp"
+
+namespace hardmargin {
+
+enum class PathLoss { logistic, exponential };
+enum class PathStop { running, patience, n_stages, max_stages, rho_zero, outrun, max_time };
+
+struct PathOptions {
+    PathLoss loss = PathLoss::logistic;
+    bool bias = true;
+    std::size_t n_stages = 0;  // 0: chosen by the held-out loss
+    std::size_t max_stages = 0;
+    double sharpness = 0;
+};
+
+// A two-class problem with its splits. Arrays of T are padded with zeros to whole strips.
+template <class T>
+struct PathData {
+    std::vector<std::int32_t> rows;  // original rows, ascending
+    std::size_t padded = 0;
+    int n_columns = 1;
+    AlignedVector<T> labels;                  // [column][row]
+    AlignedVector<T> weights;                 // [row]
+    std::vector<std::uint32_t> held_rows;     // among `rows`: what is scored ..
+    std::vector<std::uint32_t> held_columns;  // .. and by which column
+    std::vector<std::int32_t> held_splits;    // the split that is
+    AlignedVector<T> held_weights;
+    double evidence = 0;  // rows that the weights stand for
+    double held_weight = 0;
+};
+
+struct StagedVotePath {
+    std::vector<double> coefficients;  // of the vote of all stages, by row
+    double intercept = 0;
+    std::vector<double> held_scores;   // its held-out scores, positive for the positive class
+    double mass = 0;                   // sum of the stages' weights
+    double loss = 0;                   // the least
+    std::vector<std::int64_t> stages;  // that were judged ..
+    std::vector<double> losses;        // .. and their losses
+    std::size_t n_stages = 0;
+    PathStop reason = PathStop::running;
+};
+
+template <class T>
+class Path {
+  public:
+    // Both must outlive the path.
+    Path(const PathData<T>& data, const PathOptions& options);
+
+    // Runs up to a stage, on the kernel matrix of the data's rows.
+    void run(KernelProduct<T>& product, std::size_t until, Clock::time_point deadline,
+             Meter& meter);
+
+    bool is_running() const { return reason_ == PathStop::running; }
+    void stop(PathStop reason) { reason_ = reason; }
+    // Ends it for want of time, before any stage.
+    void give_up();
+    std::size_t n_stages() const { return stage_; }
+    double loss() const { return loss_; }
+    double mass() const { return mass_; }
+    // The least loss up to a stage.
+    double loss_at(std::size_t stage) const;
+
+    StagedVotePath result() const;
+
+  private:
+    void weigh(int column);
+    void weigh_exponentially(int column);
+    void step(KernelProduct<T>& product);
+    double step_length(const StepSums& sums) const;
+    double spread_in_classes() const;
+    void judge();
+    double shift_of(const LogisticSums& sums) const;
+    void fit_scale();
+    double held_loss() const;
+    bool is_judged(std::size_t stage) const;
+    void stop_when_due();
+
+    std::size_t at(int column) const { return static_cast<std::size_t>(column) * data_.padded; }
+
+    const PathData<T>& data_;
+    const PathOptions& options_;
+    const PathTable<T>& table_ = level().paths<T>();
+    AlignedVector<T> scores_, last_, direction_, steps_, weights_;  // [column][row]
+    AlignedVector<T> h_, margins_;
+    std::vector<double> bias_, judged_bias_;  // of every column
+    std::vector<double> coefficients_, last_coefficients_, mix_, held_mix_;
+    double momentum_ = 1, log_scale_ = 0;
+    double mix_intercept_ = 0, mass_ = 0, loss_ = std::numeric_limits<double>::infinity();
+    std::size_t stage_ = 0, best_stage_ = 0;
+    bool is_any_judged_ = false;
+    std::vector<std::int64_t> stages_;
+    std::vector<double> losses_;
+    PathStop reason_ = PathStop::running;
+};
+
+}  // namespace hardmargin

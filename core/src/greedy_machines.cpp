@@ -1,0 +1,76 @@
+#include "hardmargin/greedy_machines.hpp"
+
+#include "hardmargin/errors.hpp"
+
+namespace hardmargin {
+namespace {
+
+// Below this many rows a machine is done before the bounds of lazy blocks could pay.
+constexpr std::size_t fewest_lazy_rows = 2048;
+
+// All that the machines of one problem share.
+template <class T>
+class Trainer {
+  public:
+    Trainer(const GreedyProblem& problem, Control& control)
+        : classes_(problem), options_(problem.options) {
+        if (problem.need_bits && !has_bits()) throw NothingToPack();
+        plan_memory();
+        // Copies of a row share one gradient as long as all may be visited alike.
+        if (classes_.is_distance() && !options_.weights && options_.max_visits == 1) {
+            next_copy_.assign(problem.matrix.n_rows, -1);
+            options_.next_copy = next_copy_.data();
+        }
+        classes_.pack(is_lazy_ ? BlockOrder::kd_tree : BlockOrder::natural,
+                      next_copy_.empty() ? nullptr : next_copy_.data(), control);
+    }
+
+    bool has_bits() const { return classes_.has_bits(); }
+
+    GreedyResult train(const MachineSpec& machine, Clock::time_point deadline, Meter& meter) const {
+        const auto parts = classes_.parts(machine);
+        const auto values = classes_.values(parts, is_lazy_);
+        return greedy_fit<T>(parts, *values, options_, deadline, meter);
+    }
+
+  private:
+    // Settles what depends on the size of the problem: whether columns are put off, and what is
+    // left of the memory for them.
+    void plan_memory() {
+        const std::size_t states = options_.max_visits > 1 || options_.diagonal ? 52 : 12;
+        options_.memory_bytes = classes_.memory_left(options_.memory_bytes, states);
+
+        is_lazy_ = classes_.is_distance() && options_.schedule != Schedule::eager;
+        if (options_.schedule == Schedule::automatic) {
+            const bool has_room = options_.memory_bytes > classes_.packed_bytes();  // to sort them
+            is_lazy_ = is_lazy_ && classes_.largest_machine() >= fewest_lazy_rows && has_room;
+            if (!is_lazy_) options_.schedule = Schedule::eager;
+        }
+    }
+
+    PackedClasses<T> classes_;
+    GreedyOptions options_;
+    bool is_lazy_ = false;
+    std::vector<std::int32_t> next_copy_;
+};
+
+}  // namespace
+
+template <class T>
+std::vector<GreedyResult> greedy_machines(const GreedyProblem& problem, Control& control) {
+    TimeShare time(problem);
+    const Trainer<T> trainer(problem, control);
+    std::vector<GreedyResult> results(problem.machines.size());
+    parallel_for(problem.machines.size(), problem.n_threads, control,
+                 [&](std::size_t m, Meter& meter) {
+                     results[m] = trainer.train(problem.machines[m], time.next(), meter);
+                     results[m].bits = trainer.has_bits();
+                     control.machine_done();
+                 });
+    return results;
+}
+
+template std::vector<GreedyResult> greedy_machines<float>(const GreedyProblem&, Control&);
+template std::vector<GreedyResult> greedy_machines<double>(const GreedyProblem&, Control&);
+
+}  // namespace hardmargin

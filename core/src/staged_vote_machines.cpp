@@ -1,0 +1,257 @@
+#include "hardmargin/staged_vote_machines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+
+namespace hardmargin {
+namespace {
+
+// Stages after which the kernels are compared.
+constexpr std::array<std::size_t, 3> rounds = {16, 32, 64};
+
+// A kernel is stopped when it would have less than this share of the leader's vote, even if its
+// loss fell from now on by so many times what it fell in the second half of its stages.
+constexpr double least_share = 0.01, optimism = 2;
+
+// Times the least logistic weight it is still a number.
+template <class T>
+constexpr T least_weight = sizeof(T) == 4 ? T(1e-15) : T(1e-100);
+
+// Rows that weights stand for: their sum or, if that is more, (sum w)^2 / sum w^2, which does not
+// depend on their scale.
+double evidence_of(const double* weights, const std::vector<std::int32_t>& rows, double largest) {
+    double sum = 0, squares = 0;
+    for (const std::int32_t row : rows) {
+        const double share = weights[row] / largest;  // its square neither overflows nor vanishes
+        sum += share;
+        squares += share * share;
+    }
+    return sum * std::max(largest, sum / squares);
+}
+
+template <class T>
+PathData<T> path_data(const StagedVoteProblem<T>& problem, const MachineSpec& machine) {
+    PathData<T> data;
+    std::vector<T> label;
+    const auto contains = [](const std::vector<std::int32_t>& side, std::int32_t c) {
+        return std::find(side.begin(), side.end(), c) != side.end();
+    };
+    for (std::size_t i = 0; i < problem.n_rows; ++i) {
+        const bool positive = contains(machine.positive, problem.classes[i]);
+        if (!positive && !contains(machine.negative, problem.classes[i])) continue;
+        data.rows.push_back(static_cast<std::int32_t>(i));
+        label.push_back(positive ? T(1) : T(-1));
+    }
+    const std::size_t n = data.rows.size();
+    data.padded = round_up(std::max<std::size_t>(n, 1), lanes<T>);
+    data.weights.assign(data.padded, T(0));
+    double largest = 0;
+    for (const std::int32_t row : data.rows) largest = std::max(largest, problem.weights[row]);
+    data.evidence = evidence_of(problem.weights, data.rows, largest);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double share = problem.weights[data.rows[i]] / largest;  // so that T can hold it
+        if (share > 0) data.weights[i] = std::max(static_cast<T>(share), least_weight<T>);
+    }
+
+    const auto has_both = [&](const AlignedVector<T>& labels) {
+        return std::find(labels.begin(), labels.end(), T(1)) != labels.end() &&
+               std::find(labels.begin(), labels.end(), T(-1)) != labels.end();
+    };
+    AlignedVector<T> column(data.padded, T(0));
+    std::copy(label.begin(), label.end(), column.begin());
+    if (!has_both(column)) throw std::invalid_argument("a machine needs rows on both sides");
+    data.labels = column;
+    for (std::size_t k = 0; k < problem.n_splits; ++k) {
+        const std::uint8_t* train = problem.train + k * problem.n_rows;
+        const std::uint8_t* test = problem.test + k * problem.n_rows;
+        for (std::size_t i = 0; i < n; ++i) column[i] = train[data.rows[i]] ? label[i] : T(0);
+        if (!has_both(column)) continue;  // nothing to learn from
+        for (std::size_t i = 0; i < n; ++i) {
+            if (!test[data.rows[i]]) continue;
+            data.held_rows.push_back(static_cast<std::uint32_t>(i));
+            data.held_columns.push_back(static_cast<std::uint32_t>(data.n_columns));
+            data.held_splits.push_back(static_cast<std::int32_t>(k));
+        }
+        data.labels.insert(data.labels.end(), column.begin(), column.end());
+        ++data.n_columns;
+    }
+    bool has_side[2] = {};
+    for (const std::uint32_t row : data.held_rows) has_side[label[row] > 0] = true;
+    if (!has_side[0] || !has_side[1]) {  // nothing to choose by
+        data.n_columns = 1;
+        data.labels.resize(data.padded);
+        data.held_rows.clear();
+        data.held_columns.clear();
+        data.held_splits.clear();
+    }
+    data.held_weights.assign(round_up(std::max<std::size_t>(data.held_rows.size(), 1), lanes<T>),
+                             T(0));
+    for (std::size_t p = 0; p < data.held_rows.size(); ++p) {
+        data.held_weights[p] = data.weights[data.held_rows[p]];
+        data.held_weight += static_cast<double>(data.held_weights[p]);
+    }
+    return data;
+}
+
+// Matrices whose memory is used again.
+template <class T>
+class MatrixPool {
+  public:
+    using Product = std::unique_ptr<KernelProduct<T>>;
+
+    Product take() {
+        const std::lock_guard lock(mutex_);
+        if (free_.empty()) return std::make_unique<KernelProduct<T>>();
+        Product last = std::move(free_.back());
+        free_.pop_back();
+        return last;
+    }
+    void give_back(Product product) {
+        const std::lock_guard lock(mutex_);
+        free_.push_back(std::move(product));
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<Product> free_;
+};
+
+template <class T>
+class Race {
+  public:
+    // `memory_bytes` is for the matrices of all kernels: if they fit, each is filled once.
+    Race(const StagedVoteProblem<T>& problem, const MachineSpec& machine, MatrixPool<T>& pool,
+         std::size_t memory_bytes)
+        : problem_(problem), pool_(pool), data_(path_data(problem, machine)) {
+        std::size_t needed = 0;
+        for (const KernelSource<T>& kernel : problem.kernels) {
+            paths_.push_back(std::make_unique<Path<T>>(data_, problem.options));
+            const std::size_t width =
+                kernel.kind == ValueSource::factor ? kernel.width : data_.rows.size();
+            needed += data_.padded * width * (kernel.compact ? 2 : sizeof(T));
+        }
+        matrices_.resize(paths_.size());
+        keep_ = needed <= memory_bytes;
+    }
+
+    std::vector<std::size_t> running() const {
+        std::vector<std::size_t> found;
+        for (std::size_t k = 0; k < paths_.size(); ++k)
+            if (paths_[k]->is_running()) found.push_back(k);
+        return found;
+    }
+
+    void run(std::size_t kernel, std::size_t until, Clock::time_point deadline, Meter& meter) {
+        auto& matrix = matrices_[kernel];
+        if (!matrix) {
+            if (has_begun_ && meter.is_over(deadline)) {  // too late for another kernel
+                paths_[kernel]->give_up();
+                return;
+            }
+            matrix = pool_.take();
+            matrix->fill(problem_.kernels[kernel], data_.rows, meter);
+        }
+        has_begun_ = true;
+        paths_[kernel]->run(*matrix, until, deadline, meter);
+        meter.control().report(paths_[kernel]->n_stages(), paths_[kernel]->loss());
+        if (!keep_ || !paths_[kernel]->is_running()) pool_.give_back(std::move(matrix));
+    }
+
+    void stop_the_hopeless(std::size_t stage) {
+        const auto leader =
+            std::min_element(paths_.begin(), paths_.end(),
+                             [](const auto& a, const auto& b) { return a->loss() < b->loss(); });
+        const double sharpness = problem_.options.sharpness * data_.evidence;
+        for (const auto& path : paths_) {
+            if (!path->is_running()) continue;
+            const double fallen = path->loss_at(stage / 2) - path->loss();
+            const double hoped = path->loss() - optimism * fallen;
+            const double share = path->mass() / (*leader)->mass() *
+                                 std::exp(-sharpness * (hoped - (*leader)->loss()));
+            if (share < least_share) path->stop(PathStop::outrun);
+        }
+        for (std::size_t k = 0; k < paths_.size(); ++k)
+            if (matrices_[k] && !paths_[k]->is_running()) pool_.give_back(std::move(matrices_[k]));
+    }
+
+    StagedVoteResult result() const {
+        StagedVoteResult r;
+        r.rows = data_.rows;
+        for (const std::uint32_t row : data_.held_rows) r.held_rows.push_back(data_.rows[row]);
+        r.held_splits = data_.held_splits;
+        for (const auto& path : paths_) r.paths.push_back(path->result());
+        return r;
+    }
+
+  private:
+    const StagedVoteProblem<T>& problem_;
+    MatrixPool<T>& pool_;
+    const PathData<T> data_;
+    std::vector<std::unique_ptr<Path<T>>> paths_;
+    std::vector<typename MatrixPool<T>::Product> matrices_;  // of the kernels that still run
+    bool keep_ = false;
+    std::atomic<bool> has_begun_{false};
+};
+
+// Calls each_round(kernels that run, stage to run to) until all paths have ended.
+template <class T, class EachRound>
+void in_rounds(const StagedVoteProblem<T>& problem, Race<T>& race, EachRound&& each_round) {
+    const bool is_race = problem.race && problem.options.n_stages == 0 &&
+                         problem.kernels.size() > 1 && problem.n_splits > 0;
+    if (is_race)
+        for (const std::size_t stage : rounds) {
+            each_round(race.running(), stage);
+            race.stop_the_hopeless(stage);
+        }
+    each_round(race.running(), std::numeric_limits<std::size_t>::max());
+}
+
+}  // namespace
+
+template <class T>
+std::vector<StagedVoteResult> staged_vote_machines(const StagedVoteProblem<T>& problem,
+                                                   Control& control) {
+    const std::size_t n_machines = problem.machines.size();
+    std::vector<StagedVoteResult> results(n_machines);
+    MatrixPool<T> pool;
+    const auto n_at_once = static_cast<std::size_t>(std::max(problem.n_threads, 1));
+    const auto start = Clock::now();
+    // What is left of the time is shared evenly by the machines still to run.
+    const auto deadline_of = [&](std::size_t machine) {
+        const double share = static_cast<double>(machine + 1) / static_cast<double>(n_machines);
+        return after(share * problem.max_seconds, start);
+    };
+    if (n_machines == 1) {
+        Race<T> race(problem, problem.machines[0], pool, problem.memory_bytes);
+        const auto deadline = deadline_of(0);
+        in_rounds(problem, race, [&](const std::vector<std::size_t>& kernels, std::size_t until) {
+            parallel_for(
+                kernels.size(), problem.n_threads, control,
+                [&](std::size_t i, Meter& meter) { race.run(kernels[i], until, deadline, meter); });
+        });
+        results[0] = race.result();
+        return results;
+    }
+    parallel_for(n_machines, problem.n_threads, control, [&](std::size_t m, Meter& meter) {
+        Race<T> race(problem, problem.machines[m], pool, problem.memory_bytes / n_at_once);
+        const auto deadline = deadline_of(m);
+        in_rounds(problem, race, [&](const std::vector<std::size_t>& kernels, std::size_t until) {
+            for (const std::size_t k : kernels) race.run(k, until, deadline, meter);
+        });
+        results[m] = race.result();
+        control.machine_done();
+    });
+    return results;
+}
+
+template std::vector<StagedVoteResult> staged_vote_machines<float>(const StagedVoteProblem<float>&,
+                                                                   Control&);
+template std::vector<StagedVoteResult>
+staged_vote_machines<double>(const StagedVoteProblem<double>&, Control&);
+
+}  // namespace hardmargin

@@ -1,0 +1,287 @@
+"""Probabilities from held-out scores: sigmoids for two classes, a softmax for many.
+
+Platt's sigmoid is ``P(positive) = 1 / (1 + exp(-(A f + B)))``. Its targets are drawn in by one row
+a class, so that scores that separate the classes keep a finite slope (Platt 1999; Lin, Lin & Weng
+2007). All fits are Newton's method with a bounded number of steps; weights count rows, as
+`as_rows` has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logsumexp
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+#: Slopes, times the largest score, lie between these: below, scores tell nothing of the classes.
+SLOPE_BOUNDS = (1e-3, 1e6)
+
+#: The softmax of sums of probabilities is sharpened or flattened by a factor between these.
+TAU_BOUNDS = (1e-2, 1e3)
+
+_MAX_NEWTON_STEPS = 50
+_MAX_HALVINGS = 30
+_TOLERANCE = 1e-10
+
+# Newton's method ends at gains per row below this: what is left is of the order of its square.
+_GAIN = 1e-7
+_ROUNDING = 1e-13
+
+
+def as_rows(weights: FloatArray) -> FloatArray:
+    r"""Scale weights so that they add up to the number of rows they stand for.
+
+    That is :math:`\max(\sum w, (\sum w)^2 / \sum w^2)`. Whole numbers count rows and stay as they
+    are, so that a weight of two is the row twice. The second term is the effective number of rows,
+    which does not depend on the scale of the weights: those that were normalised, to add up to one
+    for instance, still count as many rows.
+
+    Parameters
+    ----------
+    weights : (n,) array
+        Not negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.selection.sigmoids import as_rows
+    >>> as_rows(np.array([1.0, 2.0, 1.0]))
+    array([1., 2., 1.])
+    >>> as_rows(np.array([0.25, 0.25, 0.25, 0.25]))
+    array([1., 1., 1., 1.])
+    """
+    largest = float(weights.max(initial=0.0))
+    if largest == 0:
+        return weights
+    shares = weights / largest  # their squares neither overflow nor vanish together
+    return shares * max(largest, float(shares.sum() / (shares @ shares)))
+
+
+@dataclass(frozen=True)
+class Sigmoids:
+    """Platt's sigmoids of several machines.
+
+    Attributes
+    ----------
+    slopes, offsets : (n_machines,) arrays
+        A and B.
+    log_losses : (n_machines,) array
+        Mean negative log-likelihood of the labels.
+    """
+
+    slopes: FloatArray
+    offsets: FloatArray
+    log_losses: FloatArray
+
+
+def platt(
+    scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None
+) -> tuple[float, float, float]:
+    """Fit ``P(positive) = sigmoid(A * score + B)``.
+
+    Parameters
+    ----------
+    scores : (n,) array
+        Scores of rows that the machine was not trained on, if they are to be honest.
+    positive : (n,) bool array
+        Their labels.
+    weights : (n,) array, optional
+        How many rows each stands for.
+
+    Returns
+    -------
+    A, B : float
+        The sigmoid; A may be negative, where the scores are wrong more often than not.
+    log_loss : float
+        Weighted mean negative log-likelihood of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.selection.sigmoids import platt
+    >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> slope, offset, log_loss = platt(scores, scores > 0)
+    >>> round(slope, 2), abs(round(offset, 2)), round(log_loss, 2)
+    (0.67, 0.0, 0.32)
+    """
+    fit = platt_of_machines(scores, positive, weights, np.array([0, len(scores)]))
+    return float(fit.slopes[0]), float(fit.offsets[0]), float(fit.log_losses[0])
+
+
+def platt_of_machines(
+    scores: FloatArray,
+    positive: BoolArray,
+    weights: FloatArray | None,
+    starts: NDArray[np.intp],
+) -> Sigmoids:
+    """Fit a sigmoid to every machine's scores, all at once.
+
+    Parameters
+    ----------
+    scores, positive, weights : (n,) arrays
+        As for `platt`, the machines one after another.
+    starts : (n_machines + 1,) int array
+        Where each machine's rows begin, and where the last one's end; none is empty.
+    """
+    machine = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.asarray(np.add.reduceat(values, starts[:-1]), dtype=np.float64)
+
+    rows = np.ones(len(scores))
+    if weights is not None:
+        parts = [as_rows(weights[a:b]) for a, b in pairwise(starts)]
+        rows = np.concatenate(parts)
+    n_positive, n_negative = total(rows * positive), total(rows * ~positive)
+    w = rows / (n_positive + n_negative)[machine]
+    target = np.where(
+        positive, ((n_positive + 1) / (n_positive + 2))[machine], (1 / (n_negative + 2))[machine]
+    )
+    # Scores of one size make the two unknowns alike.
+    scale = np.maximum(np.maximum.reduceat(np.abs(scores), starts[:-1]), 1e-300)
+    s = scores / scale[machine]
+
+    def losses(z: FloatArray, goal: FloatArray | BoolArray) -> FloatArray:
+        return total(w * (np.logaddexp(0, z) - goal * z))
+
+    a, b = np.zeros(len(scale)), np.log((n_positive + 1) / (n_negative + 1))
+    z = b[machine]
+    value = losses(z, target)
+    for _ in range(_MAX_NEWTON_STEPS):
+        p = expit(z)
+        slack, curvature = w * (p - target), w * p * (1 - p)
+        grad_a, grad_b = total(slack * s), total(slack)
+        aa, ab, bb = total(curvature * s * s), total(curvature * s), total(curvature)
+        ridge = 1e-10 * (aa + bb) + 1e-300
+        aa, bb = aa + ridge, bb + ridge
+        determinant = np.maximum(aa * bb - ab * ab, 1e-300)
+        step_a = (bb * grad_a - ab * grad_b) / determinant
+        step_b = (aa * grad_b - ab * grad_a) / determinant
+        length = np.ones(len(a))
+        for _ in range(_MAX_HALVINGS):
+            z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
+            after = losses(z, target)
+            worse = after > value + _ROUNDING
+            if not worse.any():
+                break
+            length[worse] /= 2
+        else:
+            length[worse] = 0.0
+            z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
+            after = losses(z, target)
+        a, b = a - length * step_a, b - length * step_b
+        gain, value = value - after, after
+        if (gain <= _GAIN).all():
+            break
+    return Sigmoids(a / scale, b, losses(z, positive))
+
+
+def platt_slope(
+    margins: FloatArray,
+    positive: BoolArray,
+    weights: FloatArray | None = None,
+    copies: float = 1.0,
+) -> float:
+    """Fit ``P(positive) = sigmoid(A * margin)``, with A > 0 and bounded.
+
+    Parameters
+    ----------
+    margins : (n,) array
+        Scores less the threshold.
+    positive : (n,) bool array
+        Their labels.
+    weights : (n,) array, optional
+        How many rows each stands for.
+    copies : float
+        How often each row is there, on average: it counts once all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.selection.sigmoids import platt_slope
+    >>> margins = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> round(platt_slope(margins, margins > 0), 2)
+    0.67
+    """
+    w = np.ones(len(margins)) if weights is None else as_rows(weights)
+    n_positive, n_negative = w[positive].sum() / copies, w[~positive].sum() / copies
+    target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+    largest = float(np.abs(margins).max(initial=0.0)) or 1.0
+    scaled = margins / largest
+
+    def derivatives(log_slope: float) -> tuple[float, float]:
+        """First and second derivative of the loss, which is convex in the slope."""
+        slope = np.exp(log_slope)
+        p = expit(slope * scaled)
+        return (
+            float((w * (p - target)) @ scaled),
+            float((w * p * (1 - p)) @ (scaled * scaled)),
+        )
+
+    low, high = (float(np.log(bound)) for bound in SLOPE_BOUNDS)
+    if derivatives(low)[0] >= 0:
+        return SLOPE_BOUNDS[0] / largest
+    if derivatives(high)[0] <= 0:
+        return SLOPE_BOUNDS[1] / largest
+    # Newton on the slope itself, kept within a bracket of the root that only shrinks.
+    at = 0.0
+    for _ in range(_MAX_NEWTON_STEPS):
+        first, second = derivatives(at)
+        if first > 0:
+            high = at
+        else:
+            low = at
+        newton = np.exp(at) - first / max(second, 1e-300)
+        following = np.log(newton) if newton > 0 else low
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - at) <= _TOLERANCE:
+            break
+        at = float(following)
+    return float(np.exp(at)) / largest
+
+
+def softmax_scale(
+    decisions: FloatArray, codes: NDArray[np.integer], weights: FloatArray | None = None
+) -> float:
+    """Fit ``P = softmax(tau * decision)``: the tau of the least log-loss.
+
+    The targets are drawn in as Platt's are, so that tau stays small where no row is wrong.
+
+    Parameters
+    ----------
+    decisions : (n, n_classes) array
+        Scores of rows; the largest is the class they are given.
+    codes : (n,) int array
+        Their classes.
+    weights : (n,) array, optional
+        How many rows each stands for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.selection.sigmoids import softmax_scale
+    >>> decisions = np.array([[2.0, 1, 0], [0, 2, 1], [1, 0, 2], [2, 1, 0]])
+    >>> round(softmax_scale(decisions, np.array([0, 1, 2, 1])), 2)
+    0.97
+    """
+    w = np.ones(len(codes)) if weights is None else as_rows(weights)
+    own = decisions[np.arange(len(codes)), codes]
+    n_classes = decisions.shape[1]
+    doubt = 1.0 / (w.sum() + 2.0)  # one row in all may have been of another class
+    others = (decisions.sum(axis=1) - own) / (n_classes - 1)
+    aim = (1.0 - doubt) * own + doubt * others
+
+    def log_loss(log_tau: float) -> float:
+        scaled = np.exp(log_tau) * decisions
+        return float(w @ (logsumexp(scaled, axis=1) - np.exp(log_tau) * aim))
+
+    low, high = (float(np.log(bound)) for bound in TAU_BOUNDS)
+    found = minimize_scalar(log_loss, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(found.x))

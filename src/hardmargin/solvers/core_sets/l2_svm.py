@@ -1,0 +1,419 @@
+r"""L2-SVMs one after another, each orthogonal to those before it: what all their solvers share.
+
+.. math:: \min \|w\|^2 + b^2 + C \sum_i w_i \xi_i^2 \quad : \quad
+          y_i (w'\varphi(x_i) + b) \ge 1 - \xi_i, \quad u_q'w = 0,
+
+is eq. (1) of Tsang, Kocsor & Kwok (MCS-06) with weights; the orthonormal :math:`u_q` belong to
+earlier machines. With F the projections :math:`u_q'\varphi(x_i)`, its dual, eq. (2), is
+
+.. math:: \max_{\alpha \ge 0} 2 \alpha'1 - \alpha'Q\alpha, \qquad
+          Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + 1) + [i = j] / (C w_i).
+
+From any :math:`\alpha \ge 0` and the scores :math:`w'\varphi(x_i)` that it makes (the parts of w
+along the :math:`u_q` left out) follow two bounds on the optimum :math:`p^*`,
+
+.. math:: \frac{(\sum\alpha)^2}{\alpha'Q\alpha} \le p^* \le
+          \min\left(\|w\|^2 + b^2 + C\sum_i w_i\xi_i^2,\
+          \frac{\alpha'Q\alpha}{(\min_i (Q\alpha)_i)^2}\right),
+
+the dual and the primal objective at the best multiple of alpha, and the direction w / ||w|| with
+its projections, which later machines must be orthogonal to.
+
+:func:`train_in_turn` trains the machines; ``core_vector.py``, ``newton.py`` and ``lagrangian.py``
+say how one of them is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray, Precision
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.core_sets.linear_span import LinearSpan
+from hardmargin.solvers.problem import Problem, Solution
+
+Constraint = Literal["orthogonal", "uncorrelated", "uncorrelated-centred"]
+
+CONSTRAINTS = ("orthogonal", "uncorrelated", "uncorrelated-centred")
+
+#: A machine whose objective is closer than this, relatively, to that of w = 0 vanishes.
+VANISHING = 1e-6
+
+#: And so does one whose ||w||^2 is not this many times what rounding may have made of it.
+_ABOVE_ROUNDING = 10.0
+
+#: Smaller weights than one over this count as that.
+LARGEST_SLACK = 1e15
+
+#: So does a C times weight that is larger than this, or smaller than one over it.
+LARGEST_C = 1e100
+
+#: Slacks are no larger where Q is held in float32.
+_LARGEST_FLOAT32_SLACK = 1e30
+
+
+@dataclass(frozen=True, kw_only=True)
+class L2Options:
+    """How to run any solver of L2-SVMs.
+
+    Attributes
+    ----------
+    C : float
+        Weight of the squared slacks.
+    tol : float
+        How close to its optimum a machine is trained, as the solver says.
+    max_stages : int or None
+        Limit on the stages of a machine; None is the solver's own.
+    n_directions : int
+        Machines that are trained one after another for each machine of the problem; fewer are
+        returned when nothing is left for w.
+    constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}
+        Directions are orthogonal, or (section 3.3) the projections of the rows are: as they are,
+        or less their means, which makes them uncorrelated.
+    moment_rows : int or None
+        Rows that estimate the moments of the uncorrelated constraints; None is all.
+    seeds : sequence of int or None
+        One per machine of the problem, for the rows that are drawn at random; None is 0 for all.
+    machines_at_once : int
+        Machines of the problem that are trained at the same time.
+    """
+
+    C: float = 1.0
+    tol: float = 1e-6
+    max_stages: int | None = None
+    n_directions: int = 1
+    constraint: Constraint = "orthogonal"
+    moment_rows: int | None = None
+    seeds: Sequence[int] | None = None
+    machines_at_once: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class L2Solution(Solution):
+    """One L2-SVM: ``f(x) = w'phi(x) + intercept``.
+
+    Without constraints the coefficients, multipliers times labels, are the expansion of w. The
+    certificate is the relative gap between `lower_bound` and `objective`.
+
+    Attributes
+    ----------
+    machine : int
+        Number of the machine in its problem.
+    lower_bound, objective : float
+        The optimum is between these two.
+    weight_norm : float
+        ``||w||``; 0 where the constraints leave nothing.
+    projections : (n,) float array
+        ``w'phi(x) / ||w||`` of the machine's rows, 0 for all others.
+    direction : (n,) float array
+        ``w / ||w||`` as an expansion over all rows, constraints included.
+    core_rows : int array
+        Rows of the core set, as they joined; all rows for solvers that have none.
+    n_stages : int
+        Times that the core set grew; iterations of the other solvers.
+    n_steps : int
+        Steps on two multipliers; factorisations of the other solvers.
+    n_kernel_evaluations : int
+        Kernel values evaluated; those kept from earlier machines cost nothing.
+    stop_reason : str
+        ``"certified"`` (a full pass found no row that is too close), ``"optimal"`` (by Newton or
+        Lagrangian: the two bounds meet, to the tolerance), ``"radius"`` (the paper's rule),
+        ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
+        is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
+        semi-definite, and the problem has no optimum), ``"stalled"`` (it is so close to singular
+        that steps get nowhere), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+    """
+
+    machine: int
+    lower_bound: float
+    objective: float
+    weight_norm: float
+    projections: FloatArray
+    direction: FloatArray
+    core_rows: NDArray[np.int64]
+    n_steps: int
+
+    @property
+    def core_size(self) -> int:
+        """Rows in the core set."""
+        return len(self.core_rows)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where the optimum is.
+
+    Attributes
+    ----------
+    scale : float
+        Alpha divided by this is the best multiple of it.
+    lower, upper : float
+        The optimum is between these two; 0 and infinity where the kernel is not positive
+        semi-definite.
+    """
+
+    scale: float
+    lower: float
+    upper: float
+
+    @property
+    def gap(self) -> float:
+        """Relative distance between the two."""
+        return 1.0 - self.lower / self.upper if self.upper > 0 else 1.0
+
+
+def bounds_of(alpha: FloatArray, margins: FloatArray, slack: FloatArray) -> Bounds:
+    """Bound the optimum.
+
+    Parameters
+    ----------
+    alpha : (n,) array
+        Multipliers, at least 0 and not all of them 0.
+    margins : (n,) array
+        ``y f(x)`` that they make, the bias included.
+    slack : (n,) array
+        ``1 / (C w_i)``.
+    """
+    g = margins + slack * alpha
+    product, mass = float(alpha @ g), float(alpha.sum())
+    if not product > 0:
+        return Bounds(1.0, 0.0, np.inf)
+    mu = product / mass
+    missing = np.maximum(1.0 - margins / mu, 0.0)
+    upper = float(alpha @ margins) / mu / mu + float((missing**2 / slack).sum())
+    least = float(g.min())
+    if least > 0:
+        upper = min(upper, product / least / least)  # whose square may vanish
+    lower = mass**2 / product
+    return Bounds(mu, lower, max(upper, lower))
+
+
+def slack_of(
+    n_rows: int, C: float, weights: FloatArray | None, dtype: Precision = "float64"
+) -> FloatArray:
+    """Make the diagonal ``1 / (C w_i)`` of Q, which is held in `dtype`."""
+    if np.isinf(C):
+        return np.zeros(n_rows)
+    largest = np.full(n_rows, min(float(C), LARGEST_C))
+    if weights is not None:
+        # Rows that weigh next to nothing must not overflow Q.
+        largest *= np.maximum(weights, 1.0 / LARGEST_SLACK)
+    slack = 1.0 / np.clip(largest, 1.0 / LARGEST_C, LARGEST_C)
+    return np.asarray(np.minimum(slack, _LARGEST_FLOAT32_SLACK) if dtype == "float32" else slack)
+
+
+@dataclass(frozen=True)
+class L2Problem:
+    """One machine to be trained.
+
+    Attributes
+    ----------
+    labels : (n,) array
+        +1 and -1, and 0 for rows that are left out.
+    slack : (n,) array
+        ``1 / (C w_i)``.
+    F : (n, n_directions) array
+        Projections of the rows on the directions that the machine must be orthogonal to.
+    U : (n, n_directions) array
+        These directions, orthonormal, as expansions over the rows.
+    machine : int
+        Its number in the problem.
+    span : LinearSpan or None
+        For a linear kernel, where directions are more precise as vectors.
+    before : L2Solution or None
+        The machine that was trained before this one, with one constraint less.
+    random : numpy Generator
+        Draws rows.
+    """
+
+    labels: FloatArray
+    slack: FloatArray
+    F: FloatArray
+    U: FloatArray
+    machine: int = 0
+    span: LinearSpan | None = None
+    before: L2Solution | None = None
+    random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def least_gain(self) -> float:
+        """Return an objective that is better than that of w = 0 by next to nothing.
+
+        With w = 0 it is ``b^2 + sum_i (1 - y_i b)^2 / slack_i``, least at some b between -1 and 1.
+        """
+        rows = np.flatnonzero(self.labels)
+        weights = 1.0 / self.slack[rows]
+        trivial = weights.sum() - float(weights @ self.labels[rows]) ** 2 / (1.0 + weights.sum())
+        return (1.0 - VANISHING) * float(trivial)
+
+    def solution(
+        self,
+        alpha: FloatArray,
+        scores: FloatArray,
+        *,
+        core_rows: NDArray[np.int64],
+        n_stages: int,
+        n_steps: int,
+        stop_reason: str,
+        n_kernel_evaluations: int = 0,
+    ) -> L2Solution:
+        """Make the machine of some multipliers.
+
+        Parameters
+        ----------
+        alpha : (n,) array
+            Multipliers of all rows, at least 0 and not all of them 0.
+        scores : (n,) array
+            ``w'phi(x)`` that they make, without what is along the constraints.
+        core_rows, n_stages, n_steps, stop_reason, n_kernel_evaluations
+            As in `L2Solution`.
+        """
+        c, rows = self.labels * alpha, np.flatnonzero(self.labels)
+        margins = self.labels * (scores + c.sum())
+        bounds = bounds_of(alpha[rows], margins[rows], self.slack[rows])
+        c = c / bounds.scale
+        if self.span is not None:
+            f, u, norm = self.span.direction(c, self.U)
+        else:
+            before = self.F.T @ c
+            u = c - self.U @ before
+            rest = self.F.T @ u  # what rounding has left along the directions
+            u -= self.U @ rest
+            f = np.where(self.labels != 0, scores / bounds.scale - self.F @ rest, 0.0)
+            squared_norm = float(u @ f)
+            # How wrong the projections on the directions are, and so what Q was made of.
+            rounding = float(np.abs(rest) @ np.abs(before)) + float(rest @ rest)
+            norm = 0.0
+            if squared_norm > _ABOVE_ROUNDING * rounding:
+                norm = float(np.sqrt(squared_norm))
+                f, u = f / norm, u / norm
+        if self.F.size and bounds.upper >= self.least_gain():
+            norm = 0.0
+        if norm == 0:
+            f, u = np.zeros_like(c), np.zeros_like(c)
+        support = np.flatnonzero(c)
+        return L2Solution(
+            machine=self.machine,
+            rows=support.astype(np.int32),
+            coefficients=c[support],
+            intercept=float(c.sum()),
+            lower_bound=bounds.lower,
+            objective=bounds.upper,
+            certificate=bounds.gap,
+            weight_norm=norm,
+            projections=np.where(self.labels != 0, f, 0.0),
+            direction=u,
+            core_rows=core_rows,
+            n_stages=n_stages,
+            n_steps=n_steps,
+            n_kernel_evaluations=n_kernel_evaluations,
+            stop_reason=stop_reason,
+        )
+
+    def orthogonal_to(self, before: L2Solution, f: FloatArray, u: FloatArray) -> L2Problem:
+        """Make the next machine's problem, with one direction more."""
+        F, U = np.column_stack([self.F, f]), np.column_stack([self.U, u])
+        return replace(self, F=F, U=U, before=before)
+
+
+def train_in_turn(
+    problem: Problem[Any],
+    options: L2Options,
+    slack: FloatArray,
+    span: LinearSpan | None,
+    train: Callable[[L2Problem, Monitor], L2Solution],
+    product: Callable[[int, NDArray[np.intp], FloatArray], FloatArray],
+    machine: int,
+    monitor: Monitor,
+) -> list[L2Solution]:
+    """Train a machine, then others orthogonal to it, until nothing is left.
+
+    Parameters
+    ----------
+    problem : Problem
+        The machines; their kernel values are the business of `train` and `product`.
+    options : L2Options
+        How many directions, and what they are to each other.
+    slack : (n,) array
+        ``1 / (C w_i)``.
+    span : LinearSpan or None
+        For a linear kernel, where directions are more precise as vectors.
+    train : callable
+        Trains one machine.
+    product : callable
+        The kernel matrix's columns, given by their numbers, times some coefficients. The first
+        argument is the machine that asks.
+    machine : int
+        Which machine of the problem.
+    monitor : Monitor
+        Ends the training.
+
+    Returns
+    -------
+    list of L2Solution
+        Where the first vanishes it is returned all the same.
+    """
+    random = np.random.default_rng(0 if options.seeds is None else options.seeds[machine])
+    nowhere = np.zeros((len(slack), 0))
+    labels = problem.labels_of(machine)
+    l2 = L2Problem(labels, slack, nowhere, nowhere, machine, span, random=random)
+    solutions: list[L2Solution] = []
+    while len(solutions) < options.n_directions:
+        solution = train(l2, monitor)
+        if solution.weight_norm > 0 or not solutions:
+            solutions.append(solution)
+        if solution.weight_norm == 0 or solution.stop_reason in ("max_time", "callback"):
+            break
+        if len(solutions) < options.n_directions:
+            l2 = constrained(l2, solution, options, problem.weights, product)
+    return solutions
+
+
+def constrained(
+    l2: L2Problem,
+    solution: L2Solution,
+    options: L2Options,
+    weights: FloatArray | None,
+    product: Callable[[int, NDArray[np.intp], FloatArray], FloatArray],
+) -> L2Problem:
+    """Make the problem of the next machine, which must be orthogonal to this one's direction.
+
+    Parameters
+    ----------
+    l2 : L2Problem
+        The machine's problem.
+    solution : L2Solution
+        The machine.
+    options : L2Options
+        What the directions are to each other.
+    weights : (n,) array or None
+        Weights of the rows in the moments.
+    product : callable
+        As for :func:`train_in_turn`.
+    """
+    if options.constraint == "orthogonal":
+        return l2.orthogonal_to(solution, solution.projections, solution.direction)
+    rows = np.flatnonzero(l2.labels)
+    if options.moment_rows is not None and options.moment_rows < len(rows):
+        rows = np.sort(l2.random.choice(rows, options.moment_rows, replace=False))
+    # Only ratios matter, and sums of large weights would overflow float32.
+    mass = np.ones(len(rows)) if weights is None else weights[rows] / weights[rows].max()
+    moment = solution.projections[rows]
+    if options.constraint == "uncorrelated-centred":
+        moment = moment - mass @ moment / mass.sum()
+    # Phi H Phi' w as an expansion, made orthogonal to the others (twice, against rounding).
+    u = np.zeros(len(l2.labels))
+    u[rows] = mass * moment
+    for _ in range(2):
+        u -= l2.U @ (l2.F.T @ u)
+    support = np.flatnonzero(u)
+    f = product(l2.machine, support, u[support])
+    squared_norm = float(u @ f)
+    if not squared_norm > 0:
+        return replace(l2, before=solution)
+    norm = np.sqrt(squared_norm)
+    return l2.orthogonal_to(solution, f / norm, u / norm)

@@ -1,0 +1,47 @@
+"""The SVM of one C from any feasible start, by an active set: where the path has no way on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+
+from hardmargin.solvers.regularization_path.state import MarginState, Stuck
+
+
+def solved_anew(state: MarginState, ratio: float = 1.0) -> MarginState:
+    """Return the solution at `ratio` times the C of a state, as good as rounding lets it be."""
+    start = state.rescaled(ratio)
+    with suppress(Stuck):
+        optimise(start, max(200, 4 * len(start.y)))
+    start.refresh()
+    return start
+
+
+def optimise(state: MarginState, max_steps: int) -> None:
+    """Improve a state until no row is on the wrong side; the tolerance grows with the steps."""
+    for step in range(max_steps):
+        if state.elbow.size == 0 and not _seed_elbow(state):
+            return
+        blocked = state.towards_margin()
+        if blocked is not None:
+            state.leave(blocked)
+            continue
+        slack = state.slack()
+        worst = int(slack.argmin())
+        if slack[worst] >= -state.conditions.tolerance * 10.0 ** (4 * step // max_steps - 1):
+            return
+        state.enter(worst)
+    raise Stuck
+
+
+def _seed_elbow(state: MarginState) -> bool:
+    """Put a row into an empty elbow; False if a bias suits all rows without one."""
+    lower, upper = state.bias_limits()
+    least, largest = lower.max(initial=-np.inf), upper.min(initial=np.inf)
+    if least <= largest:
+        state.shift(min(max(state.b, least), largest) - state.b)
+        return False
+    state.shift(float(least) - state.b)
+    state.enter(int(lower.argmax()))
+    return True

@@ -1,0 +1,103 @@
+r"""Where a regularisation path leads from a solution, and what happens there first.
+
+While C grows and no row changes its place, the solution is linear in C: rows below the margin pull
+with :math:`h = \sum_{below} w_i y_i K_i`, and the elbow answers with
+
+.. math:: K_{EE}\,\dot c_E + \dot b = -h_E, \qquad \sum \dot c_E = -\sum_{below} w_i y_i.
+
+Ties make steps of no length. They are chosen by Harris's rule: among the events within the
+tolerance, that of the fastest row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hardmargin.solvers.regularization_path.state import Direction, MarginState
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Event(NamedTuple):
+    """Where the path leads, how far, and the row that changes its place there; -1 for none."""
+
+    direction: Direction
+    step: float
+    row: int
+
+
+def next_event(state: MarginState, room: float) -> Event:
+    """Find the next event, or the end of the room; with an empty elbow b may change at once."""
+    if state.elbow.size == 0:
+        return _free_bias(state, room)
+    d, noise = direction(state)
+    rows, n, growth = state.elbow.rows, len(state.y), state.conditions.growth
+    w, alpha = state.w[rows], state.alpha[rows]
+    rates = d.elbow * state.y[rows]
+    # One kind of event each: rows reach the margin; elbow rows reach zero, or their upper bound.
+    slack = np.concatenate([state.slack(), alpha, state.level * w - alpha])
+    speed = np.concatenate([-state.side * state.y * d.f, -rates, rates - growth * w])
+    least = np.concatenate([np.full(n, noise), 64 * _EPS * w, 64 * _EPS * w])
+    unit = np.concatenate([np.full(n, 1.0 / (state.level or 1.0)), w, w])
+    moving = np.flatnonzero(speed > least)
+    slack, speed, unit = np.maximum(slack[moving], 0.0), speed[moving], unit[moving]
+    times = slack / speed
+    if times.min(initial=np.inf) >= room:
+        return Event(d, room, -1)
+    allowed = slack + state.conditions.tolerance * state.level * unit
+    near = np.flatnonzero(times <= (allowed / speed).min())
+    chosen = near[(speed[near] / unit[near]).argmax()]
+    index = moving[chosen] - n
+    row = moving[chosen] if index < 0 else rows[index % len(rows)]
+    return Event(d, min(float(times[chosen]), room), int(row))
+
+
+def direction(state: MarginState) -> tuple[Direction, float]:
+    """How the solution moves while every row keeps its place, and the rounding of its rates.
+
+    The elbow must not be empty.
+    """
+    rows, elbow, pull = state.elbow.rows, state.elbow, state.pull
+    total = state.conditions.total_rate - state.pull_total
+    db, dc = elbow.solve(total, -pull[rows])
+    df = elbow.expand(dc) + pull + db
+    noise = 64 * _EPS * float(np.abs(pull).max() + abs(db) + np.abs(dc).sum())
+    for _ in range(3):
+        residual = df[rows]
+        if np.abs(residual).max() <= noise and abs(dc.sum() - total) <= noise:
+            break
+        more_b, more_c = elbow.solve(total - dc.sum(), -residual)
+        db, dc = db + more_b, dc + more_c
+        df = elbow.expand(dc) + pull + db
+    df[rows] = 0.0
+    return Direction(db, dc, df), noise
+
+
+def _free_bias(state: MarginState, room: float) -> Event:
+    """Go to where the limits that the rows set to b meet; there the elbow begins anew.
+
+    Limits from above are concave in C, those from below convex: so b may go straight there.
+    """
+    lower, upper = state.bias_limits()
+    # f without bias grows by the pull, and the limits fall by it.
+    pull, step, largest = state.pull, room, float(np.abs(state.pull).max())
+    for _ in range(len(lower)):
+        low, high = lower - step * pull, upper - step * pull
+        i, j = int(low.argmax()), int(high.argmin())
+        rounding = 1e-14 * (1.0 + step * largest)
+        if not low[i] > high[j] + rounding:
+            break
+        closing = pull[j] - pull[i]
+        sooner = max((upper[j] - lower[i]) / closing, 0.0) if closing > 0 else 0.0
+        if sooner >= step:
+            break
+        step = sooner
+    low_end, high_end = lower[i] - step * pull[i], upper[j] - step * pull[j]
+    meets = step < room
+    change = float(low_end if meets else min(max(state.b, low_end), high_end)) - state.b
+    if step == 0.0:
+        state.shift(change)
+    rate = change / step if step else 0.0
+    return Event(Direction(rate, np.zeros(0), pull + rate), step, i if meets else -1)

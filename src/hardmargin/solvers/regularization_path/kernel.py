@@ -1,0 +1,85 @@
+"""The kernel matrix of a regularisation path: centred and scaled, which changes no SVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray
+
+#: Kernels of this size, or of one over it, have no path: their products with multipliers overflow.
+_LARGEST_SCALE = 1e150
+
+#: Rows whose squared distance is smaller, in units of the kernel, are the same point.
+_SAME_POINT = 1e-12
+
+
+@dataclass(frozen=True)
+class CentredKernel:
+    """A kernel matrix, centred and scaled: with a bias, no SVM can tell the difference.
+
+    Attributes
+    ----------
+    values : (n, n) array
+        ``(K_ij - means_i - means_j + constant) / scale``.
+    means : (n,) array
+        Means of the rows of K.
+    scale : float
+        Mean of the diagonal after centring.
+    diagonal : (n,) array
+        Of K itself.
+    twins : (n,) int array
+        The first row that is the same point in feature space.
+    copies : (n,) array or None
+        How many rows each row stands for in the leave-one-out bound; None is one.
+    """
+
+    values: FloatArray
+    means: FloatArray
+    scale: float
+    diagonal: FloatArray
+    twins: NDArray[np.intp]
+    copies: FloatArray | None = None
+
+    @classmethod
+    def of(cls, K: FloatArray, copies: FloatArray | None = None) -> CentredKernel:
+        """Centre and scale a symmetric kernel matrix (into a copy)."""
+        diagonal = K.diagonal().copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = K.mean(axis=1)
+            values = np.add.outer(means, means)
+            np.subtract(K, values, out=values)
+            values += means.mean()
+            scale = float(values.diagonal().mean())
+        if not np.isfinite(scale):  # a single value that is not finite makes it so
+            raise ValueError(
+                "The kernel's values, and sums of them, must be finite; some are NaN or infinite."
+            )
+        if scale <= 4 * np.finfo(np.float64).eps * np.abs(diagonal).mean():  # all rows are the same
+            first = np.zeros(len(K), dtype=np.intp)
+            return cls(np.zeros_like(values), means, 1.0, diagonal, first, copies)
+        if not 1.0 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:
+            raise ValueError(
+                f"Squared distances between rows in the kernel's space are of size {scale:.2g}, "
+                "beyond the precision of a path; scale the features, or choose another gamma."
+            )
+        values /= scale
+        own = values.diagonal()
+        twins = np.empty(len(K), dtype=np.intp)
+        for i, row in enumerate(values):
+            twins[i] = (own + own[i] - 2 * row <= _SAME_POINT).argmax()
+        return cls(values, means, scale, diagonal, twins, copies)
+
+    def own_share(self, labels: FloatArray) -> Callable[[FloatArray], FloatArray]:
+        """Return a function of the multipliers: what rows contribute to their own scores.
+
+        That is ``alpha_i k(x_i, x_i)``, on average over the copies of a row that have its label.
+        """
+        # Labels +1, -1 and 0 of one point are three groups.
+        groups = np.unique(3 * self.twins + labels.astype(np.intp) % 3, return_inverse=True)[1]
+        counts = np.bincount(groups, weights=self.copies)  # weights below one count as one
+        share = self.diagonal / np.maximum(counts, 1.0)[groups]
+        return lambda alpha: np.asarray(np.bincount(groups, weights=alpha)[groups] * share)
