@@ -1,6 +1,6 @@
 # Everything lives in one virtual environment, which is made on first use:
 #   make PYTHON=python3.12 VENV=.venv312 test     chooses another interpreter and place
-#   make PYTEST_ARGS="-k greedy" test             passes options to pytest
+#   make PYTEST_ARGS="-k greedy -n 0" test        passes options to pytest, here: no workers
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
@@ -24,14 +24,15 @@ demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn'
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test ## run the whole Python test suite
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
 
 reproduce: $(VENV)/.test ## the papers' tables and figures, a quick run: build/report/index.html
 	@$(BIN)/hardmargin reproduce all --quick --out build/report
 
-lint: $(VENV)/.dev ## check style and formatting of Python and C++
+lint: $(VENV)/.dev ## check style, formatting and layers of Python, formatting of C++
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-cache --no-logo
 	@find core -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run --Werror
 
 typecheck: $(VENV)/.dev ## check the types of the package
