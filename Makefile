@@ -1,5 +1,5 @@
-# Everything lives in one virtual environment, which is made on first use:
-#   make PYTHON=python3.12 VENV=.venv312 test     chooses another interpreter and place
+# Everything is installed into one virtual environment, which is created on first use:
+#   make PYTHON=python3.12 VENV=.venv312 test     chooses another interpreter and environment
 #   make PYTEST_ARGS="-k greedy -n 0" test        passes options to pytest, here: no workers
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,9 +9,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WHEEL = $$(echo $(VENV)/wheel/*.whl)
 
-# Folders are listed too: their times tell of files that were added or deleted.
+# Folders are listed too: their times show that files were added or deleted.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find core src \
 	\( -name __pycache__ -o -name '.*_cache' -o -name '*.so' -o -path core/tests \) -prune -o -print)
+
+# Make would compile the folder core/src/level from level.cpp beside it.
+MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -26,10 +29,10 @@ demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn'
 test: $(VENV)/.test ## run the whole Python test suite
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
 
-reproduce: $(VENV)/.test ## the papers' tables and figures, a quick run: build/report/index.html
+reproduce: $(VENV)/.test ## quick run of the papers' tables and figures: build/report/index.html
 	@$(BIN)/hardmargin reproduce all --quick --out build/report
 
-lint: $(VENV)/.dev ## check style, formatting and layers of Python, formatting of C++
+lint: $(VENV)/.dev ## check the style, format and layers of Python, and the format of C++
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports --no-cache --no-logo
@@ -53,7 +56,7 @@ format: $(VENV)/.dev ## format Python and C++
 clean: ## remove the virtual environment and everything built
 	@rm -rf $(VENV) build dist wheelhouse .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# Some systems ship Python without ensurepip; their own pip then fills the environment.
+# Some systems ship Python without ensurepip; their own pip then installs pip into the environment.
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "hardmargin needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
@@ -62,7 +65,7 @@ $(BIN)/python:
 		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
 		$(PYTHON) -m pip --quiet --python $(BIN)/python install pip; }
 
-# One wheel is built, and every set of extras is installed from it.
+# One wheel is built; the package and all extras are installed from it.
 $(VENV)/.installed: $(SOURCES) | $(BIN)/python
 	@echo "Building and installing hardmargin (a minute or two)"
 	@rm -rf $(VENV)/wheel

@@ -105,8 +105,7 @@ int to_n_threads(std::int64_t value) {
 
 double to_number(const std::string& name, double value, double least, bool may_be_infinite) {
     if (std::isnan(value) || (std::isinf(value) && !may_be_infinite))
-        refuse(name, " is ", value, ", expected a number",
-               may_be_infinite ? "" : " that is finite");
+        refuse(name, " is ", value, ", expected a ", may_be_infinite ? "" : "finite ", "number");
     if (value < least) refuse(name, " is ", value, ", expected at least ", least);
     return value;
 }

@@ -1,4 +1,4 @@
-// Python's arguments, checked under their names before the core sees them.
+// Checks Python's arguments before the core sees them; errors name the argument.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,20 +26,20 @@ std::string text(const Parts&... parts) {
     return stream.str();
 }
 
-// ValueError
+// Raises ValueError.
 template <class... Parts>
 [[noreturn]] void refuse(const Parts&... parts) {
     throw std::invalid_argument(text(parts...));
 }
 
-// Of a dtype and a number of dimensions, aligned; `writable` ones can be written to.
+// An aligned array of this dtype and number of dimensions, which must be writable if asked.
 Array to_array(nb::handle source, const std::string& name, nb::dlpack::dtype dtype,
                std::size_t n_dims, bool writable);
 
-// Of float32 or float64, only to be read.
+// A read-only array of float32 or float64.
 Array to_float_array(nb::handle source, const std::string& name, std::size_t n_dims);
 
-// A contiguous vector; T is const for those that are only read, which are copied where they must.
+// A contiguous vector. T is const if it is only read; then it is copied if it is not contiguous.
 template <class T>
 struct Vector {
     Array array;
@@ -108,11 +108,11 @@ struct Grid {
     }
 };
 
-// What is written must not overlap what is read, or what else is written.
+// Arrays that are written must not overlap any other.
 void check_apart(const std::string& name, const Array& written, const std::string& other_name,
                  const Array& other);
 
-// IndexError unless all are at least `least` and below `end`.
+// Raises IndexError unless all are at least `least` and below `end`.
 template <class I>
 void check_indices(const std::string& name, const I* indices, std::size_t n, std::size_t end,
                    I least = 0) {
@@ -127,20 +127,20 @@ void check_indices(const std::string& name, const I* indices, std::size_t n, std
                 text(name, "[", i, "] is ", indices[i], ", expected ", least, " <= index < ", end));
 }
 
-// Where the parts of something begin, as in CSR matrices: from 0 up to `end`, never falling.
+// Starts of rows as in CSR matrices: from 0 up to at most `end`, never falling.
 void check_starts(const std::string& name, const Vector<const std::int64_t>& starts,
                   std::size_t end);
 
-// A number that is not negative.
+// A whole number of at least `least`.
 std::size_t to_count(const std::string& name, std::int64_t value, std::int64_t least = 0);
 int to_n_threads(std::int64_t value);
 
-// Neither NaN nor below `least` nor, but where that is asked for, infinite.
+// A number that is not NaN, not below `least` and, unless allowed, not infinite.
 double to_number(const std::string& name, double value,
                  double least = -std::numeric_limits<double>::infinity(),
                  bool may_be_infinite = false);
 
-// The choice of that name.
+// The choice named `value`.
 template <class Choice>
 Choice to_choice(const std::string& name, const std::string& value,
                  const std::vector<std::pair<const char*, Choice>>& choices) {
@@ -152,5 +152,5 @@ Choice to_choice(const std::string& name, const std::string& value,
     refuse(name, " is '", value, "', expected one of ", known);
 }
 
-// The argument `dtype`.
+// Whether the argument `dtype` is "float64", not "float32".
 bool is_float64(const std::string& dtype);

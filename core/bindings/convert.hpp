@@ -1,4 +1,4 @@
-// Python's arguments as the core's types, and its results as Python's.
+// Converts Python's arguments to the core's types, and the core's results to Python's.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct HeldMatrix {
 // A 2-d array, or the tuple (data, indices, indptr, n_cols) of a CSR matrix.
 HeldMatrix to_matrix(nb::handle source, const std::string& name);
 
-// Both, which must have the same columns, at least one.
+// Both matrices, which must have equally many columns, at least one.
 std::pair<HeldMatrix, HeldMatrix> to_matrices(nb::handle queries, nb::handle support);
 
 // The tuple (name, gamma, coef0, degree); "sqeuclidean" and "cityblock" are distances alone.
@@ -37,7 +37,7 @@ class Monitor {
     double seconds_left() const { return seconds_left_; }
 
     // Lets Python handle signals (Ctrl-C) and reports (machines done, stage, value); false once the
-    // monitor wants training to end. Not to be used after this.
+    // monitor wants training to end. Must not outlive the monitor.
     hardmargin::Control::Poll poll() const;
 
   private:
@@ -52,7 +52,7 @@ nb::object to_numpy(std::vector<T>& values, Result& owner) {
         nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()}, nb::find(owner)));
 }
 
-// Binds a member of a result as an array that can not be set.
+// Binds a member of a result as an array that cannot be set.
 template <class Result, class T>
 void def_array(nb::class_<Result>& type, const char* name, std::vector<T> Result::* member) {
     type.def_prop_ro(name, [member](Result& r) { return to_numpy(r.*member, r); });

@@ -125,7 +125,7 @@ void define(nb::module_& module, const std::string& dtype) {
                nb::arg("gradient"), nb::kw_only(), nb::arg("tol"), nb::arg("largest_mass"),
                nb::arg("max_steps"), nb::arg("monitor").none(),
                "Minimise alpha' Q alpha / 2 - sum(alpha) over alpha >= 0, in place, on the first "
-               "rows and columns of Q; return the steps, the violation that is left, and "
+               "rows and columns of Q; return the number of steps, the remaining violation, and "
                "'converged', 'diverged', 'max_steps' or 'max_time'.");
     module.def(("join_core_set_" + dtype).c_str(), &join<T>, nb::arg("values"), nb::arg("slots"),
                nb::arg("places"), nb::kw_only(), nb::arg("labels"), nb::arg("projections"),

@@ -58,8 +58,7 @@ std::vector<GreedyResult> greedy(nb::handle matrix, nb::handle kernel, nb::handl
     const bool has_bounds = problem.source == Source::rows && problem.kernel.is_distance();
     if (chosen.schedule == Schedule::lazy && (!has_bounds || problem.options.diagonal))
         refuse("method is '", method,
-               "', which needs a kernel that decays with a distance, and no "
-               "diagonal");
+               "', which needs a kernel that decays with a distance, and no diagonal");
     const bool wide = is_float64(dtype);
     const Monitor heard(monitor);
     problem.max_seconds = heard.seconds_left();

@@ -131,5 +131,5 @@ void bind_kernels(nb::module_& module) {
                nb::arg("queries"), nb::arg("support"), nb::arg("coefficients"), nb::arg("out"),
                nb::arg("dtype"), nb::arg("n_threads"),
                "Add to out[q, m] the sums of several kernels exp(-gamma * distance) of one metric, "
-               "each with coefficients of its own, CSR by support row.");
+               "each with its own coefficients, CSR by support row.");
 }

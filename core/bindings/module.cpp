@@ -3,7 +3,7 @@
 
 using namespace hardmargin;
 
-// The bytes needed are the second argument of the error.
+// The second argument of MemoryTooSmall is the number of bytes needed.
 void bind_errors(nb::module_& module) {
     nb::exception<NothingToPack>(module, "NothingToPack", PyExc_ValueError);
     const nb::object type =

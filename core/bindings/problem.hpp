@@ -11,7 +11,7 @@
 using Classes = std::vector<std::int32_t>;
 using Machines = std::vector<std::pair<Classes, Classes>>;  // negative, positive
 
-// Machines whose classes are below `n_classes`, each in one place of a machine only.
+// Machines whose classes are below `n_classes`, and occur at most once per machine.
 std::vector<hardmargin::MachineSpec> to_machines(const Machines& machines, std::size_t n_classes);
 
 // The arrays that a problem points into; they must outlive it.
@@ -24,7 +24,8 @@ class HeldProblem {
 
     void set(hardmargin::MachineProblem& problem) const;
 
-    // By row, or null for None: finite, and positive if asked, where rows take part.
+    // One number per row, or null for None; for rows that take part it must be finite, and positive
+    // if asked.
     const double* row_numbers(nb::handle source, const char* name, bool positive);
 
   private:

@@ -35,6 +35,6 @@ std::tuple<double, double, double> tilt(nb::handle logs, nb::handle values, doub
 void bind_tilt(nb::module_& module) {
     module.def("tilt", &tilt, nb::arg("logs"), nb::arg("values"), nb::arg("rate"),
                nb::arg("centre"), nb::arg("weights"),
-               "Fill weights with exp(logs - rate * values), made to add up to one; return the "
-               "logarithm of what they added up to, and the mean and variance of the values.");
+               "Fill weights with exp(logs - rate * values), scaled to a sum of one; return the "
+               "logarithm of their sum before, and the mean and variance of the values.");
 }

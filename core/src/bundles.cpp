@@ -5,12 +5,12 @@
 namespace hardmargin {
 namespace {
 
-// Fewer columns than these cost less as bits, four to a byte.
+// Fewer columns than these cost less as bits, four per byte.
 constexpr std::size_t fewest_complete = 5;
 constexpr std::size_t fewest_partial = 8;
 constexpr std::size_t most_members = 255;
 
-// Rows of bits, one a column: which other columns it has been seen together with.
+// One row of bits per column: which other columns have been set in the same row.
 class Meetings {
   public:
     explicit Meetings(std::size_t n_columns)

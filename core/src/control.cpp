@@ -42,7 +42,7 @@ void parallel_for(std::size_t n, int n_threads, Control& control,
 
     std::vector<std::jthread> threads;
     for (std::size_t t = 0; t < n_workers; ++t) threads.emplace_back(work);
-    // The calling thread only polls, so that Ctrl-C is heard while all others compute.
+    // The calling thread only polls, so that Ctrl-C works while all others compute.
     std::exception_ptr interruption;
     for (std::unique_lock lock(mutex); n_running > 0;) {
         finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return n_running == 0; });

@@ -11,11 +11,11 @@
 namespace hardmargin {
 namespace {
 
-// Relative to the diagonals: below, the determinant of two rows is rounding of kernel values.
+// Relative to both diagonals: a smaller determinant of two rows is only rounding of kernel values.
 template <class T>
 constexpr double least_determinant = sizeof(T) == 4 ? 1e-6 : 1e-12;
 
-// Two multipliers: what they have, where the objective wants them to go, and its curvature.
+// Two multipliers, and the slopes and the curvature of the objective in them.
 struct Two {
     double a, b;              // multipliers
     double slope_a, slope_b;  // 1 - gradient
@@ -30,7 +30,7 @@ struct Two {
                (q_aa * s.a * s.a + 2 * q_ab * s.a * s.b + q_bb * s.b * s.b) / 2;
     }
 
-    // The minimum over both; where one would become negative, the better of the two edges.
+    // The minimum over both; if one would become negative, the better of the two edges.
     Step best(double least) const {
         const double determinant = std::max(q_aa * q_bb - q_ab * q_ab, least * q_aa * q_bb);
         const Step free{(q_bb * slope_a - q_ab * slope_b) / determinant,
@@ -64,14 +64,18 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
 
     CoreSetResult result;
     Meter meter(control, true);
+    // 1. Choose the row i whose gradient is furthest from 1.
     Best first = table.adjust(g.data(), a.data(), q, 0, q, 0, padded);
+    // 5. Stop when it is within the tolerance, or at a limit.
     while (first.value > tol && result.n_steps < max_steps && !result.timed_out &&
            !result.diverged) {
         const std::size_t i = first.at;
         const T* column = q + i * stride;
+        // 2. Choose the row j that gains most together with it.
         const Best other = table.companion({1 - g[i], diagonal[i], least_determinant<T>}, g.data(),
                                            a.data(), diagonal.data(), column, padded);
         const std::size_t j = other.at;
+        // 3. Move both multipliers to the minimum over the two; without a j, only that of i.
         Two::Step step;
         if (other.value > 0 && j != i) {
             step = Two{a[i],
@@ -87,6 +91,7 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
         }
         a[i] = std::max(a[i] + step.a, 0.0);
         if (step.b != 0) a[j] = std::max(a[j] + step.b, 0.0);
+        // 4. Add both columns to the gradient; 1. choose the next row i.
         first = table.adjust(g.data(), a.data(), column, step.a, q + j * stride, step.b, padded);
         mass += step.a + step.b;
         result.diverged = mass > largest_mass;
@@ -96,7 +101,7 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
             result.timed_out = meter.is_over(deadline);
         }
     }
-    // What is not finite is never chosen, but spreads to the gradients.
+    // Values that are not finite are never chosen, but spread to the gradients.
     if (!std::all_of(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(n),
                      [](double v) { return std::isfinite(v); }))
         throw std::invalid_argument("the kernel's values must be finite; some are NaN or infinite");
@@ -122,7 +127,7 @@ void join_core_set(const CoreSetRows& rows, const T* values, std::size_t stride,
         }
         to[i] = static_cast<T>(rows.diagonal[i - rows.n]);
     }
-    constexpr std::size_t side = 64;  // tiles that stay in the first cache
+    constexpr std::size_t side = 64;  // tiles that stay in the L1 cache
     for (std::size_t begin = 0; begin < rows.n; begin += side)
         for (std::size_t first = rows.n; first < rows.total; first += side)
             for (std::size_t j = begin; j < std::min(begin + side, rows.n); ++j)
@@ -133,7 +138,7 @@ void join_core_set(const CoreSetRows& rows, const T* values, std::size_t stride,
 template <class T>
 void sum_columns(const T* values, std::size_t stride, const std::int64_t* slots, const double* coef,
                  std::size_t n_columns, std::size_t n, double* out, Control& control) {
-    constexpr std::size_t block = 2048;  // sums that stay in the first cache
+    constexpr std::size_t block = 2048;  // sums that stay in the L1 cache
     alignas(64) double sums[block];
     Meter meter(control, true);
     for (std::size_t begin = 0; begin < n; begin += block) {
@@ -144,7 +149,7 @@ void sum_columns(const T* values, std::size_t stride, const std::int64_t* slots,
             const T* column = values + static_cast<std::size_t>(slots[c]) * stride + begin;
             level().table<T>().accumulate(sums, column, 0, coef + c, 1, whole);
             if (whole == size) continue;
-            alignas(64) T rest[8] = {};  // what follows the last row may not be ours to read
+            alignas(64) T rest[8] = {};  // the memory after the last row may not be ours to read
             std::copy(column + whole, column + size, rest);
             level().table<T>().accumulate(sums + whole, rest, 0, coef + c, 1, 8);
         }

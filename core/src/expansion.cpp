@@ -11,7 +11,7 @@
 namespace hardmargin {
 namespace {
 
-// Queries and support rows whose kernel values are held at once: they stay in the first cache.
+// Queries and support rows whose kernel values are held at once: they stay in the L1 cache.
 constexpr std::size_t query_rows = strip_rows;
 constexpr std::size_t support_rows = 64;
 
@@ -80,8 +80,8 @@ class TileEvaluator final : public Evaluator<T> {
     AlignedVector<std::uint8_t> bytes_;
 };
 
-// Sparse support rows, a few at a time, are held dense side by side over the features they use; the
-// queries' stored entries run past them.
+// A few sparse support rows at a time are held dense, side by side, over the features they use; the
+// stored entries of each query are then matched with all of them.
 template <class T>
 class SparseEvaluator final : public Evaluator<T> {
   public:
@@ -138,8 +138,9 @@ std::size_t entries_per_row(const Matrix& matrix) {
            std::max<std::size_t>(matrix.n_rows, 1);
 }
 
-// Over the whole product, tile by tile: begin(first query, last), use(first support row, number of
-// them, values) for all support rows, end(). `make_worker` is called once a task.
+// Goes over the whole product, tile by tile. Calls the worker's begin(first query, end), then
+// use(first support row, number of them, values) for all support rows, then end(). `make_worker` is
+// called once per task.
 template <class T, class MakeWorker>
 void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
                int n_threads, Control& control, MakeWorker&& make_worker) {
@@ -158,7 +159,7 @@ void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& su
     const std::size_t cost =
         packed ? layout->n_dense() + layout->n_bytes() / 2 + 8 : 10 + 2 * entries_per_row(queries);
 
-    // A task is long enough to pay for its buffers, short enough to share out evenly.
+    // A task is long enough to pay for its buffers and short enough to balance the threads.
     const std::size_t n_tiles = (queries.n_rows + query_rows - 1) / query_rows;
     const std::size_t per_task = std::max<std::size_t>(1, std::min<std::size_t>(n_tiles / 16, 64));
     parallel_for((n_tiles + per_task - 1) / per_task, n_threads, control,
@@ -189,8 +190,8 @@ void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& su
                  });
 }
 
-// The coefficients of each run of support rows: dense over the machines that occur in it, or, where
-// many of those would be 0, a list for each machine.
+// The coefficients of each run of support rows: dense over the machines that occur in it or, if
+// many of them would be 0, one list per machine.
 template <class T>
 struct PackedCoefficients {
     struct Run {
@@ -301,7 +302,7 @@ class Mixer {
     }
 
   private:
-    // Of the j-th machine of a run.
+    // The sums of the j-th machine of a run.
     double* sums_of(const typename PackedCoefficients<T>::Run& run, std::size_t j) {
         const auto machine =
             static_cast<std::size_t>(coefficients_.machines[run.first_machine + j]);

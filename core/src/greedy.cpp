@@ -15,19 +15,19 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
 constexpr const char* not_finite = "the kernel's values must be finite; some are NaN or infinite";
 
-// Bounds get this much room for the rounding of kernel values; smaller changes of a gradient than
+// Bounds are widened by `slack` for the rounding of kernel values. Changes of a gradient below
 // `negligible` are dropped (even 1e5 of them stay below the noise of the arithmetic).
 template <class T>
 constexpr double slack = sizeof(T) == 4 ? 1e-5 : 1e-12;
 template <class T>
 constexpr double negligible = sizeof(T) == 4 ? 1e-9 : 1e-18;
 
-// Putting columns off must save this share of the values to pay for its bookkeeping.
+// Putting columns off pays for its bookkeeping if at most this share of the values is evaluated,
 constexpr double largest_lazy_share = 0.6;
-constexpr double fewest_lazy_columns = 1.5;  // unless it brings so many together
+constexpr double fewest_lazy_columns = 1.5;  // or if at least this many columns are added at once
 constexpr std::size_t stages_between_verdicts = 256;
 
-// Blocks brought up to date one by one, best first, before all that may matter are.
+// Blocks brought up to date one by one, best first, before all that may matter are updated at once.
 constexpr int most_single_flushes = 4;
 
 enum class Rule {
@@ -53,8 +53,10 @@ class Greedy {
 
     GreedyResult run() {
         while (true) {
+            // 1. Choose the row whose step lowers L most.
             const Choice choice = choose();
             result_.violation = choice.violation;
+            // 4. Stop when no such row is left, or at a limit.
             if (choice.block == unknown) {
                 result_.reason = StopReason::converged;
                 if (!revisits_ && n_spent_ == n_rows_) result_.reason = StopReason::exhausted;
@@ -68,7 +70,9 @@ class Greedy {
                 result_.reason = StopReason::max_time;
                 break;
             }
+            // 2. Change its multiplier.
             const std::uint32_t stage = take_step(choice);
+            // 3. Add its column to the gradient, at once or later.
             lazy_ ? put_off(stage, choice.block) : apply_to_all(stage);
             if (lazy_ && options_.schedule == Schedule::automatic) judge_laziness();
             tick(64);
@@ -84,8 +88,8 @@ class Greedy {
         std::size_t n_rows;  // lanes in use
         std::size_t n_lanes;
         double label;
-        std::size_t n_spent = 0;               // rows that can not be chosen again
-        std::size_t first_best = unknown;      // lane of the best row, once looked for
+        std::size_t n_spent = 0;               // rows that cannot be chosen again
+        std::size_t first_best = unknown;      // lane of the best row, if known
         std::vector<std::uint32_t> pending{};  // stages not applied yet
     };
     struct Choice {
@@ -109,7 +113,7 @@ class Greedy {
                 n_rows_ += b.n_rows;
                 widest = std::max(widest, block_lanes);
             }
-        gradient_.assign(n_lanes, infinity);  // of padding, and of rows that are spent
+        gradient_.assign(n_lanes, infinity);  // for padding and for spent rows
         ids_.assign(n_lanes, -1);
         std::size_t b = 0;
         for (const Part<T>& part : parts)
@@ -151,18 +155,18 @@ class Greedy {
         return options_.diagonal ? diagonal_[lane] : options_.constant_diagonal;
     }
 
-    // How good the best step in this row is; the choice is the largest score.
+    // How good the best step of this row is; the row with the largest score is chosen.
     double score(std::size_t lane) const {
         const double g = gradient_[lane];
         if (rule_ == Rule::least_gradient) return -g;
         if (rule_ == Rule::longest_step) return step_score(g, up_[lane], down_[lane]);
         const double k = diagonal_[lane];
-        if (!(k > 0)) return 0;  // an indefinite kernel's row without a minimum along it
+        if (!(k > 0)) return 0;  // indefinite kernel: no minimum along this row
         const double t = clamped(-g / k, lane);
         return std::abs(t) * k > options_.step_tol ? -(t * g + 0.5 * t * t * k) : 0;
     }
 
-    // Rule::largest_gain: the most that a step open to any row changes its own gradient.
+    // Rule::largest_gain: the largest change that an open step of a row makes to its own gradient.
     double largest_change() const {
         double largest = 0;
         for (const Block& block : blocks_)
@@ -177,7 +181,7 @@ class Greedy {
         return std::max(step, -alpha_[lane]);
     }
 
-    // Block b is exact: its potential is the best score of its rows.
+    // Called when block b is up to date: its potential becomes the best score of its rows.
     void summarise(std::size_t b, double least = -infinity) {
         Block& block = blocks_[b];
         block.first_best = unknown;
@@ -221,8 +225,8 @@ class Greedy {
         return block.first_best;
     }
 
-    // The best row of all, the lowest among equals. Blocks whose bound reaches the best exact score
-    // are brought up to date first, the most promising ones one by one.
+    // 1. The best row of all, the lowest among equals. Blocks whose bound reaches the best exact
+    // score are brought up to date first, the most promising ones one by one.
     Choice choose() {
         const double enough = rule_ == Rule::largest_gain ? 0 : options_.step_tol;
         for (int n_flushed = 0;; ++n_flushed) {
@@ -250,7 +254,7 @@ class Greedy {
         }
     }
 
-    // Brings every block up to date whose bound reaches the best exact score.
+    // Brings up to date every block whose bound reaches the best exact score.
     void flush_all_open() {
         double best_exact = -infinity;
         for (std::size_t b = 0; b < blocks_.size(); ++b)
@@ -262,7 +266,7 @@ class Greedy {
         }
     }
 
-    // Changes the chosen multiplier and records the stage; the gradients follow later.
+    // 2. Changes the chosen multiplier and records the stage; the gradients follow in step 3.
     std::uint32_t take_step(const Choice& choice) {
         const std::size_t i = choice.lane;
         Block& block = blocks_[choice.block];
@@ -341,10 +345,10 @@ class Greedy {
         summarise(b, least);
     }
 
-    // Lazy: remember the stage in every block it can reach, and lower those blocks' bounds.
+    // 3., lazy: notes the stage in every block it can reach, and raises those blocks' bounds.
     void put_off(std::uint32_t stage, std::size_t own_block) {
         const Stage& s = stages_[stage];
-        summarise(own_block);  // exact up to here, but for the row just taken
+        summarise(own_block);  // up to date except for the row just changed
         values_.reach(s.column, reach_.data());
         for (std::size_t b = 0; b < blocks_.size(); ++b) {
             const double change = std::abs(s.step) * static_cast<double>(reach_[b]);
@@ -362,7 +366,7 @@ class Greedy {
         }
     }
 
-    // Eager: every block's gradients take the stage's column at once.
+    // 3., eager: adds the stage's column to the gradients of all blocks at once.
     void apply_to_all(std::uint32_t stage) {
         const Stage& s = stages_[stage];
         AlignedVector<T>* kept = column_cache(s.column);
@@ -386,7 +390,7 @@ class Greedy {
         }
     }
 
-    // A column's place in the cache, or null when it is not to be kept.
+    // A column's place in the cache, or null if it is not to be cached.
     AlignedVector<T>* column_cache(std::uint32_t column) {
         if (!revisits_) return nullptr;
         if (column >= cache_.size()) cache_.resize(column + 1);
@@ -398,12 +402,12 @@ class Greedy {
         return &cache_[column];
     }
 
-    // Enough rows are spent to make evaluating them a waste.
+    // Whether so many rows are spent that evaluating them is a waste.
     static bool is_worn(const Block& block) {
         return block.n_spent >= lanes<T> && 8 * block.n_spent >= block.n_rows;
     }
 
-    // Spent rows leave their block; the order of the others stays.
+    // Removes spent rows from their block; the others keep their order.
     void drop_spent(std::size_t b) {
         Block& block = blocks_[b];
         std::vector<std::uint32_t> kept;
@@ -431,7 +435,7 @@ class Greedy {
         block.first_best = unknown;
     }
 
-    // Broad kernels reach every block: then putting off saves nothing.
+    // Broad kernels reach every block, so that putting columns off saves nothing.
     void judge_laziness() {
         if (stages_.size() % stages_between_verdicts != 0) return;
         const auto possible = static_cast<double>((n_rows_ - n_spent_) * stages_between_verdicts);
@@ -464,7 +468,7 @@ class Greedy {
     // by lane
     AlignedVector<double> gradient_, alpha_, up_, down_, diagonal_, visits_left_;
     std::vector<std::int32_t> ids_;
-    // by block: no row scores more than `potential`; of that what raising and lowering can give
+    // by block: no row scores more than potential; rise and fall are bounds for steps up and down
     AlignedVector<double> potential_;
     std::vector<double> rise_, fall_;
     // by stage, by column

@@ -5,7 +5,7 @@
 namespace hardmargin {
 namespace {
 
-// Below this many rows a machine is done before the bounds of lazy blocks could pay.
+// Below this many rows a machine is done before the bounds of lazy blocks could pay off.
 constexpr std::size_t fewest_lazy_rows = 2048;
 
 // All that the machines of one problem share.
@@ -16,7 +16,7 @@ class Trainer {
         : classes_(problem), options_(problem.options) {
         if (problem.need_bits && !has_bits()) throw NothingToPack();
         plan_memory();
-        // Copies of a row share one gradient as long as all may be visited alike.
+        // Equal rows can share one gradient if each of them may be visited once.
         if (classes_.is_distance() && !options_.weights && options_.max_visits == 1) {
             next_copy_.assign(problem.matrix.n_rows, -1);
             options_.next_copy = next_copy_.data();
@@ -34,15 +34,15 @@ class Trainer {
     }
 
   private:
-    // Settles what depends on the size of the problem: whether columns are put off, and what is
-    // left of the memory for them.
+    // Decides what depends on the size of the problem: whether columns are put off, and how much
+    // memory is left for them.
     void plan_memory() {
         const std::size_t states = options_.max_visits > 1 || options_.diagonal ? 52 : 12;
         options_.memory_bytes = classes_.memory_left(options_.memory_bytes, states);
 
         is_lazy_ = classes_.is_distance() && options_.schedule != Schedule::eager;
         if (options_.schedule == Schedule::automatic) {
-            const bool has_room = options_.memory_bytes > classes_.packed_bytes();  // to sort them
+            const bool has_room = options_.memory_bytes > classes_.packed_bytes();  // to sort rows
             is_lazy_ = is_lazy_ && classes_.largest_machine() >= fewest_lazy_rows && has_room;
             if (!is_lazy_) options_.schedule = Schedule::eager;
         }
@@ -58,7 +58,7 @@ class Trainer {
 
 template <class T>
 std::vector<GreedyResult> greedy_machines(const GreedyProblem& problem, Control& control) {
-    TimeShare time(problem);
+    TimeShare time(problem.max_seconds, problem.machines.size(), problem.n_threads);
     const Trainer<T> trainer(problem, control);
     std::vector<GreedyResult> results(problem.machines.size());
     parallel_for(problem.machines.size(), problem.n_threads, control,

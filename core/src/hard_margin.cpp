@@ -1,6 +1,7 @@
-// Steps run on a working set: all rows that have mass, and those without that violate most. Its
-// columns are short and close together. Every so often the gradients of all rows catch up, and the
-// set is chosen anew; nothing ends but on the gradients of all.
+// Steps run on a working set: all rows with mass, and the worst violators without. Its columns are
+// short and close together. Every so often the gradients of all rows catch up, and a new set is
+// chosen. Only the gradients of all rows can end the training. The numbered steps are those of
+// hard_margin.hpp.
 #include "hardmargin/hard_margin.hpp"
 
 #include <algorithm>
@@ -21,21 +22,21 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr const char* not_finite = "the kernel's values must be finite; some are NaN or infinite";
 
-// Relative to the mean of |K_ii|: below these, curvatures and rho are rounding of kernel values.
+// Relative to the mean of |K_ii|: smaller curvatures and rho are only rounding of kernel values.
 template <class T>
 constexpr double least_curvature = sizeof(T) == 4 ? 1e-7 : 1e-12;
 template <class T>
 constexpr double least_rho = sizeof(T) == 4 ? 1e-7 : 1e-10;
 
-// Rows without mass that a side of the working set gets at least, if so many violate.
+// A side of the working set gets at least this many rows without mass, if that many violate.
 constexpr std::size_t fewest_open_rows = 256;
 
-// A working set is left when its violation has come down by this, or to a little below what ends
-// everything.
+// A working set is left when its violation has fallen by this factor, or to a little below the
+// tolerance.
 constexpr double round_target = 0.1, last_target = 0.9;
 
-// It is left too when the multipliers have grown by this, as they do without end where no plane
-// separates the classes.
+// It is also left when the multipliers have grown by this factor: if no plane separates the
+// classes, they grow without end.
 constexpr double largest_growth = 4;
 
 template <class T>
@@ -78,6 +79,7 @@ class HardMargin {
     HardMarginResult run() {
         start();
         while (true) {
+            // 4. Stop when the gradients of all rows meet the tolerance, or at a limit.
             measure();
             if (!(result_.rho > least_rho<T> * mean_diagonal_)) {
                 result_.reason = HardMarginStop::rho_zero;
@@ -97,6 +99,7 @@ class HardMargin {
                 result_.reason = HardMarginStop::max_time;
                 break;
             }
+            // Steps 1. to 3. on a working set.
             rescale();
             choose_set();
             const AlignedVector<double> before = set_.alpha;
@@ -111,7 +114,7 @@ class HardMargin {
     struct Pair {
         std::size_t first = 0, second = 0;  // places in the working set
         double gain = 0;
-        double violation = 0;  // of the working set, which any pair knows
+        double violation = 0;  // of the working set
     };
 
     const T* column(std::size_t lane) {
@@ -121,7 +124,7 @@ class HardMargin {
         return values;
     }
 
-    // Two rows of opposite labels that are near each other share the mass.
+    // At first, two rows of opposite labels that are near each other share the mass.
     void start() {
         const auto nearest = [&](std::size_t lane, const Side& side) {
             const T* k = column(lane);
@@ -144,7 +147,7 @@ class HardMargin {
         is_fresh_ = true;
     }
 
-    // Kt gets `change` more mass at this lane.
+    // Adds `change` times this lane's column of Kt to the gradients.
     void add_column(std::size_t lane, double change) {
         const T* k = column(lane);
         const double label = sides_[side_at(sides_, lane)].label;
@@ -156,7 +159,7 @@ class HardMargin {
         tick(4 * gradient_.size());
     }
 
-    // What the gradients of all rows say.
+    // rho, the violation and the extremes of the gradients over all rows.
     void measure() {
         least_ = {infinity, infinity};
         greatest_ = {-infinity, -infinity};
@@ -184,7 +187,7 @@ class HardMargin {
         result_.violation = product > 0 ? violation_ * mass_ / product : infinity;
     }
 
-    // To the scale on which the mean gradient of the rows with mass, the margin to be, is 1.
+    // To the scale on which the mean gradient weighted by alpha, the margin at the optimum, is 1.
     void rescale() {
         const double factor = 1 / (result_.rho * mass_);
         for (double& a : alpha_) a *= factor;
@@ -194,7 +197,7 @@ class HardMargin {
         mass_ *= factor;
     }
 
-    // All rows with mass, and the worst of the violating rows without.
+    // All rows with mass, and the worst violators without.
     void choose_set() {
         const auto n_support = static_cast<std::size_t>(
             std::count_if(alpha_.begin(), alpha_.end(), [](double a) { return a > 0; }));
@@ -227,7 +230,7 @@ class HardMargin {
         short_columns_.reset(set_.size(), set_.size(), options_.memory_bytes / 2);
     }
 
-    // The column of a row of the working set at the rows of the working set.
+    // The column of a row of the working set, restricted to the working set.
     const T* short_column(std::size_t place) {
         if (const T* kept = short_columns_.find(place)) return kept;
         const T* k = column(set_.lanes[place]);
@@ -243,16 +246,19 @@ class HardMargin {
         for (std::size_t s = 0; s < sides_.size(); ++s) find_first(s);
         const double most_mass = largest_growth * mass_;
         while (true) {
+            // 1. Choose the rows i and j.
             const Pair pair = best_pair();
+            // 4. Leave the working set when its violation is small enough, or at a limit.
             const bool decides = options_.bias || set_.sides[0].direction > 0;
             const bool is_done = !(pair.violation > target);
             if (decides) meter_.control().report(result_.n_stages, pair.violation);
             if (decides && is_done) return;
             if (mass_ > most_mass || result_.n_stages >= options_.max_stages || timed_out_) return;
             if (!is_done && pair.gain > 0) {
+                // 2. Change both multipliers; 3. add both columns to the gradients.
                 move(pair);
             } else if (decides) {
-                throw std::invalid_argument(not_finite);  // no other curvature has this effect
+                throw std::invalid_argument(not_finite);  // finite curvatures would give a gain
             } else {
                 turn();
                 for (std::size_t s = 0; s < sides_.size(); ++s) find_first(s);
@@ -261,8 +267,8 @@ class HardMargin {
         }
     }
 
-    // Without bias u = 1 decides, as then the sum of all is kept. But with nothing else to keep,
-    // every other step takes u = y, which spares rows of opposite labels to take turns.
+    // Without bias, only steps with u = 1 decide when to stop, as they keep the sum of all
+    // multipliers. Every other step uses u = y, so that close rows of opposite labels don't zigzag.
     void turn() {
         if (!options_.bias) set_.sides[0].direction = -set_.sides[0].direction;
     }
@@ -277,9 +283,8 @@ class HardMargin {
         }
     }
 
-    // Steps change alpha_i by u_i t and alpha_j by -u_j t, where u is the label with bias (which
-    // keeps y'alpha = 0) and 1 without. Row i is the one that promises most to the first order, row
-    // j the one that gains most together with it.
+    // 1. Row i promises most to first order; row j gains most together with it. The step will
+    // change alpha_i by u_i t and alpha_j by -u_j t; with bias, u = y keeps y'alpha = 0.
     Pair best_pair() {
         Pair best;
         const std::size_t first = first_[1].value < first_[0].value ? 1 : 0;
@@ -316,6 +321,7 @@ class HardMargin {
                                           least_curvature<T> * mean_diagonal_);
         const double difference = second_side.direction * set_.gradient[pair.second] -
                                   first_side.direction * set_.gradient[pair.first];
+        // 2. Change both multipliers, to the minimum or until one of them is 0.
         double step = difference / curvature;
         if (first_side.direction < 0) step = std::min(step, set_.alpha[pair.first]);
         if (second_side.direction > 0) step = std::min(step, set_.alpha[pair.second]);
@@ -325,6 +331,7 @@ class HardMargin {
         set_.alpha[pair.second] += second_change;
         mass_ += first_change + second_change;
         turn();
+        // 3. Add both columns to the gradients, and find the next candidates for row i.
         for (std::size_t s = 0; s < sides_.size(); ++s) {
             const Side& side = set_.sides[s];
             first_[s] = level().table<T>().exchange(
@@ -337,7 +344,7 @@ class HardMargin {
         ++result_.n_stages;
     }
 
-    // The gradients of all rows follow what happened in the working set.
+    // Applies the changes within the working set to the gradients of all rows.
     void catch_up(const AlignedVector<double>& before) {
         for (std::size_t p = 0; p < set_.size(); ++p) {
             if (set_.alpha[p] == before[p]) continue;
@@ -347,7 +354,7 @@ class HardMargin {
         is_fresh_ = false;
     }
 
-    // The gradients afresh, free of what many changes may have added up to.
+    // Normalises alpha and recomputes the gradients, free of accumulated rounding.
     void refresh() {
         std::array<double, 2> mass{};
         for (const Side& side : sides_)
@@ -397,7 +404,7 @@ class HardMargin {
     bool timed_out_ = false;
 
     AlignedVector<double> alpha_, gradient_, diagonal_;  // by lane
-    bool is_fresh_ = false;                              // the gradients are a plain sum
+    bool is_fresh_ = false;                              // the gradients were just recomputed
     double mass_ = 0;
     double violation_ = 0;
     std::array<double, 2> least_{}, greatest_{};  // by group: min g, and max g where alpha > 0

@@ -3,7 +3,7 @@
 namespace hardmargin {
 namespace {
 
-// What one row takes in a machine, columns aside.
+// Memory per row of a machine, not counting columns.
 constexpr std::size_t state_bytes = 80;
 
 }  // namespace
@@ -11,7 +11,7 @@ constexpr std::size_t state_bytes = 80;
 template <class T>
 std::vector<HardMarginResult> hard_margin_machines(const HardMarginProblem& problem,
                                                    Control& control) {
-    TimeShare time(problem);
+    TimeShare time(problem.max_seconds, problem.machines.size(), problem.n_threads);
     PackedClasses<T> classes(problem);
     HardMarginOptions options = problem.options;
     options.memory_bytes = classes.memory_left(options.memory_bytes, state_bytes);

@@ -5,13 +5,13 @@
 namespace hardmargin {
 namespace {
 
-// What is copied at once: runs of a row that are worth fetching, and few enough for the cache.
+// Copied at once: runs of a row that are long enough to fetch, and few enough for the cache.
 constexpr std::size_t rows_at_once = 64, strips_side_by_side = 8;
 
-// Strips of a factor whose rows' multipliers stay in the first cache.
+// Strips of a factor whose rows' multipliers stay in the L1 cache.
 constexpr std::size_t strips_at_once = 64;
 
-// Takes the columns of one strip out of a row; lanes beyond the last are 0.
+// Copies the columns of one strip from a row; lanes beyond the last column are 0.
 template <class T>
 void copy_lanes(const T* row, const std::vector<std::int32_t>& columns, std::size_t first, T* to) {
     const std::size_t n = std::min(lanes<T>, columns.size() - first);

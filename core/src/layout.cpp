@@ -8,13 +8,13 @@
 namespace hardmargin {
 namespace {
 
-// Fewer two-valued columns of one step than this cost less as numbers than as bits.
+// Fewer two-valued columns with the same step than this cost less as numbers than as bits.
 constexpr std::size_t fewest_bits = 5;
 
-// The values a column takes, as long as there are at most two, and its sum over the first matrix.
+// The values of each column, if there are at most two, and its sum over the first matrix.
 struct Census {
     std::vector<double> first, second, sum;
-    std::vector<std::size_t> n_first;  // rows that hold the first value, while there are only two
+    std::vector<std::size_t> n_first;  // rows with the first value, if there are at most two
     std::vector<int> distinct;
     std::size_t n_summed = 0, n_rows = 0;
 
@@ -32,7 +32,7 @@ struct Census {
         n_rows += n;
     }
 
-    // The value that marks a two-valued column: of one-hot columns a row holds one that is not 0.
+    // The value that marks a two-valued column: the one that is not 0, else the rarer one.
     double mark(std::size_t k) const {
         if (first[k] == 0) return second[k];
         if (second[k] == 0) return first[k];
@@ -56,7 +56,7 @@ struct Census {
         }
     }
 
-    // The stored entries, then the zeros that fill each column up.
+    // The stored entries first, then the zeros of each column.
     template <class Row>
     void visit_entries(const Matrix& matrix, std::size_t n, Row&& row, bool add_up) {
         std::vector<std::size_t> n_stored(distinct.size(), 0);
@@ -71,7 +71,7 @@ struct Census {
             if (n_stored[k] < n && distinct[k] <= 2) note(k, 0.0, n - n_stored[k]);
     }
 
-    // False once a column takes more than two values.
+    // False once a column has more than two values.
     bool note(std::size_t k, double x, std::size_t times) {
         if (distinct[k] == 0) {
             first[k] = x;
@@ -82,7 +82,7 @@ struct Census {
             return true;
         }
         if (distinct[k] == 2 && x == second[k]) return true;
-        if (std::isnan(x)) {  // is not even equal to itself
+        if (std::isnan(x)) {  // not even equal to itself
             distinct[k] = 3;
             return false;
         }

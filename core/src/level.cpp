@@ -1,6 +1,6 @@
 // The hot loops. This file is compiled once per CPU level with HARDMARGIN_LEVEL_NAME set, each
-// time with other compiler flags; everything in it is internal but the one table, so that no
-// code built for a newer CPU can be linked into the rest.
+// time with different compiler flags. Everything in it except the one table is internal, so that
+// no code built for a newer CPU can be linked into the rest.
 //
 // It is written in GCC's vector extensions: one source for every width.
 #include "hardmargin/level.hpp"
@@ -16,15 +16,26 @@ namespace hardmargin {
 namespace {
 
 template <class T>
-constexpr LevelTable<T> table = {values<T>,   reach<T>,   accumulate<T>, mix<T>,      mix_some<T>,
-                                 exchange<T>, partner<T>, adjust<T>,     companion<T>};
+constexpr LevelTable<T> table = {.values = values<T>,
+                                 .reach = reach<T>,
+                                 .accumulate = accumulate<T>,
+                                 .mix = mix<T>,
+                                 .mix_some = mix_some<T>,
+                                 .exchange = exchange<T>,
+                                 .partner = partner<T>,
+                                 .adjust = adjust<T>,
+                                 .companion = companion<T>};
 
 template <class T>
-constexpr PathTable<T> paths = {strip_product<T, T>, strip_product<T, std::uint16_t>,
-                                strip_dots<T>,       decay<T>,
-                                decay_16<T>,         logistic<T>,
-                                temper<T>,           step_sums<T>,
-                                advance<T>};
+constexpr PathTable<T> paths = {.strip_product = strip_product<T, T>,
+                                .strip_product_16 = strip_product<T, std::uint16_t>,
+                                .strip_dots = strip_dots<T>,
+                                .decay = decay<T>,
+                                .decay_16 = decay_16<T>,
+                                .logistic = logistic<T>,
+                                .temper = temper<T>,
+                                .step = step_sums<T>,
+                                .advance = advance<T>};
 
 #define HARDMARGIN_STRING_(x) #x
 #define HARDMARGIN_STRING(x) HARDMARGIN_STRING_(x)
@@ -35,11 +46,12 @@ constexpr PathTable<T> paths = {strip_product<T, T>, strip_product<T, std::uint1
 #define HARDMARGIN_TABLE(name) HARDMARGIN_TABLE_(name)
 
 extern const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME);
-const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME) = {HARDMARGIN_STRING(HARDMARGIN_LEVEL_NAME),
-                                                       table<float>,
-                                                       table<double>,
-                                                       paths<float>,
-                                                       paths<double>,
-                                                       {largest, longest_step, tilt}};
+const Level HARDMARGIN_TABLE(HARDMARGIN_LEVEL_NAME) = {
+    .name = HARDMARGIN_STRING(HARDMARGIN_LEVEL_NAME),
+    .float32 = table<float>,
+    .float64 = table<double>,
+    .paths_float32 = paths<float>,
+    .paths_float64 = paths<double>,
+    .scan = {.largest = largest, .longest_step = longest_step, .tilt = tilt}};
 
 }  // namespace hardmargin

@@ -108,7 +108,7 @@ class FunctionValues final : public BlockValues<T> {
         }
     }
 
-    // A call into the user's code may take any time: each asks for attention.
+    // A call into the user's code may take any time: the control is checked after each.
     std::size_t cost() const override { return Meter::between_checks; }
 
   private:

@@ -20,22 +20,7 @@ PackedRows<T> number_rows(const std::vector<std::int32_t>& rows, std::size_t blo
     return numbered;
 }
 
-std::size_t threads_of(const MachineProblem& problem) {
-    return static_cast<std::size_t>(std::max(problem.n_threads, 1));
-}
-
 }  // namespace
-
-TimeShare::TimeShare(const MachineProblem& problem)
-    : end_(after(problem.max_seconds)), left_(problem.machines.size()),
-      n_threads_(threads_of(problem)) {}
-
-Clock::time_point TimeShare::next() {
-    if (end_ == Clock::time_point::max()) return end_;
-    const auto now = Clock::now();
-    const std::size_t rounds = (left_-- + n_threads_ - 1) / n_threads_;
-    return now + (end_ - now) / static_cast<std::ptrdiff_t>(rounds);
-}
 
 template <class T>
 PackedClasses<T>::PackedClasses(const MachineProblem& problem)
@@ -65,7 +50,7 @@ std::size_t PackedClasses<T>::packed_bytes() const {
 
 template <class T>
 std::size_t PackedClasses<T>::memory_left(std::size_t memory_bytes, std::size_t states) const {
-    const std::size_t threads = threads_of(problem_);
+    const auto threads = static_cast<std::size_t>(std::max(problem_.n_threads, 1));
     const std::size_t needed = packed_bytes() + largest_machine_ * states * threads;
     if (needed > memory_bytes) throw MemoryTooSmall(memory_bytes, needed);
     return (memory_bytes - needed) / threads;

@@ -10,7 +10,7 @@
 namespace hardmargin {
 namespace {
 
-// Rows one after another, as the kd-tree reads them: numbers, bits, and what bundles hold.
+// Rows one after another, as the kd-tree reads them: numbers, bits, and values of bundles.
 template <class T>
 class LooseRows {
   public:
@@ -71,7 +71,7 @@ class LooseRows {
     std::vector<Feature> features_;
 };
 
-// The first of every set of rows that hold the same bytes; the others follow by `next_copy`.
+// The first of every set of rows with the same bytes; `next_copy` leads to the others.
 template <class T>
 std::vector<std::uint32_t> first_copies(const LooseRows<T>& loose,
                                         const std::vector<std::int32_t>& rows,
@@ -128,13 +128,13 @@ class KdOrder {
         halve(begin + half, end);
     }
 
-    // NaN has no place in an order.
+    // NaN cannot be sorted.
     float key_of(std::uint32_t row, std::size_t k) const {
         const float x = rows_.feature(row, k);
         return std::isnan(x) ? 0.0f : x;
     }
 
-    // The feature of the largest spread over a sample of the rows.
+    // The feature with the largest spread over a sample of the rows.
     std::size_t widest(std::size_t begin, std::size_t end) {
         constexpr std::size_t sample_size = 128;
         sample_.clear();
@@ -185,7 +185,7 @@ PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
     const std::size_t n = rows.size(), d = layout.n_dense(), w = layout.n_bytes();
     RowPacker packer(layout, matrix);
 
-    // Calls put(place in `kept`, dense, its stride, bytes, their stride) for every place in order.
+    // Calls put(place in `rows`, dense, its stride, bytes, their stride) for all of `kept`.
     const auto fill = [&](const std::vector<std::uint32_t>& kept, auto&& put) {
         PackedRows<T> packed(kept.size(), block_rows, d, w);
         for (std::size_t b = 0; b < packed.blocks.size(); ++b)

@@ -6,16 +6,16 @@
 namespace hardmargin {
 namespace {
 
-// Damping of the steps: a larger one overshoots.
+// Damping factor of the steps: a larger one overshoots.
 double damping(PathLoss loss) { return loss == PathLoss::logistic ? 0.2 / 1.2 : 0.1 / 1.1; }
 
 constexpr double least_gain = 1e-12;
 constexpr int bias_steps = 3, scale_steps = 8;
-constexpr double largest_log_scale = 5;  // of held-out scores that are separated
-constexpr double least_vote = 1e-9;      // of a stage
+constexpr double largest_log_scale = 5;  // reached if held-out scores separate the classes
+constexpr double least_vote = 1e-9;      // smaller votes of a stage are ignored
 constexpr std::size_t least_patience = 12;
 
-// Multipliers that would make subnormal products are none.
+// Smaller multipliers become 0, as their products would be subnormal.
 template <class T>
 constexpr T least_step = sizeof(T) == 4 ? T(1e-20) : T(1e-200);
 
@@ -53,9 +53,12 @@ void Path<T>::run(KernelProduct<T>& product, std::size_t until, Clock::time_poin
             reason_ = PathStop::max_time;
             break;
         }
+        // 1. to 4. Weights, multipliers, product and step.
         step(product);
         meter.tick(product.cost() * static_cast<std::size_t>(data_.n_columns));
+        // 5. Judge the stage.
         if (is_running() && is_judged(stage_)) judge();
+        // 6. Stop when the loss has not fallen for a while, or at a limit.
         if (is_running()) stop_when_due();
     }
     if (!is_running() && !is_any_judged_) judge();
@@ -67,7 +70,7 @@ void Path<T>::give_up() {
     judge();
 }
 
-// Weights of the rows, and the signed multipliers they make.
+// 1. The weights of the rows; 2. the signed multipliers made of them, and the bias.
 template <class T>
 void Path<T>::weigh(int column) {
     const T* y = data_.labels.data() + at(column);
@@ -97,7 +100,7 @@ void Path<T>::weigh_exponentially(int column) {
     const T* y = data_.labels.data() + at(column);
     const T* scores = scores_.data() + at(column);
     T* w = weights_.data() + at(column);
-    // Each class has a largest weight of one, or all rows together if there is no bias.
+    // The largest weight is one in each class, or among all rows if there is no bias.
     double top[2] = {-std::numeric_limits<double>::infinity(),
                      -std::numeric_limits<double>::infinity()};
     for (std::size_t i = 0; i < data_.rows.size(); ++i)
@@ -119,9 +122,12 @@ double Path<T>::shift_of(const LogisticSums& sums) const {
 
 template <class T>
 void Path<T>::step(KernelProduct<T>& product) {
+    // 1. and 2. Weights and multipliers of every column.
     for (int c = 0; c < data_.n_columns; ++c) weigh(c);
+    // 3. One product for all columns.
     product(steps_.data(), data_.n_columns, direction_.data(), data_.padded);
 
+    // 4. Move the scores by the Newton step of column 0, with momentum.
     for (std::size_t i = 0; i < data_.rows.size(); ++i) {
         const T v = data_.weights[i];
         h_[i] = v > 0 ? std::abs(steps_[i]) * (T(1) - weights_[i] / v) : T(0);
@@ -135,7 +141,7 @@ void Path<T>::step(KernelProduct<T>& product) {
     const double rate = step_length(sums);
     double next = (1 + std::sqrt(1 + 4 * momentum_ * momentum_)) / 2;
     double carry = (momentum_ - 1) / next;
-    if (sums.along + rate * sums.gain < 0) {  // the momentum points the wrong way: start anew
+    if (sums.along + rate * sums.gain < 0) {  // the momentum points the wrong way: restart
         next = 1;
         carry = 0;
     }
@@ -159,8 +165,8 @@ double Path<T>::step_length(const StepSums& sums) const {
     return std::min(damping(options_.loss) * sums.gain / curvature, longest);
 }
 
-// Variance of the direction under the multipliers: the mean of both classes', or, without bias, of
-// label times direction over all rows.
+// Variance of the direction under the multipliers: the mean over both classes or, without bias, the
+// variance of label times direction over all rows.
 template <class T>
 double Path<T>::spread_in_classes() const {
     double mass[2] = {}, first[2] = {}, second[2] = {};
@@ -180,6 +186,7 @@ double Path<T>::spread_in_classes() const {
     return sum / n_sides;
 }
 
+// 5. The held-out loss of the stage, and its vote.
 template <class T>
 void Path<T>::judge() {
     is_any_judged_ = true;

@@ -14,16 +14,16 @@ namespace {
 // Stages after which the kernels are compared.
 constexpr std::array<std::size_t, 3> rounds = {16, 32, 64};
 
-// A kernel is stopped when it would have less than this share of the leader's vote, even if its
-// loss fell from now on by so many times what it fell in the second half of its stages.
+// A kernel is stopped when it would have less than `least_share` of the leader's vote even if its
+// loss fell by `optimism` times as much as in the second half of its stages.
 constexpr double least_share = 0.01, optimism = 2;
 
-// Times the least logistic weight it is still a number.
+// Its product with the least logistic weight is still a normal number.
 template <class T>
 constexpr T least_weight = sizeof(T) == 4 ? T(1e-15) : T(1e-100);
 
-// Rows that weights stand for: their sum or, if that is more, (sum w)^2 / sum w^2, which does not
-// depend on their scale.
+// Number of rows that weights stand for: their sum or, if larger, (sum w)^2 / sum w^2, which does
+// not depend on their scale.
 double evidence_of(const double* weights, const std::vector<std::int32_t>& rows, double largest) {
     double sum = 0, squares = 0;
     for (const std::int32_t row : rows) {
@@ -82,7 +82,7 @@ PathData<T> path_data(const StagedVoteProblem<T>& problem, const MachineSpec& ma
     }
     bool has_side[2] = {};
     for (const std::uint32_t row : data.held_rows) has_side[label[row] > 0] = true;
-    if (!has_side[0] || !has_side[1]) {  // nothing to choose by
+    if (!has_side[0] || !has_side[1]) {  // nothing to judge stages by
         data.n_columns = 1;
         data.labels.resize(data.padded);
         data.held_rows.clear();
@@ -98,7 +98,7 @@ PathData<T> path_data(const StagedVoteProblem<T>& problem, const MachineSpec& ma
     return data;
 }
 
-// Matrices whose memory is used again.
+// Matrices whose memory is reused.
 template <class T>
 class MatrixPool {
   public:
@@ -198,7 +198,7 @@ class Race {
     std::atomic<bool> has_begun_{false};
 };
 
-// Calls each_round(kernels that run, stage to run to) until all paths have ended.
+// Calls each_round(running kernels, stage to run to) until all paths have ended.
 template <class T, class EachRound>
 void in_rounds(const StagedVoteProblem<T>& problem, Race<T>& race, EachRound&& each_round) {
     const bool is_race = problem.race && problem.options.n_stages == 0 &&
@@ -220,15 +220,10 @@ std::vector<StagedVoteResult> staged_vote_machines(const StagedVoteProblem<T>& p
     std::vector<StagedVoteResult> results(n_machines);
     MatrixPool<T> pool;
     const auto n_at_once = static_cast<std::size_t>(std::max(problem.n_threads, 1));
-    const auto start = Clock::now();
-    // What is left of the time is shared evenly by the machines still to run.
-    const auto deadline_of = [&](std::size_t machine) {
-        const double share = static_cast<double>(machine + 1) / static_cast<double>(n_machines);
-        return after(share * problem.max_seconds, start);
-    };
+    TimeShare time(problem.max_seconds, n_machines, problem.n_threads);
     if (n_machines == 1) {
         Race<T> race(problem, problem.machines[0], pool, problem.memory_bytes);
-        const auto deadline = deadline_of(0);
+        const auto deadline = time.next();
         in_rounds(problem, race, [&](const std::vector<std::size_t>& kernels, std::size_t until) {
             parallel_for(
                 kernels.size(), problem.n_threads, control,
@@ -239,7 +234,7 @@ std::vector<StagedVoteResult> staged_vote_machines(const StagedVoteProblem<T>& p
     }
     parallel_for(n_machines, problem.n_threads, control, [&](std::size_t m, Meter& meter) {
         Race<T> race(problem, problem.machines[m], pool, problem.memory_bytes / n_at_once);
-        const auto deadline = deadline_of(m);
+        const auto deadline = time.next();
         in_rounds(problem, race, [&](const std::vector<std::size_t>& kernels, std::size_t until) {
             for (const std::size_t k : kernels) race.run(k, until, deadline, meter);
         });

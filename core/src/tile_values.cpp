@@ -122,7 +122,7 @@ class TileValues final : public BlockValues<T> {
         for (std::size_t w = 0; w < w_; ++w) bound_byte(block, w, n_rows);
     }
 
-    // One table a byte: two rows for a quad, one row for each value of a bundle.
+    // One table per byte: two rows for a quad, one row for each value of a bundle.
     void make_byte_bounds() {
         for (int g = 0; g < shape_.n_groups; ++g) {
             const BitGroup& group = shape_.groups[g];

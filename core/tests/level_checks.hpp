@@ -35,7 +35,7 @@ inline int differing_features(ByteKind kind, std::uint8_t x, std::uint8_t z) {
     return x == z ? 0 : x == 0 || z == 0 ? 1 : 2;
 }
 
-// Rows with numbers and bytes, packed as the level wants them.
+// Rows with numbers and bytes, packed as the level expects them.
 template <class T>
 struct Sample {
     std::size_t d, n_tiles;
@@ -118,8 +118,7 @@ inline std::vector<KernelSpec> some_kernels(double gamma) {
 }
 
 inline std::vector<std::vector<BitGroup>> some_groups() {
-    // 66 bytes hold more features than a byte can count; groups alone, of few features, are looked
-    // up
+    // 66 bytes hold more features than a byte can count; a single group of few is looked up
     return {{},
             {{3, 7, 2, 0.05}},
             {{9, 7, 2, 0.02}},
@@ -204,7 +203,7 @@ struct BoxedTiles {
 
     Boxes<T> boxes() const { return {n, low.data(), high.data(), bounds.data()}; }
 
-    // The kernel between the first column and the nearest point of a box.
+    // The kernel value between the first column and the nearest point of a box.
     double reach(const KernelSpec& kernel, std::size_t box) const {
         double metric = 0;
         for (std::size_t k = 0; k < sample.d; ++k) {

@@ -76,7 +76,7 @@ void check_sums() {
         CHECK_CLOSE(some[i], all[static_cast<std::size_t>(rows[i])], 1e-13);
 }
 
-// Rows that join in two parts give Q as its definition does.
+// Rows that join in two batches give the same Q as its definition.
 template <class T>
 void check_join() {
     const std::size_t m = 150, n = 100, stride = 160, q_stride = 112, n_directions = 2;

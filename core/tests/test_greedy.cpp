@@ -1,5 +1,5 @@
 // The greedy engine against a plain loop over all rows: the same rows in the same order, by every
-// path and from every source of kernel values.
+// schedule and from every source of kernel values.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -29,7 +29,7 @@ void test_every_path_takes_the_naive_order() {
             for (const Schedule schedule : {Schedule::eager, Schedule::lazy})
                 for (const bool bits : {true, false})
                     for (const std::size_t block_rows : {16, 40, 256})
-                        // little memory: hardly any columns kept, few put off
+                        // little memory: hardly any columns cached, few put off
                         for (const std::size_t memory :
                              {std::size_t{100'000}, std::size_t{1} << 30}) {
                             problem.options.schedule = schedule;
@@ -48,7 +48,7 @@ void test_every_path_takes_the_naive_order() {
 void test_one_hot_columns_take_the_naive_order() {
     Data data(200, 30, 0, 2, 16);
     for (std::size_t i = 0; i < data.n; ++i)
-        for (std::size_t k = 2; k < data.d; ++k)  // two variables, the second with rows of none
+        for (std::size_t k = 2; k < data.d; ++k)  // two variables; some rows lack the second
             data.x[i * data.d + k] =
                 static_cast<double>(k < 12 ? i * 7 % 10 == k - 2 : i * 11 % 19 == k - 12);
     for (const KernelSpec& kernel : {rbf, laplacian}) {
@@ -136,7 +136,7 @@ void test_whole_weights_stand_for_repeated_rows() {
             repeated.classes.push_back(data.classes[i]);
             origin.push_back(static_cast<std::int32_t>(i));
         }
-        if (i % 4 == 0) data.classes[i] = -1;  // a weight of zero is absence
+        if (i % 4 == 0) data.classes[i] = -1;  // a weight of zero leaves a row out
     }
     repeated.n = origin.size();
     GreedyResult expected = naive_greedy(rbf, repeated, labels(repeated, 0, 1));

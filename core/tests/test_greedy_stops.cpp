@@ -1,4 +1,4 @@
-// How a greedy path ends before its time, and what its caller hears.
+// How a greedy path ends early, and what its caller learns.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

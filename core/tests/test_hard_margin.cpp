@@ -1,5 +1,5 @@
-// The hard-margin engine: its conditions of optimality, looked at with all kernel values at hand,
-// from every source of values and with any memory.
+// The hard-margin engine: its optimality conditions, checked with all kernel values, from every
+// source of values and with any memory.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -38,7 +38,7 @@ HardMarginResult solve_hard_margin(const HardMarginProblem& problem) {
     return hard_margin_machines<T>(problem, control).at(0);
 }
 
-// The result must be what its own multipliers say, and optimal up to `tol`.
+// The result must agree with its own multipliers, and be optimal up to `tol`.
 void check_optimal(const HardMarginResult& result, const KernelSpec& kernel, const Data& data,
                    const std::vector<double>& label, bool bias, double tol,
                    double rounding = 1e-9) {
@@ -188,7 +188,7 @@ void test_machines_share_classes() {
         check_optimal(results[3], rbf, data, rest, true, 1e-8);
     }
     problem.n_classes = 4;
-    problem.machines = {{{0}, {3}}};  // of which there are no rows
+    problem.machines = {{{0}, {3}}};  // class 3 has no rows
     CHECK_THROWS(std::invalid_argument, solve_hard_margin(problem));
 }
 

@@ -37,7 +37,7 @@ struct Table {
     }
 };
 
-// Continuous, constant, and two-valued columns of steps 1 (six), 0.5 (nine) and 3 (two).
+// Continuous, constant, and two-valued columns with steps 1 (six), 0.5 (nine) and 3 (two).
 Table mixed_table(std::size_t n, Random& random) {
     constexpr std::size_t d = 21;
     Table table(n, d, std::vector<double>(n * d));
@@ -107,7 +107,7 @@ void test_packing_keeps_distances() {
     check_packing_keeps_distances(mixed_table(40, random));
 }
 
-// `n_categories` columns, of which row i has the one of its code; the last code is that of none.
+// `n_categories` columns. Row i has the one given by its code; the code n_categories gives none.
 Table one_hot_table(const std::vector<std::size_t>& codes, std::size_t n_categories) {
     Table table(codes.size(), n_categories, std::vector<double>(codes.size() * n_categories));
     for (std::size_t i = 0; i < codes.size(); ++i)
@@ -249,7 +249,7 @@ void test_rows_are_read_from_any_memory() {
     CHECK(RowReader(m)(1)[2] == 1);
 }
 
-// Every row once, blocks full but for the last, ids ascending, and each row where its id says.
+// Every row once, all blocks but the last full, ids ascending, and each row where its id says.
 template <class T>
 void check_blocks(const PackedRows<T>& packed, const Layout& layout, const Table& table,
                   std::vector<std::int32_t> rows, std::size_t block_rows) {

@@ -1,4 +1,4 @@
-// The level in use. CTest runs this once for every level that the machine has.
+// The level in use. CTest runs this once for every level that the CPU supports.
 #include <cstdlib>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Tasks over threads: each done once, failures and interruptions heard by all.
+// Tasks over threads: each runs once, and failures and interruptions reach all of them.
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -11,7 +11,7 @@ using namespace hardmargin;
 
 namespace {
 
-constexpr std::size_t much_work = std::size_t{1} << 30;  // enough for a meter to ask the control
+constexpr std::size_t much_work = std::size_t{1} << 30;  // enough for a meter to check the control
 
 void test_every_task_runs_once(int n_threads) {
     for (const std::size_t n : {0, 1, 2, 7, 1000}) {

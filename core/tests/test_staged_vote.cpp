@@ -250,7 +250,7 @@ void check_loops(const PathTable<T>& table) {
 
 // --- products ------------------------------------------------------------------------------------
 
-// Distances and a factor of rows on a line, of three classes in turn.
+// Rows on a line, of three classes in turn: their distances, and a factor.
 template <class T>
 struct Rows {
     std::size_t n, width = 3;
@@ -428,7 +428,7 @@ void test_first_stage_is_a_damped_newton_step() {
     }
 }
 
-// Held-out scores are those of the machine of the split, and their scale is the best.
+// Held-out scores are those of the split's machine, at their best scale.
 template <class T>
 void test_held_out_rows_judge_the_stages() {
     const Rows<T> rows(60);
@@ -486,7 +486,7 @@ void test_how_it_is_run_changes_no_bit() {
         }
 }
 
-// Weights that add up to little still stand for as many rows: their scale changes no bit.
+// Weights with a small sum still stand for the same number of rows: their scale changes no bit.
 template <class T>
 void test_the_scale_of_small_weights_changes_no_bit() {
     Rows<T> rows(60);

@@ -28,7 +28,7 @@ struct AlignedAllocator {
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
-// The same for large arrays that are written before they are read: what is new is not cleared.
+// The same for large arrays that are written before they are read: new elements are not cleared.
 template <class T>
 struct RawAllocator : AlignedAllocator<T> {
     template <class U>
@@ -41,7 +41,7 @@ struct RawAllocator : AlignedAllocator<T> {
     T* allocate(std::size_t n) {
         T* p = AlignedAllocator<T>::allocate(n);
 #if defined(__linux__)
-        // Large pages are filled faster; where there are none, nothing is lost.
+        // Large pages are filled faster; without them, nothing is lost.
         constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
         const auto first = (reinterpret_cast<std::uintptr_t>(p) + page - 1) / page * page;
         const auto last = (reinterpret_cast<std::uintptr_t>(p) + n * sizeof(T)) / page * page;

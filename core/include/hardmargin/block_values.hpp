@@ -1,4 +1,4 @@
-// Where the greedy engine gets its kernel values: one block of rows against a few columns.
+// Where the engines get their kernel values: one block of rows against a few columns.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class BlockValues {
     virtual bool is_bounded() const { return false; }
     virtual void reach(std::uint32_t /*column*/, T* /*out*/) const {}
 
-    // The rows at other lanes of the block are not needed any more.
+    // The rows at other lanes of the block are no longer needed.
     virtual void keep(std::size_t /*block*/, const std::vector<std::uint32_t>& /*lanes*/) {}
 
     // Work of one value, in elementary operations.

@@ -1,4 +1,4 @@
-// Two-valued columns that never hold their rarer value together can share a byte.
+// Two-valued columns that are never set in the same row can share a byte.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct Bundle {
     bool is_complete;                  // every row has exactly one of them
 };
 
-// Bundles the columns first-fit; those that no bundle large enough to pay holds are left out.
-// `values[j]` is the value whose presence is exclusive.
+// Bundles the columns first-fit, and leaves out bundles too small to pay off. Column j is set where
+// it holds `values[j]`.
 std::vector<Bundle> find_bundles(const std::vector<Matrix>& matrices,
                                  const std::vector<std::int32_t>* rows,
                                  const std::vector<std::size_t>& columns,

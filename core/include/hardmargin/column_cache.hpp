@@ -1,4 +1,4 @@
-// Columns kept within a limit: when it is reached, the one unused for longest leaves.
+// Columns cached within a memory limit; the least recently used one is replaced.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace hardmargin {
 template <class T>
 class ColumnCache {
   public:
-    // Callers hold so many at once.
+    // Callers hold this many columns at once.
     static constexpr std::size_t fewest_columns = 4;
 
-    // Forgets all columns; from here on they have `length` values each and keys below `n_keys`.
+    // Forgets all columns; new ones have `length` values each and keys below `n_keys`.
     void reset(std::size_t n_keys, std::size_t length, std::size_t memory_bytes) {
         slot_of_.assign(n_keys, none);
         length_ = length;
@@ -25,7 +25,7 @@ class ColumnCache {
         capacity_ = std::max(fewest_columns, std::min(fitting, n_keys));
     }
 
-    // The column, or null when it is not kept.
+    // The column, or null if it is not cached.
     const T* find(std::size_t key) {
         const std::uint32_t slot = slot_of_[key];
         if (slot == none) return nullptr;
@@ -33,7 +33,7 @@ class ColumnCache {
         return slots_[slot].values.data();
     }
 
-    // Room for a column that is not kept yet.
+    // Room for a column that is not cached yet.
     T* add(std::size_t key) {
         std::size_t slot;
         if (n_used_ < capacity_) {

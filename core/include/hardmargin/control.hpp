@@ -1,4 +1,4 @@
-// Long loops report here how much they have done; now and then the caller gets a word in.
+// Long loops report their progress here, and let the caller stop them.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-// The time so many seconds after `start`.
+// The time that many seconds after `start`.
 inline Clock::time_point after(double seconds, Clock::time_point start = Clock::now()) {
     constexpr double longest = 1e9;  // more would overflow
     if (!(seconds < longest)) return Clock::time_point::max();
@@ -26,21 +26,42 @@ inline Clock::time_point after(double seconds, Clock::time_point start = Clock::
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+// Shares the remaining time evenly among the machines still to run, several at once.
+class TimeShare {
+  public:
+    TimeShare(double max_seconds, std::size_t n_machines, int n_threads)
+        : end_(after(max_seconds)), left_(n_machines),
+          n_threads_(static_cast<std::size_t>(n_threads > 1 ? n_threads : 1)) {}
+
+    // The deadline of the next machine, which starts now.
+    Clock::time_point next() {
+        if (end_ == Clock::time_point::max()) return end_;
+        const auto now = Clock::now();
+        const std::size_t rounds = (left_-- + n_threads_ - 1) / n_threads_;
+        return now + (end_ - now) / static_cast<std::ptrdiff_t>(rounds);
+    }
+
+  private:
+    const Clock::time_point end_;
+    std::atomic<std::size_t> left_;
+    const std::size_t n_threads_;
+};
+
 struct Progress {
     std::size_t machines_done = 0;
     std::size_t stage = 0;  // of the machine at work
-    double violation = 0;   // its largest step so far open
+    double violation = 0;   // its largest step still open
 };
 
 // Shared by the threads of one call. The calling thread polls (signals, progress); the others only
-// look whether they must stop.
+// check whether they must stop.
 class Control {
   public:
-    using Poll = std::function<bool(const Progress&)>;  // false: end with what there is
+    using Poll = std::function<bool(const Progress&)>;  // false: end with the result so far
 
     explicit Control(Poll poll = {}) : poll_(std::move(poll)) {}
 
-    // Polls at most every 50 ms; throws Interrupted when another thread has failed.
+    // Polls at most every 50 ms; throws Interrupted if another thread has failed.
     void check(bool calling_thread) {
         if (calling_thread && poll_) {
             const auto now = Clock::now();
@@ -54,7 +75,7 @@ class Control {
 
     void cancel() { cancelled_ = true; }
     bool cancelled() const { return cancelled_; }
-    // Whether the caller wants no more than there is: to be treated like the end of the time.
+    // Whether the caller wants to end with the result so far: treated like a deadline that passed.
     bool stopped() const { return stopped_; }
 
     void report(std::size_t stage, double violation) {
@@ -73,7 +94,7 @@ class Control {
     std::atomic<double> violation_{0};
 };
 
-// One thread's own meter: asks the control once enough work has gone by.
+// One thread's own meter: checks the control after enough work.
 class Meter {
   public:
     static constexpr std::size_t between_checks = 4'000'000;  // a few milliseconds
@@ -81,7 +102,7 @@ class Meter {
     Meter(Control& control, bool calling_thread)
         : control_(control), calling_thread_(calling_thread) {}
 
-    // `work` in elementary operations; true when the control was asked.
+    // `work` in elementary operations; true if the control was checked.
     bool tick(std::size_t work) {
         done_ += work;
         if (done_ < between_checks) return false;
@@ -101,7 +122,7 @@ class Meter {
 };
 
 // Runs task(i, meter) for i < n on up to n_threads threads; the first exception stops the others
-// and is thrown here. With one thread everything runs in the calling one.
+// and is rethrown here. With one thread everything runs in the calling one.
 void parallel_for(std::size_t n, int n_threads, Control& control,
                   const std::function<void(std::size_t, Meter&)>& task);
 

@@ -1,5 +1,5 @@
-// The L2-SVM on a core set, and sums of kernel columns that are kept (see solvers/core_sets).
-// Matrices begin on a cache line, and their rows lie a multiple of 16 apart.
+// The L2-SVM on a core set, and sums of cached kernel columns (see solvers/core_sets).
+// Matrices begin on a cache line, and their rows lie a multiple of 16 entries apart.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,21 @@ namespace hardmargin {
 
 struct CoreSetResult {
     std::size_t n_steps = 0;
-    double violation = 0;  // largest distance of a gradient from where it belongs
+    double violation = 0;  // largest distance of a gradient from 1, only from below if alpha = 0
     bool timed_out = false;
-    bool diverged = false;  // the multipliers add up to more than they can if Q is positive
+    bool diverged = false;  // the sum of alpha is larger than a positive semi-definite Q allows
 };
 
-// min 1/2 alpha' Q alpha - sum alpha over alpha >= 0, from where alpha and gradient = Q alpha are,
-// two multipliers a step. Q is symmetric; between n and the next multiple of pair_rows its rows
-// must hold finite numbers.
+// min 1/2 alpha' Q alpha - sum alpha over alpha >= 0, starting from the given alpha and
+// gradient = Q alpha. This is step 3 of solvers/core_sets/core_vector.py:
+//
+// 1. Choose the row i whose gradient is furthest from 1 (rows with alpha = 0: below 1).
+// 2. Choose the row j that gains most if its multiplier changes together with that of i.
+// 3. Move both multipliers to the minimum over the two.
+// 4. Add both columns to the gradient.
+// 5. Stop when step 1 finds no row further from 1 than tol.
+//
+// Q is symmetric; between n and the next multiple of pair_rows its rows must hold finite numbers.
 template <class T>
 CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, double* alpha,
                              double* gradient, double tol, double largest_mass,
@@ -28,10 +35,10 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
 struct CoreSetRows {
     std::size_t n, total;
     const double* labels;       // +1 or -1
-    const double* projections;  // (total, n_directions): what the machine may not use
+    const double* projections;  // (total, n_directions): on directions the machine may not use
     std::size_t n_directions;
-    double bias;             // what is added to every kernel value
-    const double* diagonal;  // of Q, of those that join
+    double bias;             // added to every kernel value
+    const double* diagonal;  // of Q, for the rows that join
 };
 
 // Q[i][j] = labels[i] labels[j] (k_ij - projections[i]'projections[j] + bias) for n <= i < total,

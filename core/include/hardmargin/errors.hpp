@@ -1,4 +1,4 @@
-// Errors that callers may want to tell from others.
+// Errors that callers may want to handle separately.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace hardmargin {
 
-// The memory does not even hold the rows.
+// The memory cannot even hold the rows.
 struct MemoryTooSmall : std::invalid_argument {
     MemoryTooSmall(std::size_t given, std::size_t needed_bytes)
         : std::invalid_argument("memory_bytes is " + std::to_string(given) +
-                                ", but these rows take " + std::to_string(needed_bytes)),
+                                ", but these rows need " + std::to_string(needed_bytes)),
           needed(needed_bytes) {}
     std::size_t needed;
 };
 
-// Columns were to be packed as bits, but none can be.
+// Columns were required to be packed as bits, but none can be.
 struct NothingToPack : std::invalid_argument {
     NothingToPack()
         : std::invalid_argument("bits need a distance kernel and five or more columns of two "

@@ -24,8 +24,8 @@ template <class T>
 void expand(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
             const Coefficients& coefficients, double* out, int n_threads, Control& control);
 
-// The same, added to out, for several kernels exp(-gamma * distance) of one metric, each with
-// coefficients of its own: distances are evaluated once.
+// The same, added to out, for several kernels exp(-gamma * distance) of one metric, each with its
+// own coefficients; distances are evaluated once.
 template <class T>
 void expand_decays(KernelKind metric, const std::vector<double>& gammas, const Matrix& queries,
                    const Matrix& support, const std::vector<Coefficients>& coefficients,
@@ -36,8 +36,8 @@ template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
                   std::size_t stride, int n_threads, Control& control);
 
-// Whether rows of this matrix are worth packing: dense ones are, sparse ones while they are narrow
-// or full enough for the tiles to win over the stored entries.
+// Whether rows of this matrix are worth packing: dense ones always are, sparse ones if they are so
+// narrow or so full that tiles are faster than stored entries.
 bool is_packable(const Matrix& matrix);
 
 }  // namespace hardmargin

@@ -2,9 +2,15 @@
 //
 //     min over a >= 0 of  L(a) = a' Kt a / 2 - sum a,     Kt_ij = y_i y_j K_ij
 //
-// by changing one multiplier a stage: with the gradient g = Kt a - 1, the step -g_b / K_bb is taken
-// at the row whose step lowers L most. In the paper each row is visited once at most, so that
-// stopping (no row left with g < 0) is the regulariser.
+// by changing one multiplier per stage. With the gradient g = Kt a - 1 (TNN-08's steps, numbered as
+// in solvers/greedy.py):
+//
+// 1. Choose the row b whose step lowers L most.
+// 2. Change a_b by -g_b / K_bb.
+// 3. Add its column to g.
+// 4. Stop when no row is left with g < 0.
+//
+// In the paper each row is visited at most once; stopping there is what regularises.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +22,22 @@
 
 namespace hardmargin {
 
-// How the columns of the stages reach the rows: each at once, or only where the next choice could
-// depend on it.
+// When the column of a stage is added to the gradients: at once, or only where the next choice
+// could depend on it.
 enum class Schedule { eager, lazy, automatic };
 
 enum class StopReason { converged, exhausted, max_stages, max_time };
 
 struct GreedyOptions {
-    double max_visits = 1;  // 1: the paper's algorithm, rows never give back
-    double step_tol = 0;    // stop when no step moves its own gradient by more
+    double max_visits = 1;  // 1: the paper's algorithm, multipliers never shrink
+    double step_tol = 0;    // stop when no step changes its own gradient by more
     std::size_t max_stages = 0;
     Schedule schedule = Schedule::automatic;
-    std::size_t memory_bytes = std::size_t{1} << 30;  // for columns kept or put off
+    std::size_t memory_bytes = std::size_t{1} << 30;  // for columns cached or put off
     double constant_diagonal = 1;                     // used when `diagonal` is null
     const double* diagonal = nullptr;                 // K_ii by original row
     const double* weights = nullptr;                  // visits allowed, by original row
-    const std::int32_t* next_copy = nullptr;          // the next row equal to a row, or -1
+    const std::int32_t* next_copy = nullptr;          // by original row: the next equal row, or -1
 };
 
 struct GreedyResult {

@@ -10,7 +10,7 @@ namespace hardmargin {
 
 struct GreedyProblem : MachineProblem {
     GreedyOptions options;
-    bool need_bits = false;  // throw NothingToPack without
+    bool need_bits = false;  // throw NothingToPack if there are none
 };
 
 template <class T>

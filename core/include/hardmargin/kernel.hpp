@@ -1,4 +1,4 @@
-// What a kernel is to the core: a metric between two rows and a function of it.
+// A kernel as the core sees it: a metric between two rows and a function of it.
 #pragma once
 
 namespace hardmargin {
@@ -10,10 +10,10 @@ struct KernelSpec {
     double gamma = 1.0;
     double coef0 = 0.0;
     double degree = 3.0;
-    bool metric_only = false;  // of a distance kernel: the distance itself
+    bool metric_only = false;  // for a distance kernel: the distance itself
 
     // Distance kernels depend on x - z alone: they lie in (0, 1], are 1 on the diagonal, do not
-    // change when all rows are moved together, and can be bounded over a box.
+    // change when all rows are shifted alike, and can be bounded over a box.
     bool is_distance() const { return kind == KernelKind::rbf || kind == KernelKind::laplacian; }
 };
 

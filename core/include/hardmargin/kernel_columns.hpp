@@ -1,4 +1,4 @@
-// Whole columns of the kernel matrix of a machine, one value a lane, kept as memory allows.
+// Whole columns of a machine's kernel matrix, one value per lane, cached as memory allows.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +29,11 @@ class KernelColumns {
         cache_.reset(ids_.size(), ids_.size(), memory_bytes);
     }
 
-    std::int32_t id(std::size_t lane) const { return ids_[lane]; }  // -1 of padding
+    std::int32_t id(std::size_t lane) const { return ids_[lane]; }  // -1 for padding
     std::uint64_t n_values() const { return n_values_; }
     std::size_t work() const { return n_rows_ * values_.cost(); }  // of one column
 
-    // Valid until a few more columns have been asked for. `is_new` is set where it was evaluated.
+    // Valid until a few more columns have been requested. Sets `is_new` if it had to be evaluated.
     const T* get(std::size_t lane, bool& is_new) {
         const T* kept = cache_.find(lane);
         is_new = !kept;

@@ -13,8 +13,8 @@ namespace hardmargin {
 
 enum class ValueSource { values, distances, factor };
 
-// What a kernel matrix is made of: kernel values (n x n), distances (n x n) of which
-// exp(-gamma * distance) is the kernel, or a factor Z (n x width) of which it is ZZ'.
+// What a kernel matrix is made from: kernel values (n x n), distances (n x n) for the kernel
+// exp(-gamma * distance), or a factor Z (n x width) for the kernel ZZ'.
 template <class T>
 struct KernelSource {
     ValueSource kind = ValueSource::values;
@@ -24,11 +24,11 @@ struct KernelSource {
     bool compact = false;  // store values in 16 bits: for kernels from 0 to 1
 };
 
-// The kernel matrix of some rows, stored in strips of columns; can be filled again and again.
+// The kernel matrix of some rows, stored in strips of columns; it can be refilled.
 template <class T>
 class KernelProduct {
   public:
-    // `rows` ascending.
+    // `rows` must be ascending.
     void fill(const KernelSource<T>& source, const std::vector<std::int32_t>& rows, Meter& meter);
 
     // out[c * stride + i] = sum over the rows j of K(i, j) * vectors[c * stride + j]

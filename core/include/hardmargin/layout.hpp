@@ -15,9 +15,9 @@ namespace hardmargin {
 
 class Layout {
   public:
-    // Looks at the rows of all `matrices` (at `rows` of the first, if given). Distance kernels drop
-    // constant columns, centre dense ones, and pack columns of two values into bytes where enough
-    // of them share one step; `use_bits = false` keeps those as numbers.
+    // Reads the rows of all `matrices` (only `rows` of the first, if given). Distance kernels drop
+    // constant columns, centre dense ones, and pack two-valued columns into bytes if enough of them
+    // have the same step; `use_bits = false` keeps those as numbers.
     Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
            const std::vector<std::int32_t>* rows, bool use_bits);
 
@@ -63,7 +63,7 @@ class Layout {
     }
 
   private:
-    // Differences of larger features would not stay finite when squared.
+    // Squared differences of larger features would not be finite.
     template <class T>
     static constexpr double largest = sizeof(T) == 4 ? 1e18 : 1e150;
 
@@ -71,7 +71,7 @@ class Layout {
         std::size_t column;
         double centre;
     };
-    struct Flag {  // a two-valued column: where it takes the value, the byte gets the mark
+    struct Flag {  // a two-valued column: where it holds the value, the byte gets the mark
         std::size_t column;
         double value;
         std::uint32_t byte;
@@ -92,7 +92,7 @@ class Layout {
     int n_bytes_ = 0;
 };
 
-// Packs rows of one matrix, each in the way that suits it.
+// Packs rows of one matrix, from their stored entries alone if possible.
 class RowPacker {
   public:
     RowPacker(const Layout& layout, const Matrix& matrix)

@@ -1,11 +1,11 @@
 // The hot loops, compiled once per CPU level (see src/level.cpp) and reached through a table.
 //
-// Rows are packed in tiles of 64 bytes a feature: `lanes<T>` rows side by side, feature after
+// Rows are packed in tiles of 64 bytes per feature: `lanes<T>` rows side by side, feature after
 // feature. Two-valued features can be packed into bytes instead, in strips of 64 rows, byte after
-// byte for all 64: those of which a row has at most one (one-hot columns) are bundled into a byte
-// that says which, the others are bits, four to a byte. (Half bytes index a table of 16 bit counts,
-// which CPUs look up 32 at a time.) Columns, the rows that tiles are evaluated against, are plain
-// contiguous rows.
+// byte for all 64. Features of which a row has at most one (one-hot columns) are bundled into a
+// byte that holds the number of that one; the others are bits, four per byte. (Half bytes index a
+// table of 16 bit counts, which CPUs look up 32 at a time.) Columns, the rows that tiles are
+// evaluated against, are plain contiguous rows.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ inline constexpr std::size_t lanes = 64 / sizeof(T);
 
 inline constexpr std::size_t strip_rows = 64;
 
-// Columns evaluated in one call: with more, the sums would not fit the registers.
+// Columns evaluated in one call: the sums of more would not fit into the registers.
 inline constexpr int max_columns = 4;
 
-// Two-valued features of equal weight; their bytes follow those of the groups before.
+// Two-valued features of equal weight; their bytes follow those of the previous groups.
 struct BitGroup {
     int quads;      // bytes of four bits
-    int complete;   // bundles of which each row has exactly one feature; 1, 2, .. says which
+    int complete;   // bundles of which each row has exactly one feature, numbered 1, 2, ..
     int partial;    // bundles of which each row has at most one; 0 stands for none
     double weight;  // what one differing feature adds to the distance
 
@@ -40,10 +40,10 @@ struct TileShape {
     int n_groups;
 };
 
-// Boxes around blocks of rows, side by side: the range of every number as low and
-// high[feature][box], and for every byte a table bounds[byte][.][box]. For a bundle, row `value` of
-// the table holds the fewest features in which that value differs from one in the box; for a quad,
-// row 0 the bits set in all rows and row 1 those set in any.
+// Boxes around blocks of rows, side by side. low and high[feature][box] are the range of a number;
+// each byte has a table bounds[byte][.][box]. For a bundle, row `value` of the table holds the
+// fewest features in which that value differs from one in the box. For a quad, row 0 holds the bits
+// set in all rows and row 1 those set in any.
 template <class T>
 struct Boxes {
     std::size_t n;  // padded to a multiple of strip_rows
@@ -52,14 +52,14 @@ struct Boxes {
     const std::uint8_t* const* bounds;
 };
 
-// A value and where it is, the first place among equals.
+// A value and its place, the first among equals.
 struct Best {
     double value;
     std::size_t at;
 };
 
-// The rows that may take part in a step, and how: of those with alpha > `least_alpha`, each has the
-// value sign * gradient.
+// Which rows may take part in a step: those with alpha > `least_alpha`. Their value is
+// sign * gradient.
 struct Role {
     double sign;
     double least_alpha;
@@ -70,16 +70,16 @@ struct PartnerSearch {
     Role role;
     double level;            // differences are level + value
     double diagonal;         // of the given row
-    double twice_sign;       // curvature: both diagonals less this times the kernel value,
-    double least_curvature;  // or this, as for equal rows or indefinite kernels
+    double twice_sign;       // curvature: both diagonals minus this times the kernel value,
+    double least_curvature;  // but at least this, for equal rows and indefinite kernels
 };
 struct Partner {
     Best gain;        // difference^2 / curvature
     double furthest;  // the largest difference, 0 if all are negative
 };
 
-// Looks for the row whose multiplier should change together with a given one, where no sum binds
-// the two.
+// Looks for the row whose multiplier should change together with a given one, where no constraint
+// ties the two.
 struct CompanionSearch {
     double slope;              // 1 - gradient of the given row
     double diagonal;           // of the given row
@@ -100,7 +100,8 @@ struct LevelTable {
     void (*reach)(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& boxes,
                   const T* point, const std::uint8_t* point_bytes, T* reach);
 
-    // gradient[i] += steps[c] * values[c * stride + i], column after column; returns the least.
+    // gradient[i] += steps[c] * values[c * stride + i], column after column; returns the least
+    // gradient.
     double (*accumulate)(double* gradient, const T* values, std::size_t stride, const double* steps,
                          int n_columns, std::size_t n);
 
@@ -113,28 +114,28 @@ struct LevelTable {
     void (*mix_some)(double* out, const T* values, std::size_t stride, const std::uint8_t* columns,
                      const T* coef, std::size_t n_columns, std::size_t n);
 
-    // gradient[i] += first_step * first[i] + second_step * second[i]; returns the least value of
+    // gradient[i] += first_step * first[i] + second_step * second[i]; returns the least value among
     // the rows with the role.
     Best (*exchange)(const Role& role, double* gradient, const double* alpha, const T* first,
                      double first_step, const T* second, double second_step, std::size_t n);
 
-    // Rows without the role count as no gain, at no distance.
+    // Rows without the role have no gain and no difference.
     Partner (*partner)(const PartnerSearch& search, const double* gradient, const double* alpha,
                        const double* diagonal, const T* column, std::size_t n);
 
-    // gradient as in exchange; returns the row furthest from a gradient of 1 that may come closer:
-    // where alpha = 0 only from below.
+    // Updates the gradient as exchange does; returns the row whose gradient is furthest from 1,
+    // where rows with alpha = 0 count only from below.
     Best (*adjust)(double* gradient, const double* alpha, const T* first, double first_step,
                    const T* second, double second_step, std::size_t n);
 
-    // What changing each multiplier too gains over changing the given one alone; 0 where alpha = 0
-    // would become negative.
+    // The most that changing another multiplier too gains over changing the given one alone; rows
+    // whose alpha = 0 would become negative gain 0.
     Best (*companion)(const CompanionSearch& search, const double* gradient, const double* alpha,
                       const double* diagonal, const T* column, std::size_t n);
 };
 
 // Logistic weights w = v p, p = 1 / (1 + exp(2 y (score + bias))), of rows with labels y and sample
-// weights v; rows of label 0 have none.
+// weights v; rows with label 0 have w = 0.
 struct LogisticSums {
     double positive, negative;  // of w in each class
     double curvature;           // of w (1 - p)
@@ -145,27 +146,27 @@ struct TemperSums {
     double slope, curvature;
 };
 
-// Sums over rows that tell how far to go along a direction: of steps * direction, of
+// Sums over rows that determine the step along a direction: of steps * direction, of
 // steps * (scores - last), and of h, h * direction, h * direction^2.
 struct StepSums {
     double gain, along, mass, first, second;
 };
 
-// What paths with held-out columns need. Matrices are cut into strips of `lanes<T>` columns, row
+// Loops of paths with held-out columns. Matrices are cut into strips of `lanes<T>` columns, row
 // after row; vectors are padded to whole strips.
 template <class T>
 struct PathTable {
     // out[c * stride + l] = sum_j right[j * n_columns + c] * strip[j * lanes + l]
     void (*strip_product)(const T* strip, std::size_t n_rows, const T* right, int n_columns, T* out,
                           std::size_t stride);
-    // The same of numbers from 0 to 1 in 16 bits.
+    // The same for numbers from 0 to 1 stored in 16 bits.
     void (*strip_product_16)(const std::uint16_t* strip, std::size_t n_rows, const T* right,
                              int n_columns, T* out, std::size_t stride);
     // sums[k * n_columns + c] += sum over strips s of
     //     sum_l strips[(s * n_rows + k) * lanes + l] * left[c * stride + s * lanes + l]
     void (*strip_dots)(const T* strips, std::size_t n_strips, std::size_t n_rows, const T* left,
                        std::size_t stride, int n_columns, T* sums);
-    // out[i] = exp(-gamma * distances[i]); what is too small to matter becomes 0.
+    // out[i] = exp(-gamma * distances[i]); values too small to matter become 0.
     void (*decay)(const T* distances, double gamma, T* out, std::size_t n);
     void (*decay_16)(const T* distances, double gamma, std::uint16_t* out, std::size_t n);
 
@@ -180,14 +181,14 @@ struct PathTable {
                     std::size_t n);
 };
 
-// Sums over weights exp(logs - rate * values - top), where the largest weight is one.
+// Sums over weights exp(logs - rate * values - top); `top` makes the largest weight one.
 struct TiltSums {
     double top;
     double mass;           // of the weights
-    double first, second;  // of weight * (value - centre), and with its square
+    double first, second;  // of weight * (value - centre) and weight * (value - centre)^2
 };
 
-// Reductions, but for `tilt` over padded arrays whose length is a multiple of 8.
+// Reductions. All but `tilt` need padded arrays whose length is a multiple of 8.
 struct ScanTable {
     double (*largest)(const double* v, std::size_t n);
     // max over i of step_score(gradient[i], up[i], down[i])
@@ -229,12 +230,12 @@ inline const PathTable<double>& Level::paths<double>() const {
     return paths_float64;
 }
 
-// The level in use: the best this CPU has, or the one HARDMARGIN_LEVEL names. Throws
-// std::runtime_error when that one is unknown or the CPU lacks it.
+// The level in use: the best that this CPU supports, or the one that HARDMARGIN_LEVEL names. Throws
+// std::runtime_error if that one is unknown or not supported.
 const Level& level();
 
-// How far a row's gradient can be moved by raising its multiplier (as long as `up` allows) or by
-// lowering it (by `down` at most).
+// How far a row's gradient can be moved by raising its multiplier (by at most `up`) or by lowering
+// it (by at most `down`).
 inline double step_score(double g, double up, double down) {
     const double rise = -g < up ? -g : up;
     const double fall = g < down ? g : down;

@@ -42,7 +42,7 @@ struct Matrix {
     }
 };
 
-// Rows as contiguous doubles, copied only where they are not so already.
+// Rows as contiguous doubles, copied only if they are not stored like that.
 class RowReader {
   public:
     explicit RowReader(const Matrix& matrix) : matrix_(matrix) {

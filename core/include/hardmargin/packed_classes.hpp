@@ -2,7 +2,6 @@
 // takes part in.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,18 +32,6 @@ struct MachineProblem {
     int n_threads = 1;
 };
 
-// What is left of the time, shared evenly by the machines still to run.
-class TimeShare {
-  public:
-    explicit TimeShare(const MachineProblem& problem);
-    Clock::time_point next();
-
-  private:
-    const Clock::time_point end_;
-    std::atomic<std::size_t> left_;
-    const std::size_t n_threads_;
-};
-
 template <class T>
 class PackedClasses {
   public:
@@ -56,8 +43,8 @@ class PackedClasses {
     std::size_t largest_machine() const { return largest_machine_; }
     std::size_t packed_bytes() const;  // of all rows
 
-    // What packed rows and `states` bytes for every row of a machine leave to each thread. Throws
-    // MemoryTooSmall when they leave nothing.
+    // The memory that packed rows and `states` bytes per row of a machine leave to each thread.
+    // Throws MemoryTooSmall if these do not fit.
     std::size_t memory_left(std::size_t memory_bytes, std::size_t states) const;
 
     // See pack_rows; to be called once.

@@ -20,12 +20,12 @@ struct PackedRows {
         std::size_t n_rows;
     };
 
-    // Blocks of `block_rows` rows, the last one shorter, with room for all.
+    // Room for all rows in blocks of `block_rows`, of which the last may be shorter.
     PackedRows(std::size_t n_rows, std::size_t block_rows, std::size_t n_dense,
                std::size_t n_bytes);
 
     std::vector<Block> blocks;
-    std::vector<std::int32_t> ids;      // original rows, ascending within a block, one a lane
+    std::vector<std::int32_t> ids;      // original rows, ascending within a block, one per lane
     AlignedVector<T> dense;             // [tile][feature][lane of the tile]
     AlignedVector<std::uint8_t> bytes;  // [strip][byte][lane of the strip]
 };
@@ -35,9 +35,9 @@ enum class BlockOrder { natural, kd_tree };
 // Packs the given rows (ascending). `natural` keeps their order; `kd_tree` puts neighbours into one
 // block by halving the set across its widest feature until `block_rows` are left.
 //
-// Equal rows are packed once if `next_copy` is given (by original row, all -1) and there are only
-// bytes to compare, as rows of numbers hardly ever recur: next_copy[i] is then the next row equal
-// to row i.
+// Equal rows are packed once if `next_copy` is given (by original row, all -1) and rows consist of
+// bytes alone, as rows of numbers hardly ever recur. next_copy[i] is then the next row equal to
+// row i.
 template <class T>
 PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
                         const std::vector<std::int32_t>& rows, BlockOrder order,

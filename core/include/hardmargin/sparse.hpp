@@ -10,7 +10,7 @@
 
 namespace hardmargin {
 
-// What a row contributes alone: ||x||^2 (rbf), ||x||_1 (laplacian), nothing else.
+// What each row contributes by itself: ||x||^2 (rbf), ||x||_1 (laplacian), 0 (other kernels).
 inline std::vector<double> row_norms(const KernelSpec& kernel, const Matrix& matrix) {
     std::vector<double> norms(matrix.n_rows, 0.0);
     if (!kernel.is_distance()) return norms;
@@ -20,7 +20,7 @@ inline std::vector<double> row_norms(const KernelSpec& kernel, const Matrix& mat
     return norms;
 }
 
-// What a stored entry x of one row adds, beyond the norms, against z at the same place of another.
+// What a stored entry x of one row and z in the same column of another add beyond the norms.
 inline double joint_term(const KernelSpec& kernel, double x, double z) {
     if (kernel.kind == KernelKind::laplacian) return std::abs(x - z) - std::abs(x) - std::abs(z);
     return x * z;

@@ -1,18 +1,19 @@
-// A path of stages that judges itself: the machine of all rows and one machine a split advance in
-// lockstep on one kernel matrix, so that every stage has held-out scores at no extra product.
+// A path whose stages are judged on held-out rows: the machine of all rows and one machine per
+// split advance in lockstep on one kernel matrix, so that held-out scores need no extra product.
 //
-// Column 0 holds the labels y of all rows, column k those of split k with the other rows at 0. With
-// scores F and bias b of each column, one stage is
+// Column 0 holds the labels y of all rows; column k holds those of split k, with 0 for the other
+// rows. With scores F and bias b of each column, the steps of a stage are:
 //
-//     w = v / (1 + exp(2 y (F + b)))        logistic weights, v the sample weights
-//     a = y w / (2 * sum of w in the row's class)
-//     G = K a                               one product for all columns
-//     F <- F + eta G, with Nesterov's momentum and restarts
-//
-// where eta, common to all columns, is a damped Newton step of column 0. Stages are judged by the
-// logistic loss of the held-out scores at their best scale; all of them vote, each with the weight
-// exp(-sharpness * n * (its loss - the least)), and the path ends when the loss has not fallen for
-// a while. With PathLoss::exponential the weights are those of IJCAI-07, exp(-yF).
+// 1. w = v / (1 + exp(2 y (F + b))): logistic weights, where v are the sample weights. With
+//    PathLoss::exponential they are those of IJCAI-07, w = v exp(-yF).
+// 2. a = y w / (2 * sum of w in the row's class), and a Newton step of b. Without bias, b = 0 and
+//    a = y w / sum of w.
+// 3. G = K a: one product for all columns.
+// 4. F <- F + eta G, with Nesterov's momentum and restarts. eta, common to all columns, is a damped
+//    Newton step of column 0.
+// 5. Judge the stage by the logistic loss of the held-out scores at their best scale. It votes with
+//    the weight exp(-sharpness * n * (its loss - the least)). (Not every later stage is judged.)
+// 6. Stop when the loss has not fallen for a while.
 #pragma once
 
 #include <cstddef>
@@ -45,11 +46,11 @@ struct PathData {
     int n_columns = 1;
     AlignedVector<T> labels;                  // [column][row]
     AlignedVector<T> weights;                 // [row]
-    std::vector<std::uint32_t> held_rows;     // among `rows`: what is scored ..
-    std::vector<std::uint32_t> held_columns;  // .. and by which column
-    std::vector<std::int32_t> held_splits;    // the split that is
+    std::vector<std::uint32_t> held_rows;     // places in `rows` that are scored ..
+    std::vector<std::uint32_t> held_columns;  // .. the column that scores each ..
+    std::vector<std::int32_t> held_splits;    // .. and its split
     AlignedVector<T> held_weights;
-    double evidence = 0;  // rows that the weights stand for
+    double evidence = 0;  // number of rows that the weights stand for
     double held_weight = 0;
 };
 
@@ -58,8 +59,8 @@ struct StagedVotePath {
     double intercept = 0;
     std::vector<double> held_scores;   // its held-out scores, positive for the positive class
     double mass = 0;                   // sum of the stages' weights
-    double loss = 0;                   // the least
-    std::vector<std::int64_t> stages;  // that were judged ..
+    double loss = 0;                   // the least held-out loss
+    std::vector<std::int64_t> stages;  // those judged ..
     std::vector<double> losses;        // .. and their losses
     std::size_t n_stages = 0;
     PathStop reason = PathStop::running;
@@ -77,7 +78,7 @@ class Path {
 
     bool is_running() const { return reason_ == PathStop::running; }
     void stop(PathStop reason) { reason_ = reason; }
-    // Ends it for want of time, before any stage.
+    // Ends the path before its first stage, if no time is left.
     void give_up();
     std::size_t n_stages() const { return stage_; }
     double loss() const { return loss_; }

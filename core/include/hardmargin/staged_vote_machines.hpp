@@ -1,5 +1,5 @@
 // The paths of several kernels for all two-class machines of one fit. The kernels of a machine are
-// raced: all advance in rounds, and one whose held-out loss can not catch up any more is stopped.
+// raced: all advance in rounds, and one whose held-out loss can no longer catch up is stopped.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,11 @@ struct StagedVoteProblem {
 struct StagedVoteResult {
     std::vector<std::int32_t> rows;
     std::vector<std::int32_t> held_rows, held_splits;
-    std::vector<StagedVotePath> paths;  // one a kernel
+    std::vector<StagedVotePath> paths;  // one per kernel
 };
 
-// Threads share out the machines, or the kernels of the only one. Throws std::invalid_argument when
-// a side of a machine has no rows.
+// Threads share the machines, or the kernels if there is only one machine. Throws
+// std::invalid_argument if a side of a machine has no rows.
 template <class T>
 std::vector<StagedVoteResult> staged_vote_machines(const StagedVoteProblem<T>& problem,
                                                    Control& control);

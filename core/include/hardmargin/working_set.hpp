@@ -1,4 +1,4 @@
-// The two sides of a machine, and the rows of it that the hard-margin engine looks at for a while.
+// The two sides of a machine, and those of its rows that the hard-margin engine works on for now.
 #pragma once
 
 #include <array>
@@ -11,15 +11,15 @@
 
 namespace hardmargin {
 
-// The classes of one label: lanes next to each other.
+// The classes of one label, in consecutive lanes.
 struct Side {
     std::size_t begin = 0, end = 0;
     double label = 0;
     std::size_t group = 0;
     double direction = 1;  // u: see hard_margin.hpp
 
-    // The rows whose multiplier may move along u, and those for which it may move against: what
-    // falls must have mass.
+    // The rows whose multiplier may move along u, and those whose multiplier may move against it: a
+    // multiplier that falls must be positive.
     Role forward() const { return {direction, direction > 0 ? everything : 0.0}; }
     Role backward() const { return {direction, direction > 0 ? 0.0 : everything}; }
 
@@ -30,7 +30,7 @@ using Sides = std::array<Side, 2>;
 inline std::size_t side_at(const Sides& sides, std::size_t at) { return at < sides[0].end ? 0 : 1; }
 
 // The rows that steps are taken between, negative ones first. Each side is padded to a multiple of
-// pair_rows, by rows of infinite gradient and no mass.
+// pair_rows with rows of infinite gradient and no mass.
 struct WorkingSet {
     std::vector<std::uint32_t> lanes;
     AlignedVector<double> gradient, alpha, diagonal;

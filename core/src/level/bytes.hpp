@@ -6,13 +6,13 @@
 namespace hardmargin {
 namespace {
 
-// Bits are counted in vectors of at most 32 bytes, the widest that look up bytes on any CPU of a
-// level above the portable one.
+// Bits are counted in vectors of at most 32 bytes, the widest in which every CPU above the baseline
+// level can look up bytes.
 constexpr int bit_vector_bytes = vector_bytes < 32 ? vector_bytes : 32;
 constexpr int bit_vectors = static_cast<int>(strip_rows) / bit_vector_bytes;
 using Bytes = Vector<std::uint8_t, bit_vector_bytes>::type;
 
-// Four bits counted into a byte, so many times, do not overflow it.
+// Counts of four bits can be added to a byte this many times without overflow.
 constexpr int bytes_per_sum = 63;
 
 #if defined(__AVX2__)
@@ -73,7 +73,7 @@ inline void add_counts(T* numbers, const Bytes (&counts)[bit_vectors], T weight,
         for (std::size_t i = 0; i < strip_rows; ++i) numbers[i] = weight * static_cast<T>(bytes[i]);
 }
 
-// Bytes of `Strips` strips from byte w on.
+// Loads bytes of `Strips` strips.
 template <int Strips>
 struct StripBytes {
     const std::uint8_t* data;
@@ -88,7 +88,7 @@ struct StripBytes {
 template <int Strips, int Columns>
 using StripCounts = Bytes[Columns][Strips][bit_vectors];
 
-// In registers, which `= {}` would go through memory for.
+// Stays in registers; `= {}` would go through memory.
 template <int Strips, int Columns>
 [[gnu::always_inline]] inline void clear(Bytes (&count)[Columns][Strips][bit_vectors]) {
     for (auto& of_column : count)

@@ -10,7 +10,7 @@ namespace {
 
 #if defined(__AVX2__)
 
-constexpr int counts_per_range = 16;  // what one look-up tells apart
+constexpr int counts_per_range = 16;  // what one look-up distinguishes
 constexpr int most_ranges = 4;
 
 inline int largest_count(const BitGroup& group) {
@@ -62,7 +62,8 @@ inline __m256i look_up(const std::uint8_t (&plane)[most_ranges][counts_per_range
     return found;
 }
 
-// Bytes are put together within halves of a vector; these orders make the numbers come out in turn.
+// Bytes are put together within halves of a vector; reordered like this, the numbers come out in
+// turn.
 inline __m256i in_turn(__m256i counts, float) {
     return _mm256_permutevar8x32_epi32(counts, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
 }
@@ -117,7 +118,7 @@ inline void values_of_counts(const CountTable<T>& table, Bytes counts, T* out) {
     put_together(planes, out);
 }
 
-// All counts of a strip or two, in registers.
+// All counts of a few strips, in registers.
 template <int Strips, int Columns>
 [[gnu::always_inline]] inline void count_bytes(const TileShape& shape, const std::uint8_t* strips,
                                                const std::uint8_t* columns,

@@ -1,4 +1,4 @@
-// Steps that move mass from one row to another, and which rows to take. Part of level.cpp.
+// Steps that move mass from one row to another, and the choice of rows. Part of level.cpp.
 #pragma once
 
 #include "sums.hpp"

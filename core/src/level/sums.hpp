@@ -1,4 +1,4 @@
-// What is done with kernel values: gradients, expansions, the best step. Part of level.cpp.
+// Uses of kernel values: gradients, expansions, the best step. Part of level.cpp.
 #pragma once
 
 #include "vectors.hpp"
@@ -97,7 +97,7 @@ void mix(double* out, std::size_t out_stride, const T* values, std::size_t strid
         nullptr, mix_machines<T, 1>, mix_machines<T, 2>, mix_machines<T, 3>, mix_machines<T, 4>};
     constexpr int most = 4;
     while (n_machines > 0) {
-        // Five are shared by two, as a single machine wastes most loads.
+        // Five are split into 3 and 2, as a single machine wastes most loads.
         const int m = n_machines == most + 1 ? 3 : n_machines < most ? n_machines : most;
         of_size[m](out, out_stride, values, stride, coef, coef_stride, n_columns, n);
         out += static_cast<std::size_t>(m) * out_stride;
@@ -106,7 +106,7 @@ void mix(double* out, std::size_t out_stride, const T* values, std::size_t strid
     }
 }
 
-// Eight sums, as many as keep the multiply-adds busy, run over all listed columns at once.
+// Eight sums, enough to keep the multiply-adds busy, run over all listed columns at once.
 template <class T>
 void mix_some(double* out, const T* values, std::size_t stride, const std::uint8_t* columns,
               const T* coef, std::size_t n_columns, std::size_t n) {

@@ -38,8 +38,8 @@ struct TileJob {
 };
 
 // `Tiles` tiles against `Columns` columns, all sums in registers, as many times as fit into
-// [first, end). `sums` holds what bytes add, [column][row], from the first row of tile `first` on.
-// Returns the first tile not done.
+// [first, end). `sums` holds the bytes' share of the metric, [column][row], from the first row of
+// tile `first` on. Returns the first tile not done.
 template <class T, Metric M, int Tiles, int Columns, bool Bits>
 [[gnu::always_inline]] inline std::size_t run_tiles(const TileJob<T>& job, std::size_t first,
                                                     std::size_t end, const T* sums,
@@ -93,7 +93,7 @@ inline void run_range(const TileJob<T>& job, std::size_t first, std::size_t end,
             job, done, end, Bits ? sums + (done - first) * lanes<T> : sums, sum_stride);
 }
 
-// Bytes are summed for as many strips at once as keep their counts in registers.
+// Sums bytes for several strips at once, as long as their counts stay in registers.
 template <class T, Metric M, int Columns, int Strips>
 inline std::size_t run_strips(const TileJob<T>& job, std::size_t first) {
     constexpr std::size_t tiles = Strips * strip_rows / lanes<T>;
@@ -111,7 +111,7 @@ inline std::size_t run_strips(const TileJob<T>& job, std::size_t first) {
 
 #if defined(__AVX2__)
 
-// The same without numbers, where a row's few counts say it all.
+// The same for rows of bytes alone with few counts: kernel values are looked up.
 template <class T, int Ranges, int Columns, int Strips>
 inline std::size_t look_up_strips(const TileJob<T>& job, const CountTable<T>& table,
                                   std::size_t first) {
@@ -159,7 +159,7 @@ template <class T, Metric M, bool Bits, int Columns>
     }
 }
 
-// Dot products become kernel values one by one: these kernels are never the hot ones.
+// Turns dot products into kernel values one by one: these kernels are never the hot ones.
 template <class T>
 void finish_products(const KernelSpec& kernel, std::size_t n, int n_columns, T* out,
                      std::size_t stride) {

@@ -32,7 +32,7 @@ inline double sum_of_lanes(Vec<double> v) {
 
 TiltSums tilt(const double* logs, const double* values, double rate, double centre, double* weights,
               std::size_t n) {
-    // Rows that are not there: as light as can be, and at the centre.
+    // Padding rows have the least possible weight and lie at the centre.
     constexpr double lightest = -1e300;
     Vec<double> largest = spread(lightest);
     each_vector(n, [&](std::size_t i, std::size_t some) {

@@ -59,7 +59,8 @@ inline V smaller(V a, V b) {
     return a < b ? a : b;
 }
 
-// One instruction each, which compilers do not make of the above (for AVX-512 they do well enough).
+// One instruction each, which compilers do not make from the above. (For AVX-512 their code is good
+// enough.)
 #if HARDMARGIN_VECTOR_BYTES == 32 && defined(__AVX2__)
 inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm256_max_ps(a, b); }
 inline Vec<float> smaller(Vec<float> a, Vec<float> b) { return _mm256_min_ps(a, b); }
@@ -121,7 +122,7 @@ inline Vec<double> exp2(Vec<double> t) {
     return reinterpret_cast<Vec<double>>(reinterpret_cast<I>(p) + (reinterpret_cast<I>(r) << 52));
 }
 
-// Accumulators that fit the registers beside what is loaded.
+// Accumulators that fit into the registers besides the loaded values.
 constexpr int accumulators = vector_bytes == 64 ? 16 : 8;
 
 // exp(-gamma * distance) as a power of two
