@@ -2,8 +2,8 @@
 
     python benchmarks/accuracy.py --data-dir DIR [--models ensemble,svc-grid] [--sets pima,vowel]
 
-Every set has ten seeded splits, the same for every model. One row a set, split and model is
-appended to a csv file as soon as it is measured, so a run that was stopped goes on where it was;
+Every set has ten seeded splits, the same for every model. One row per set, split and model is
+appended to a csv file as soon as it is measured, so a run that was stopped can be resumed;
 `accuracy_page.py` makes the page from that file.
 """
 
@@ -57,7 +57,7 @@ COLUMNS = (
     *("version", "note"),
 )
 
-# Every maker is given the number of features. Ours are fitted to raw features, with defaults only.
+# Each function is given the number of features. Ours have defaults and are fitted to raw features.
 OURS: dict[str, Callable[[int], Any]] = {
     "ensemble": lambda _: EnsembleSVC(random_state=0),
     "ensemble-balanced": lambda _: EnsembleSVC(class_weight="balanced", random_state=0),
@@ -106,12 +106,12 @@ def parse() -> argparse.Namespace:
         default=list(SETS),
         help="comma-separated; accuracy_sets.py lists them",
     )
-    parser.add_argument("--splits", type=int, default=10, help="splits 0 to this, less one")
-    parser.add_argument("--again", action="store_true", help="measure finished cells anew")
+    parser.add_argument("--splits", type=int, default=10, help="number of splits")
+    parser.add_argument("--again", action="store_true", help="measure finished cells again")
     parser.add_argument("--cut", type=float, default=CUT_S, help="seconds until a cell is cut")
     parser.add_argument("--out", type=Path, default=HERE / "accuracy.csv")
     parser.add_argument(
-        "--tidy", action="store_true", help="only sort the file and drop rows measured anew"
+        "--tidy", action="store_true", help="only sort the file and drop rows measured again"
     )
     return parser.parse_args()
 
@@ -182,7 +182,7 @@ def fit_and_score(name: str, parts: Split) -> Row:
 
 
 def calibrated(model: Any, X: Array, y: Array) -> CalibratedClassifierCV:
-    """SVC with probabilities, as scikit-learn advises; its labels are not used."""
+    """SVC with probabilities, as scikit-learn recommends; its labels are not used."""
     best = getattr(model, "best_estimator_", model)
     return CalibratedClassifierCV(best, method="sigmoid", cv=5, ensemble=False).fit(X, y)
 

@@ -20,7 +20,7 @@ NUMBERS = (
     *("split", "error", "balanced_error", "log_loss", "average_precision", "fit_cpu_s"),
     *("calibrate_cpu_s", "predict_s", "n_train", "n_test", "n_features", "n_classes"),
 )
-# What is shown: a title, the factor of the printed numbers, and their decimals.
+# For each quantity: a title, the factor of the printed numbers, and their decimals.
 QUANTITIES = {
     "error": ("error %", 100.0, 2),
     "balanced_error": ("balanced error %", 100.0, 2),
@@ -29,7 +29,7 @@ QUANTITIES = {
 }
 OF_UNBALANCED = ("balanced_error", "average_precision")
 LARGEST_IS_BEST = ("average_precision",)
-MARKS = {"ok": "", "cut": ">", "failed": "failed"}  # where there is no number
+MARKS = {"ok": "", "cut": ">", "failed": "failed"}  # printed if there is no number
 PAIRS = [(a, b) for a in OURS for b in RIVALS if not {a, b} & set(UNBALANCED_ONLY)]
 BALANCED_PAIRS = [(a, b) for a in OURS for b in ("svc-grid", "svc-grid-balanced")]
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """The rows of the splits that every model of their set has been measured on."""
+    """The rows of the splits on which every model of their set has been measured."""
     frame = pd.DataFrame(rows)
     for name in NUMBERS:
         frame[name] = pd.to_numeric(frame[name])
@@ -58,10 +58,10 @@ def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
 def page(frame: pd.DataFrame) -> str:
     parts = [
         "# Accuracy without tuning, against tuned rivals",
-        "Made from `accuracy.csv` by `accuracy_page.py`; `README.md` says how it was measured.",
+        "Made from `accuracy.csv` by `accuracy_page.py`; `README.md` describes the measurements.",
         "\n".join(environment(frame)),
         "## Differences",
-        "Ours less the rival's mean of each set, so that **below zero ours is better**; errors in "
+        "Our mean less the rival's on each set, so that **ours is better below zero**; errors in "
         "percentage points. The standard error and Wilcoxon's p (two-sided) are over the sets; "
         "a win is a set with a lower mean.",
         differences(frame, ("error", "log_loss"), (*GROUPS, "all"), PAIRS),
@@ -76,8 +76,8 @@ def page(frame: pd.DataFrame) -> str:
     parts += [
         "## Time",
         "Seconds for one split of every set, with one thread: the sums of the sets' means. "
-        "Probabilities are the extra fits of CalibratedClassifierCV; the others have theirs from "
-        "the fit.",
+        "The time for probabilities is that of the extra fits of CalibratedClassifierCV; the other "
+        "models need none.",
         times(frame),
         "## The sets",
         sets_table(frame),
@@ -99,7 +99,7 @@ def environment(frame: pd.DataFrame) -> Iterable[str]:
 
 
 def means_of(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Sets by models; no number where one of the splits has none."""
+    """Sets by models; NaN if one of the splits has no number."""
     means = frame.groupby(["set", "model"])[quantity].agg(lambda values: values.mean(skipna=False))
     means = means.unstack("model")
     known = [m for m in MODELS if m in means and means[m].notna().any()]
@@ -107,7 +107,7 @@ def means_of(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def means_table(frame: pd.DataFrame, quantity: str) -> str:
-    """The best of every line in bold, and the mean over the sets that all models have."""
+    """The best of every line in bold, and the mean over the sets with numbers for all models."""
     _, factor, decimals = QUANTITIES[quantity]
     means = means_of(frame, quantity) * factor
     best = np.max if quantity in LARGEST_IS_BEST else np.min
@@ -127,7 +127,7 @@ def means_table(frame: pd.DataFrame, quantity: str) -> str:
 def bold_best(
     values: np.ndarray, decimals: int, marks: list[str], best: Callable[[np.ndarray], float]
 ) -> list[str]:
-    """Printed numbers; `marks` stand where there is none."""
+    """Printed numbers, or the `marks` of those that are not finite."""
     texts = [f"{v:.{decimals}f}" if np.isfinite(v) else "" for v in values]
     finite = values[np.isfinite(values)]
     most = f"{best(finite):.{decimals}f}" if len(finite) else ""

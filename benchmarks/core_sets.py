@@ -1,4 +1,4 @@
-"""Measure core sets: how they scale, what exact solvers and other classifiers take instead.
+"""Measure how core sets scale, and compare them with exact solvers and other classifiers.
 
     python benchmarks/core_sets.py --data-dir DIR [--parts scaling,exact,classifiers,directions]
         [--n-jobs 1] [--repeats 3] [--out core_sets.csv]
@@ -6,7 +6,7 @@
 * `scaling`: the time of CoreVectorSVC against the rows of covtype, by both of its stopping rules;
 * `exact`: MarginDiscriminantAnalysis by core sets against its two exact solvers;
 * `classifiers`: CoreVectorSVC against SVC and GreedySVC on adult, web and covtype;
-* `directions`: five directions a class on pendigits.
+* `directions`: five directions per class on pendigits.
 
 Every fit has a process of its own, and the models take turns. To try it in seconds:
 ``--sizes 1000,2000 --rows 1000 --repeats 1 --out trial.csv``.
@@ -62,7 +62,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """A fit to measure; `parts` has no test rows where there is no error to find."""
+    """A fit to measure; `parts` has no test rows if no error is measured."""
 
     set: str
     model: str
@@ -102,8 +102,8 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", required=True, help="folder of the data files")
     parser.add_argument("--parts", type=names, default=list(PARTS), help="comma-separated")
-    parser.add_argument("--n-jobs", type=int, default=1, help="threads for everyone, BLAS included")
-    parser.add_argument("--repeats", type=int, default=3, help="measurements a cell")
+    parser.add_argument("--n-jobs", type=int, default=1, help="threads per model, BLAS included")
+    parser.add_argument("--repeats", type=int, default=3, help="measurements per cell")
     parser.add_argument(
         "--slow-repeats", type=int, default=1, help="the same, for a cell above 60 s"
     )
@@ -113,7 +113,7 @@ def parse() -> argparse.Namespace:
         default=[4_000 * 2**i for i in range(6)],
         help="comma-separated numbers of rows for the part scaling",
     )
-    parser.add_argument("--rows", type=int, help="at most so many training rows in other parts")
+    parser.add_argument("--rows", type=int, help="most training rows in the other parts")
     parser.add_argument("--cut", type=float, default=600.0, help="seconds until a fit is cut")
     parser.add_argument("--out", type=Path, default=HERE / "core_sets.csv")
     return parser.parse_args()
@@ -217,10 +217,10 @@ def analysis(solver: Any, n_directions: int, n_jobs: int) -> Any:
 
 
 def measured(part: str, cells: list[Cell], options: argparse.Namespace) -> Iterator[Row]:
-    """All repeats of some cells, in turns so that a busy minute hits everybody.
+    """All repeats of some cells, in turns, so that a busy minute affects all models.
 
-    The cells of a model come in the order of their work: where one is cut or fails, the next are
-    not tried, and its time is a lower bound for theirs.
+    The cells of a model are ordered by their work: if one is cut or fails, the next are not tried,
+    and its time is a lower bound for theirs.
     """
     left = dict.fromkeys(range(len(cells)), options.repeats)
     stuck: dict[str, Row] = {}
@@ -250,14 +250,14 @@ def measured_once(cell: Cell, options: argparse.Namespace) -> Row:
     before = children_seconds()
     row = forked.run(partial(fit_and_score, cell, options.n_jobs, options.cut), options.cut)
     if row["status"] == "cut":
-        # The small fit is counted too, so no more than the cut counts.
+        # The children's time includes the small fit, so it is limited to the cut.
         cpu = min(children_seconds() - before, options.cut * options.n_jobs)
         row |= {"wall_s": options.cut, "cpu_s": cpu}
     return row
 
 
 def has_ended(row: Row) -> bool:
-    """Whether the fit came to its own end, and was not stopped by the clock or the memory."""
+    """Whether the fit finished, and was not stopped by the time or memory limit."""
     return row["status"] == "ok" and "core_full" not in row["stop_reason"]
 
 
@@ -297,7 +297,7 @@ def fit_and_score(cell: Cell, n_jobs: int, cut: float) -> Row:
 
 
 def merge(path: Path, part: str, rows: list[Row]) -> None:
-    """Put a part's rows in the place of those of an earlier run."""
+    """Replace a part's rows of an earlier run."""
     others: list[Row] = []
     if path.exists():
         with path.open(newline="") as file:
@@ -346,7 +346,7 @@ def scaling_text(rows: list[Row]) -> str:
 
 
 def exponent_text(rows: list[Row], rule: str) -> str:
-    """The slope of log time on log rows, over the sizes whose fit came to its own end."""
+    """The slope of log time on log rows, over the sizes whose fits finished."""
     sizes = list(dict.fromkeys(row["n_train"] for row in rows))
     ended: list[list[float]] = []
     for n in sizes:
@@ -357,7 +357,7 @@ def exponent_text(rows: list[Row], rule: str) -> str:
     if len(used) < 2:
         return f"exponent, {rule}: unknown, {len(used)} of {len(sizes)} sizes"
     rounds = range(max(map(len, times)))
-    # A size that was measured once stands in every round.
+    # A size that was measured once is used in every round.
     each = [slope(used, [t[min(i, len(t) - 1)] for t in times]) for i in rounds]
     value = slope(used, [median(t) for t in times])
     text = f"exponent, {rule}: {value:.2f} ({min(each):.2f}-{max(each):.2f})"
@@ -494,7 +494,7 @@ def is_bound(rows: list[Row]) -> bool:
 
 
 def ratios(rival: list[Row], ours: list[Row], column: str) -> list[float]:
-    """Round by round; who was measured once stands against every round of the other."""
+    """Round by round; a model measured once is compared with every round of the other."""
     a = [row[column] for row in rival if column in row]
     b = [row[column] for row in finished(ours)]
     rounds = range(max(len(a), len(b)) if a and b else 0)
@@ -502,7 +502,7 @@ def ratios(rival: list[Row], ours: list[Row], column: str) -> list[float]:
 
 
 def sign_of_ratio(rival: list[Row], ours: list[Row]) -> str:
-    """What a ratio of times is, of which one may be a lower bound."""
+    """The sign before a ratio of times, of which one or both may be lower bounds."""
     signs = {(False, False): "", (True, False): "> ", (False, True): "< ", (True, True): "? "}
     return signs[is_bound(rival), is_bound(ours)]
 

@@ -51,7 +51,7 @@ PROBLEMS = {
         _covtype_40k, 64.0, 10.0, "covtype, class 2 against the rest, 40,000 rows, [0, 1] columns"
     ),
     "a9a": Problem(_adult, 0.05, 2.0, "adult a9a, 32,561 rows, CSR"),
-    # Where the rivals' test error is least (2.1 %); GreedySVC's least (2.7 %) is at gamma 8.
+    # The gamma of the rivals' least test error (2.1 %); GreedySVC's least (2.7 %) is at gamma 8.
     "letter": Problem(_letter, 4.0, 10.0, "letter, 26 classes, 15,000 rows, [-1, 1] columns"),
     "covtype-400k": Problem(
         _covtype_400k, 1e-4, 10.0, "covtype, class 2 against the rest, 400,000 rows, raw columns"

@@ -11,7 +11,7 @@ from typing import Any
 
 Row = dict[str, Any]
 
-# The child shares the data and the imported modules, so that thousands of cells cost nothing more.
+# A forked child shares the data and the imported modules, so thousands of cells load nothing again.
 _FORK = multiprocessing.get_context("fork")
 
 

@@ -48,7 +48,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--jobs", type=job_names, default=list(JOBS), help=f"comma-separated: {', '.join(JOBS)}"
     )
-    parser.add_argument("--repeats", type=int, default=3, help="measurements a cell")
+    parser.add_argument("--repeats", type=int, default=3, help="measurements per cell")
     parser.add_argument(
         "--rival-repeats", type=int, default=1, help="the same, for a rival's cell above 60 s"
     )
@@ -67,7 +67,7 @@ def job_names(text: str) -> list[str]:
 
 
 def run_job(cells: list[Cell], options: argparse.Namespace, models: Path) -> list[dict[str, Any]]:
-    """All repeats of a job, round by round so that a busy minute hits everybody."""
+    """All repeats of a job, round by round, so that a busy minute affects all models."""
     rows: list[dict[str, Any]] = []
     left = dict.fromkeys(cells, options.repeats)
     while any(left.values()):
@@ -87,7 +87,7 @@ def run_job(cells: list[Cell], options: argparse.Namespace, models: Path) -> lis
 
 
 def measure(cell: Cell, options: argparse.Namespace, models: Path) -> dict[str, Any]:
-    """One cell in a child process, with the rival's model fitted first if it is needed."""
+    """Measure one cell in a child process; first fit the rival's model if it is needed."""
     model = ""
     owner = cell.model or (cell.adapter if cell.task == "fit" and not cell.is_ours else "")
     if owner:

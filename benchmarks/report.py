@@ -57,7 +57,7 @@ def read(path: Path) -> list[Row]:
 
 
 def merge(path: Path, job: str, rows: Iterable[Row]) -> None:
-    """Put a job's rows in the place of those of an earlier run."""
+    """Replace a job's rows of an earlier run."""
     others = [row for row in read(path) if row["job"] != job]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
@@ -100,7 +100,7 @@ def _ratios(job: str, name: str, dtype: str, ours: list[Row], group: list[Row]) 
         for quantity in ("cpu_s", "wall_s") if theirs else ():
             a = [r[quantity] for r in ours]
             b = [r[quantity] for r in theirs]
-            # Round by round; a rival measured less often stands against every round of ours.
+            # Round by round; the last time of a rival measured less often serves the other rounds.
             ratios = [b[min(i, len(b) - 1)] / value for i, value in enumerate(a)]
             is_cut = any(r["status"] == "cut" for r in theirs)
             found.append(_compare(job, name, rival, quantity, dtype, a, b, ratios, is_cut))
@@ -184,7 +184,7 @@ def number(value: float) -> str:
 
 
 def cells_of(c: Comparison) -> tuple[str, ...]:
-    """One printed line: a ratio has both values before it, our own value stands alone."""
+    """One printed line: both values and their ratio, or our own value alone."""
     more = "> " if c.is_cut else ""
     unit = UNITS.get(c.quantity, c.quantity) + (f", {c.dtype}" if c.dtype else "")
     spread = f"{more}{number(c.middle)} ({number(c.low)}-{number(c.high)})"

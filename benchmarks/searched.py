@@ -1,4 +1,4 @@
-"""scikit-learn's SVC with C and gamma from a grid search: the rival of everything self-tuning."""
+"""scikit-learn's SVC with C and gamma from a grid search: the rival of the self-tuning models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
-GAMMA_GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # over the number of features
+GAMMA_GRID = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # divided by the number of features
 
 
 def standardized_svc(**parameters: Any) -> Any:

@@ -2,10 +2,9 @@
 
     python benchmarks/seeds.py --data-dir DIR [--rows 300] [--sets breast,dna]
 
-Every set is fitted with several seeds on the same rows. Printed are, for one shuffle of the folds
-and for three: the standard deviation of a probability between the seeds, the largest difference,
-the share of new rows whose label changes, log-loss and error on those rows, and the seconds of a
-fit.
+Every set is fitted with several seeds on the same rows. For one shuffle of the folds and for three,
+it prints the standard deviation of a probability between the seeds, the largest difference, the
+share of new rows whose label changes, log-loss and error on new rows, and the seconds of a fit.
 """
 
 from __future__ import annotations

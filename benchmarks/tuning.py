@@ -65,10 +65,10 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--data-dir", help="folder of the data files; without it, no real data but digits"
+        "--data-dir", help="folder of the data files; without it, digits are the only real data"
     )
-    parser.add_argument("--n-jobs", type=int, default=1, help="jobs for everyone")
-    parser.add_argument("--repeats", type=int, default=3, help="measurements a cell")
+    parser.add_argument("--n-jobs", type=int, default=1, help="n_jobs of every model")
+    parser.add_argument("--repeats", type=int, default=3, help="measurements per cell")
     parser.add_argument(
         "--rival-repeats", type=int, default=1, help="the same, for a grid search above 60 s"
     )
@@ -112,7 +112,7 @@ def generated() -> tuple[Any, Any]:
 
 
 def measured(name: str, parts: Split, options: argparse.Namespace) -> Iterator[Row]:
-    """All repeats of one problem, in turns so that a busy minute hits everybody."""
+    """All repeats of one problem, in turns, so that a busy minute affects all models."""
     left = dict.fromkeys(MODELS, options.repeats)
     for repeat in range(options.repeats):
         for model in (m for m in MODELS if left[m] > repeat):
@@ -142,7 +142,7 @@ def fit_and_score(name: str, parts: Split, n_jobs: int) -> Row:
         model = MODELS[name](X.shape[1], n_jobs).fit(X, y)
         wall = time.perf_counter() - wall
         if n_jobs != 1:
-            # Only workers that have ended are counted, so their start and warm-up are too.
+            # CPU time counts only workers that have ended, and includes their start and warm-up.
             get_reusable_executor().shutdown(wait=True)
         cpu = cpu_seconds() - cpu
         error = float(np.mean(model.predict(X_test) != y_test))
@@ -150,7 +150,7 @@ def fit_and_score(name: str, parts: Split, n_jobs: int) -> Row:
 
 
 def first_of_each_class(y: Any, n_rows: int) -> Any:
-    """About `n_rows` row numbers with the same number of every class, at least five."""
+    """About `n_rows` row numbers, the same number of every class and at least five of each."""
     labels = np.unique(y)
     each = max(5, n_rows // len(labels))
     return np.concatenate([np.flatnonzero(y == label)[:each] for label in labels])
@@ -184,7 +184,7 @@ HEADER = (
 
 
 def as_text(rows: list[Row]) -> str:
-    """Times faster than the grid search: the median over the repeats, and their range."""
+    """How many times faster than the grid search: the median over the repeats, and their range."""
     lines: list[tuple[str, ...]] = [HEADER]
     for name, size in dict.fromkeys((row["set"], row["n_train"]) for row in rows):
         problem = [row for row in rows if (row["set"], row["n_train"]) == (name, size)]
@@ -211,7 +211,7 @@ def middle(rows: list[Row], column: str, factor: float = 1.0) -> str:
 
 
 def ratios(ours: list[Row], grid: list[Row], column: str) -> str:
-    """Round by round; a grid search measured once stands against every round of ours."""
+    """Round by round; a grid search measured once is compared with every round of ours."""
     theirs = [row[column] for row in grid if column in row]
     if not theirs:
         return ""

@@ -44,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", required=True, help="folder of the data files")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--large", action="store_true", help="400,000 rows of covtype, and no more")
+    parser.add_argument("--large", action="store_true", help="only 400,000 rows of covtype")
     options = parser.parse_args()
     with threadpool_limits(1):
         if options.large:
@@ -73,7 +73,7 @@ def adult(data_dir: str, repeats: int) -> None:
 
 
 def covtype(data_dir: str) -> None:
-    """Hundreds of thousands of rows, within the memory."""
+    """Hundreds of thousands of rows, which must fit in memory."""
     X, y, X_test, y_test = load_covtype_binary(data_dir, 400_000, scale=True)
     clf = RhoEnsembleSVC(rank=400, random_state=0)
     seconds = clock(clf.fit, X, y)
@@ -85,7 +85,7 @@ def covtype(data_dir: str) -> None:
 
 
 def stage(repeats: int) -> None:
-    """A stage on a stored kernel against the product it can not do without."""
+    """A stage on a stored kernel against the one product that it needs."""
     X, y = make_classification(4_000, 20, n_informative=10, random_state=0)
     kernel = make_kernel("rbf", X, gamma="spread")
     matrix = kernel_matrix(kernel, X, dtype="float32")
@@ -142,7 +142,7 @@ def separable_problems() -> list[tuple[str, Any, Any, float]]:
 
 
 def norms(fast: Any, slow: Any, X: Any) -> str:
-    """How near both come to the optimum, for two classes."""
+    """How close both come to the optimum, for two classes."""
     if len(fast.classes_) > 2:
         return ""
     kernel = make_kernel("rbf", X, gamma=fast.gamma)

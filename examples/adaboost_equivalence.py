@@ -2,15 +2,15 @@
 AdaBoost of Parzen windows is the training of an SVM
 ====================================================
 
-Boosting that takes a Parzen window, weighted by its own distribution over the rows, for its base
-hypothesis walks the very path of the hard-margin rho-SVM trained by multiplicative updates: the
+The base hypothesis here is a Parzen window, weighted by boosting's own distribution over the rows.
+Boosting then follows the path of the hard-margin rho-SVM trained by multiplicative updates: the
 distributions are the multipliers, the steps are the learning rates, the edge is the objective, and
-the last window is the SVM (Tsang and Kwok, IJCAI 2007, section 3.1).
+the last window is the SVM (IJCAI-07, section 3.1).
 
-Which boosting algorithm does so is decided by the target that a stage sets for the edge:
+Whether the paths agree depends on the target that a stage sets for the edge:
 
 - AdaBoost*_nu aims at a constant ``nu`` below the least edge so far; it shares the first stage;
-- with the relative precision ``nu_t = edge * eps / (1 + eps)``, and eps halved where a stage fails,
+- with the relative precision ``nu_t = edge * eps / (1 + eps)``, and eps halved when a stage fails,
   all stages are those of the rho-SVM.
 """
 
@@ -26,10 +26,10 @@ from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.rho import RhoOptions
 
 N_STAGES = 40
-EPS = (0.1, 0.005)  # the paper's
+EPS = (0.1, 0.005)  # the paper's values
 
 # %%
-# The rho-SVM first: its multipliers after every stage are kept.
+# First the rho-SVM, which keeps its multipliers after every stage.
 
 X, labels = load_breast_cancer(return_X_y=True)
 X, y = StandardScaler().fit_transform(X), np.where(labels == 1, 1.0, -1.0)
@@ -43,7 +43,7 @@ multipliers = svm.planes * y
 objectives, rates = svm.history["rho"], svm.history["rate"]
 
 # %%
-# Then boosting, which knows of no SVM, with both targets.
+# Then boosting, which knows nothing about SVMs, with both targets.
 
 [relative] = boosting.solve(problem, BoostingOptions(eps=EPS, n_stages=N_STAGES))
 nu = relative.history["precision"][0]
@@ -72,14 +72,14 @@ print(
     """
 Boosting weights the rows by the distribution d, and c is the step of a stage; alpha are the
 multipliers of the rho-SVM, and eta is its rate. The edge is the mean of y h(x) under d, for the
-window h that d weights: where d = alpha, it is the objective. So 0 in the columns c - eta and
-d - alpha (half the sum of |d - alpha|) would be equality, and numbers as small as those of the
-relative nu_t are rounding.
-That grows from 1e-16 to 1e-7 or so by stage 30, as a stage multiplies what those before it rounded:
-the minimum that decides c becomes ever flatter, and d follows c exponentially. Boosting alone parts
-from itself as far, on rows that differ by 1e-15."""
+window h that d weights: where d = alpha, it is the objective. In the columns c - eta and d - alpha
+(half the sum of |d - alpha|), 0 would be equality, and numbers as small as those of the relative
+nu_t are rounding errors.
+These grow from 1e-16 to about 1e-7 by stage 30, because each stage amplifies the errors of those
+before it: the minimum that decides c becomes ever flatter, and d follows c exponentially. Two runs
+of boosting differ by as much if their rows differ by 1e-15."""
 )
-ended = {"unreachable": "no distribution reaches its target", "n_stages": "as many as asked for"}
+ended = {"unreachable": "no distribution reaches its target", "n_stages": "as many as requested"}
 print(
     f"\nThe constant nu={nu:.4f} ends after {constant.n_stages} stages: "
     f"{ended.get(constant.stop_reason, constant.stop_reason)}."
@@ -92,7 +92,7 @@ votes = [solution.ensemble.coefficients for solution in (relative, svm)]
 print(f"Largest difference of the votes: {np.abs(votes[0] - votes[1]).max():.0e}")
 
 # %%
-# The picture: the two paths of relative precision lie on each other, the constant nu leaves them.
+# The plot: the rho-SVM and boosting with relative precision coincide; a constant nu departs.
 
 try:
     import matplotlib.pyplot as plt

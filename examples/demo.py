@@ -2,10 +2,10 @@
 
     make demo        (or: python examples/demo.py)
 
-Two data sets come with scikit-learn, one is generated. Half of the rows are trained on, the other
-half tested. EnsembleSVC() and GreedySVC() choose everything themselves, by 5-fold cross-validation
-inside fit, and standardise the features; the others get them standardised. The search is 5-fold
-and uses all cores; a single fit uses one.
+Two data sets come with scikit-learn, one is generated. Half of the rows are used for training, the
+other half for testing. EnsembleSVC() and GreedySVC() choose everything themselves, by 5-fold
+cross-validation inside fit, and standardise the features; the others are given standardised ones.
+The search is 5-fold and uses all cores; a single fit uses one.
 """
 
 import os
@@ -60,7 +60,7 @@ def main() -> None:
         print_block(name, X.shape, results)
         tables.append(results)
     print(
-        "speed-up: fit seconds of SVC with C and gamma searched, over those of the line.\n"
+        "speed-up: fit seconds of SVC with C and gamma searched, divided by those of the line.\n"
         "±: standard error of an error on that many test rows.\n"
     )
     for ours in ("EnsembleSVC", "GreedySVC"):

@@ -2,9 +2,9 @@
 
     python examples/plot_readme.py [--out docs/images/readme.png]
 
-Left, one fit on two spirals, seen at three of its stages. Right, processor seconds of ``fit`` on
-growing parts of a generated data set, beside scikit-learn's SVC with the same kernel and C = 1.
-Takes about a minute, and needs the extra ``plot``.
+Left: one fit on two spirals, at three of its stages. Right: processor seconds of ``fit`` on
+growing parts of a generated data set, for GreedySVC and for scikit-learn's SVC with the same kernel
+and C = 1. Takes about a minute, and needs the extra ``plot``.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def save_small(figure: Figure, out: Path) -> None:
-    """Save with a palette of 128 colours, at a third of the size."""
+    """Save with a palette of 128 colours, which takes a third of the space."""
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=160)
     Image.open(buffer).convert("RGB").quantize(128).save(out, optimize=True)
@@ -143,7 +143,7 @@ def title(axis: Axes, text: str) -> None:
 
 
 def measure(model: Any, X: Any, y: Any, n_rows: int) -> tuple[float, float]:
-    """Least processor seconds of up to ten fits (of one that is slow), and the test error."""
+    """Least processor seconds of up to ten fits (fewer if they are slow), and the test error."""
     times: list[float] = []
     while len(times) < 10 and sum(times) < 2.0:
         start = time.process_time()

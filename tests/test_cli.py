@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_written_is_reported_first(toys, capsys, tmp_pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
-def test_a_reader_that_has_left():
+def test_a_reader_that_closed_the_pipe():
     reader, writer = os.pipe()
     os.close(reader)
     try:

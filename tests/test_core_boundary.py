@@ -1,6 +1,6 @@
 """Every function of the compiled core refuses wrong arguments: none crashes, none is ignored.
 
-The table holds one valid call of every function, and for each of its arguments what is wrong.
+The table holds one valid call of every function, and wrong values for each of its arguments.
 """
 
 import math
@@ -339,7 +339,7 @@ def function_greedy() -> dict[str, Argument]:
     )
     case = greedy() | {"column": of_column, "kernel": Argument(None, [kernel().value])}
     matrix = case["matrix"]
-    matrix.wrong = [wrong for wrong in matrix.wrong if np.shape(wrong) != (N, 0)]  # only rows count
+    matrix.wrong = [wrong for wrong in matrix.wrong if np.shape(wrong) != (N, 0)]  # any width
     return case
 
 
@@ -541,25 +541,25 @@ def test_the_table_has_every_function():
 
 
 @pytest.mark.parametrize(("name", "make"), CASES)
-def test_right_arguments_are_taken(name, make):
+def test_right_arguments_are_accepted(name, make):
     call(name, values_of(make()))
 
 
 @pytest.mark.parametrize(("name", "make"), CASES)
 def test_each_wrong_argument_is_refused(name, make):
-    taken = []
+    accepted = []
     for argument, of_argument in make().items():
         for k in range(len(of_argument.wrong)):
             case = make()
             wrong = case[argument].wrong[k]
             with suppress(*REFUSALS):
                 call(name, values_of(case) | {argument: wrong})
-                taken.append((argument, wrong))
-    assert not taken
+                accepted.append((argument, wrong))
+    assert not accepted
 
 
 @pytest.mark.parametrize(("name", "make"), CASES)
-def test_an_argument_too_few_is_refused(name, make):
+def test_a_missing_argument_is_refused(name, make):
     case = values_of(make())
     for argument in case:
         with pytest.raises(TypeError):
@@ -590,7 +590,7 @@ def test_an_argument_too_few_is_refused(name, make):
         ("tilt", "weights", np.zeros(N + 1), "weights has 21 entries, expected 20"),
     ],
 )
-def test_messages_name_the_argument_and_what_it_is(name, argument, wrong, message):
+def test_messages_name_the_argument_and_its_value(name, argument, wrong, message):
     with pytest.raises(REFUSALS, match=message):
         call(name, values_of(TABLE[name][0]()) | {argument: wrong})
 
@@ -674,16 +674,16 @@ def reason_of(result: Any) -> str:
 
 @pytest.mark.parametrize("name", LONG_RUNS)
 def test_a_monitor_that_says_no_ends_training_as_the_time_limit_does(name):
-    told = []
+    heard = []
 
     def report(*what):
-        told.append(what)
-        return len(told) < 2
+        heard.append(what)
+        return len(heard) < 2
 
     case = long_run(name) | {"monitor": SimpleNamespace(seconds_left=INF, report=report)}
     assert reason_of(call(name, case)) == "max_time"
-    assert len(told) >= 2
-    assert all(len(what) == 3 for what in told)
+    assert len(heard) >= 2
+    assert all(len(what) == 3 for what in heard)
 
 
 @pytest.mark.parametrize("name", LONG_RUNS)

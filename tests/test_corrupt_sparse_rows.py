@@ -58,7 +58,13 @@ def beyond_the_end(rows):
     rows.indptr[-1] += 10**6
 
 
-DAMAGE = pytest.mark.parametrize("damage", [too_large, negative, not_ascending, beyond_the_end])
+def before_the_begin(rows):
+    rows.indptr[-1] = -5
+
+
+DAMAGE = pytest.mark.parametrize(
+    "damage", [too_large, negative, not_ascending, beyond_the_end, before_the_begin]
+)
 
 
 def damaged(damage):

@@ -29,7 +29,7 @@ ESTIMATORS = [
     GreedySVC(),
     GreedySVC(multi_class="ovr", class_weight="balanced"),
     GreedySVC(kernel="precomputed", n_jobs=2),
-    # The paper's: nothing is chosen.
+    # As in the paper: nothing is chosen.
     GreedySVC("scale", max_visits=1),
     GreedySVC("scale", max_visits=4),
     GreedySVC("scale", max_visits=1, multi_class="ovr"),
@@ -47,7 +47,7 @@ ESTIMATORS = [
     RhoEnsembleSVC(10, fit_intercept=True, standardize=True),
     RhoEnsembleSVC(10, rank=5),
     RhoEnsembleSVC(10, dtype="float32"),
-    # Narrow kernels: the checks' classes overlap for a wide one, and a hard margin takes long.
+    # Narrow kernels: with a wide one the checks' classes overlap, and a hard margin takes long.
     RhoSVC(gamma=10.0),
     RhoSVC(gamma=10.0, solver="smo", tol=1e-9),
     HardMarginSVC(gamma=10.0, tol=1e-9),
@@ -84,7 +84,7 @@ ESTIMATORS = [
         dtype="float32",
     ),
     ParzenClassifier(),
-    # Short paths, for the sake of time.
+    # Short paths, to save time.
     PathSVC(cv=2, C_max=0.5),
     PathSVC("loo", C_max=0.1, kernel="precomputed", multi_class="ovr", n_jobs=2),
     RigorousSVC(),
@@ -92,14 +92,14 @@ ESTIMATORS = [
     MultiplicativeSVC(gamma=10.0, max_stages=20, multi_class="ovr", n_jobs=2),
     MultiplicativeSVC(max_stages=300, kernel="precomputed"),
 ]
-TIES = "greedy ties go to the lowest row, which the check's shuffle moves"
+TIES = "greedy ties go to the lowest row, which changes when the check shuffles the rows"
 NO_KERNEL = "the check hands rows, not a kernel matrix, to a precomputed kernel"
-LANDMARKS = "landmarks are drawn from all rows, among which copies are more than one"
+LANDMARKS = "landmarks are drawn from all rows, where each copy counts as a row"
 HARD_MARGIN = "a hard margin does not depend on how rows are weighted"
-GREEDY_NORM = "planes of the greedy norm leave few slacks, which are all that weights act on"
+GREEDY_NORM = "planes of the greedy norm leave few slacks, and weights act on slacks only"
 ROUNDING = "the check asks for more digits than float32 has"
 SURFACE = "rows on the surface of a ball without slacks are equally far from its centre"
-ENCLOSED = "a ball without slacks encloses every training row, and there is no outlier"
+ENCLOSED = "a ball without slacks encloses every training row, so that there are no outliers"
 RADIUS = "the published rule needs the same diagonal, and so the same weight, for all rows"
 WEIGHT_CHECKS = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -109,7 +109,7 @@ CLASS_WEIGHT_CHECK = "check_class_weight_classifiers"
 
 
 def expected_failed_checks(estimator):
-    """Checks that fail wherever they run, and why: one that passes is an error."""
+    """Checks that must fail, and why; it is an error if one passes."""
     match estimator:
         case GreedySVC(gamma="cv", kernel="precomputed") | EnsembleSVC(kernel="precomputed"):
             return {"check_decision_proba_consistency": NO_KERNEL}
@@ -137,7 +137,7 @@ def expected_failed_checks(estimator):
     return {}
 
 
-# Some checks have rows of both classes in one place: that a solver says so fails no check.
+# Some checks have rows of both classes in one place; the warnings about that are no failure.
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failed_checks)
 def test_scikit_learn_check(estimator, check):

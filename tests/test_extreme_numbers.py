@@ -82,9 +82,9 @@ CLEAR = re.compile(r"\w=|must (be|not be)|scale |lower |raise |n_jobs|groups")
 
 
 def outcome(model, X, y, queries=(), **fit_params):
-    """Fit and predict: the error if the input is refused, or None where all is finite.
+    """Fit and predict: the error if the input is refused, or None if all results are finite.
 
-    Warnings of the package are welcome, those of numpy are not.
+    Warnings of the package are allowed, those of numpy are not.
     """
     model = type(model)(**{**model.get_params(deep=False), "random_state": 0})
     with warnings.catch_warnings():
@@ -111,7 +111,7 @@ def changed(model, **changes):
 
 
 def refused(model, X, y, **fit_params):
-    """Return the words of an error that must be there."""
+    """Return the message of an error that must be raised."""
     words = outcome(model, X, y, **fit_params)
     assert words is not None
     return words
@@ -119,7 +119,7 @@ def refused(model, X, y, **fit_params):
 
 # --- weights -------------------------------------------------------------------------------------
 
-#: The radius rule of core sets does not take others.
+#: The radius rule of core sets accepts no other weights.
 ONLY_EQUAL_WEIGHTS = "stopping='radius' needs"
 
 EVERY_OTHER = np.arange(30) % 2 == 0
@@ -130,19 +130,19 @@ WEIGHTS = {
     "all as large as can be": np.full(30, LARGEST),
     "all tiny": np.full(30, 1e-300),
     "all as small as can be": np.full(30, LEAST),
-    "huge beside tiny": np.where(EVERY_OTHER, 1e300, 1e-300),
+    "huge and tiny": np.where(EVERY_OTHER, 1e300, 1e-300),
     "one has all": np.where(FIRST, 1e300, 1e-300),
     "one has nearly all": np.where(FIRST, LARGEST, 1.0),
     "one has nearly none": np.where(FIRST, LEAST, 1.0),
     "one class has all": np.where(Y, 1e300, 1e-300),
     "of all sizes": 10.0 ** np.linspace(-300, 300, 30),
-    "huge beside absent": np.where(np.arange(30) % 3 == 0, 0.0, 1e300),
+    "huge and absent": np.where(np.arange(30) % 3 == 0, 0.0, 1e300),
 }
 
 
 @every_model
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_weights_of_any_size_are_taken(model, weights):
+def test_weights_of_any_size_are_accepted(model, weights):
     refusal = outcome(MODELS[model], X, Y, [QUERIES], sample_weight=WEIGHTS[weights])
     assert refusal is None or ONLY_EQUAL_WEIGHTS in refusal
 
@@ -168,7 +168,7 @@ CLASS_WEIGHTS = {
 @pytest.mark.parametrize("model", [n for n, m in MODELS.items() if hasattr(m, "class_weight")])
 @pytest.mark.parametrize("class_weight", CLASS_WEIGHTS)
 @pytest.mark.parametrize("sample_weight", [1.0, 1e300, 1e-300])
-def test_class_weights_of_any_size_are_taken(model, class_weight, sample_weight):
+def test_class_weights_of_any_size_are_accepted(model, class_weight, sample_weight):
     weighted = changed(model, class_weight=CLASS_WEIGHTS[class_weight])
     refusal = outcome(weighted, X, Y, [QUERIES], sample_weight=np.full(30, sample_weight))
     assert refusal is None or ONLY_EQUAL_WEIGHTS in refusal
@@ -228,7 +228,7 @@ ROWS = {
     "huge in float32": (1e30 * X).astype(np.float32),
 }
 
-#: Rows of any size are of one size to these.
+#: Estimators that can standardise, so that rows of any size have the same size.
 STANDARDIZED = {"EnsembleSVC", "RhoEnsembleSVC", "GreedySVC"}
 
 
@@ -339,7 +339,7 @@ def test_a_path_without_end_goes_as_far_as_rounding_lets_it():
     assert 1e8 < model.path_.C[-1] < np.inf
 
 
-def test_a_bound_whose_square_overflows_is_none():
+def test_a_bound_whose_square_overflows_is_no_bound():
     with pytest.warns(ConvergenceWarning, match="norm_bound"):
         model = RigorousSVC(1e300, C_max=1.0).fit(X, Y)
     assert pytest.approx(1.0) == model.C_
@@ -362,14 +362,14 @@ IN_FLOAT32 = {
 
 @pytest.mark.parametrize("model", IN_FLOAT32)
 @pytest.mark.parametrize("C", [LEAST, 1e-60, 1e60, LARGEST])
-def test_core_sets_in_float32_take_any_C(model, C):
+def test_core_sets_in_float32_accept_any_C(model, C):
     model = type(IN_FLOAT32[model])(**IN_FLOAT32[model].get_params(deep=False) | {"C": C})
     assert outcome(model, X, Y) is None
 
 
 @pytest.mark.parametrize("model", IN_FLOAT32)
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_core_sets_in_float32_take_any_weights(model, weights):
+def test_core_sets_in_float32_accept_any_weights(model, weights):
     assert outcome(IN_FLOAT32[model], X, Y, sample_weight=WEIGHTS[weights]) is None
 
 
@@ -387,7 +387,7 @@ def test_queries_on_which_a_kernel_overflows_are_refused(kernel, size):
             model.predict(size * X)
 
 
-def test_a_ball_refuses_rows_at_no_finite_distance():
+def test_a_ball_refuses_rows_at_an_infinite_distance():
     model = MinimumEnclosingBall(kernel="poly", gamma=1.0, tol=0.1).fit(X)
     with pytest.raises(ValueError, match="no finite score"):
         model.score_samples(1e200 * X)
@@ -412,7 +412,7 @@ def test_compressed_models_are_finite(kernel, size):
 
 def test_models_whose_squared_values_overflow_are_not_compressed():
     model = ParzenClassifier(kernel="linear").fit(1e100 * X, Y)
-    with pytest.raises(ValueError, match="scale the features"):
+    with pytest.raises(ValueError, match="Scale the features"):
         compress(model, n_support=5)
 
 
@@ -480,7 +480,7 @@ def test_bad_splits_are_refused(chooser, splits):
 
 @every_chooser
 @pytest.mark.parametrize("splits", GOOD_SPLITS)
-def test_odd_splits_are_taken(chooser, splits):
+def test_odd_splits_are_accepted(chooser, splits):
     assert outcome(CHOOSERS[chooser](cv=GOOD_SPLITS[splits]), X, Y) is None
 
 
@@ -500,7 +500,7 @@ def test_bad_groups_are_refused(chooser, groups):
         CHOOSERS[chooser](cv=GroupKFold(2)).fit(X, Y, groups=given)
 
 
-def test_groups_that_can_not_be_sorted_are_blamed():
+def test_groups_that_cannot_be_sorted_are_named_in_the_error():
     with pytest.raises(TypeError) as caught:
         PathSVC(cv=GroupKFold(2)).fit(X, Y, groups=np.array([1, "a", None] * 10, dtype=object))
     assert "groups" in " ".join(caught.value.__notes__)

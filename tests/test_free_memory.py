@@ -81,6 +81,6 @@ def test_a_limit_above_the_free_memory_changes_nothing(system):
     assert free_memory(root) == pytest.approx(8 * GB, abs=1024)
 
 
-def test_no_memory_left_is_none(system):
+def test_no_memory_left_is_zero(system):
     root = system({"proc/self/cgroup": "0::/\n", **version_2("", GB, 2 * GB)})
     assert free_memory(root) == 0

@@ -32,16 +32,16 @@ def child():
     )
 
 
-def test_names_to_complete_are_the_public_ones():
+def test_dir_lists_the_public_names():
     assert dir(hardmargin) == sorted([*hardmargin.__all__, "__version__"])
 
 
-def test_names_that_are_not_there():
+def test_unknown_names_raise_an_error():
     with pytest.raises(AttributeError, match="'hardmargin' has no attribute 'SVC'"):
         _ = hardmargin.SVC
 
 
-def test_import_waits_with_all_that_is_not_asked_for():
+def test_import_loads_no_other_module():
     alone, _ = json.loads(child().stdout)
     assert alone == ["hardmargin"]
 
@@ -55,7 +55,7 @@ def test_the_estimators_leave_heavy_libraries_alone():
     assert not {"matplotlib", "pandas", "dask"} & set(loaded)
 
 
-def test_import_warns_of_nothing():
+def test_import_prints_no_warning():
     assert child().stderr == ""
 
 

@@ -88,7 +88,7 @@ def test_all_listeners_hear_of_the_end():
     assert len(heard) == 1
 
 
-def test_a_listener_that_wants_the_end_is_the_reason_even_out_of_time():
+def test_a_listener_that_stops_a_fit_is_the_reason_even_out_of_time():
     clock = Clock()
     monitor = Monitor(1.0, [lambda event: True], clock=clock)
     clock.now = 2.0
@@ -161,7 +161,7 @@ def test_no_tasks_return_nothing():
     assert Monitor().each(lambda task, monitor: task, 0, 2) == []
 
 
-def test_tasks_tell_how_many_are_done():
+def test_tasks_report_how_many_are_done():
     heard = []
     monitor = Monitor(listeners=[heard.append])
     monitor.each(lambda task, tasks: tasks.go_on(1, 0.5), 3)
@@ -183,7 +183,7 @@ def test_a_task_that_fails_ends_the_others(failing, error):
     monitor = Monitor()
     with pytest.raises(error):
         monitor.each(function, 2, 2)
-    assert monitor.go_on(1, 0.5)  # whoever catches it may go on
+    assert monitor.go_on(1, 0.5)  # after catching it, the caller may go on
 
 
 def test_tasks_that_wait_for_a_thread_are_not_begun_after_a_failure():
@@ -218,36 +218,37 @@ def test_a_listener_ends_all_tasks(n_threads):
 # --- progress lines ------------------------------------------------------------------------------
 
 
-def told(capsys, verbose, *events):
-    tell = progress_lines("GreedySVC", verbose)
+def printed(capsys, verbose, *events):
+    listener = progress_lines("GreedySVC", verbose)
     for event in events:
-        tell(event)
+        listener(event)
     return capsys.readouterr().out.splitlines()
 
 
 def test_a_line_says_how_far_a_fit_is(capsys):
-    [line] = told(capsys, 1, Event("largest open step", 12_345, 0.01234, 0, 1, 3.2))
+    [line] = printed(capsys, 1, Event("largest open step", 12_345, 0.01234, 0, 1, 3.2))
     assert line == "[GreedySVC] 3 s: stage 12,345, largest open step 0.0123"
 
 
 def test_a_line_counts_the_machines(capsys):
-    [line] = told(capsys, 1, Event("gap", 7, 0.5, 1, 3, 3.0))
+    [line] = printed(capsys, 1, Event("gap", 7, 0.5, 1, 3, 3.0))
     assert line == "[GreedySVC] 3 s: machine 2 of 3, stage 7, gap 0.5"
 
 
 @pytest.mark.parametrize(("verbose", "expected"), [(1, [2, 4, 6]), (2, [1, 2, 3, 4, 5, 6])])
 def test_lines_come_every_other_second_or_more_often(capsys, verbose, expected):
     events = [Event("gap", 1, 0.5, 0, 1, tenth / 10) for tenth in range(70)]
-    lines = told(capsys, verbose, *events)
+    lines = printed(capsys, verbose, *events)
     assert [int(line.split()[1]) for line in lines] == expected
 
 
 def test_short_fits_are_silent(capsys):
-    assert told(capsys, 1, Event("gap", 5, 0.5, 0, 1, 1.9), Event("gap", 0, 0.5, 0, 1, 5.0)) == []
+    early, first = Event("gap", 5, 0.5, 0, 1, 1.9), Event("gap", 0, 0.5, 0, 1, 5.0)
+    assert printed(capsys, 1, early, first) == []
 
 
-def test_what_is_tried_is_told_in_any_case(capsys):
-    [line] = told(capsys, 1, Event("log-loss", 1, 0.5, 0, 3, 0.1, "choosing gamma 3"))
+def test_what_is_tried_is_always_printed(capsys):
+    [line] = printed(capsys, 1, Event("log-loss", 1, 0.5, 0, 3, 0.1, "choosing gamma 3"))
     assert line == "[GreedySVC] 0 s: choosing gamma 3, log-loss 0.5"
 
 

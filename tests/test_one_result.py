@@ -142,7 +142,7 @@ CASES = {
 @pytest.fixture(autouse=True)
 def _quiet():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of limits that keep the fits short
+        warnings.simplefilter("ignore")  # about the limits that keep the fits short
         yield
 
 
@@ -177,7 +177,7 @@ def assert_same(one, other, where):
 
 
 def result(estimator, X, y, n_jobs):
-    """Fit, and say all that there is to say."""
+    """Fit, and return all public attributes and outputs."""
     model = clone(estimator).set_params(n_jobs=n_jobs).fit(X, y)
     outputs = {name: getattr(model, name)(X) for name in OUTPUTS if hasattr(model, name)}
     if hasattr(model, "coef_"):
@@ -271,7 +271,7 @@ def test_room_to_sort_rows_does_not_depend_on_n_jobs(memory_limit):
     for n_jobs in (1, 3):
         try:
             found.append(clone(model).set_params(n_jobs=n_jobs).fit(X, y).dual_coef_.toarray())
-        except ValueError as error:  # that the limit is too small
+        except ValueError as error:  # the limit is too small
             found.append(str(error))
     np.testing.assert_array_equal(*found)
 

@@ -40,7 +40,7 @@ def test_two_commands_of_make():
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="a source release has no docs folder")
 def test_linked_files_exist():
     links = re.findall(r"\]\(([^)]+)\)", README)
-    # benchmarks/RESULTS.md is made by a long run, which is no part of the tests.
+    # benchmarks/RESULTS.md is made by a long run, which the tests do not include.
     local = [link for link in links if "://" not in link and not link.endswith("/RESULTS.md")]
     assert local
     assert not [link for link in local if not (ROOT / link).exists()]

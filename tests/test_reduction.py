@@ -272,7 +272,7 @@ def test_sparse_rows_as_dense_ones():
     np.testing.assert_allclose(one.decision_function(NEW), other.decision_function(NEW), rtol=1e-6)
 
 
-def test_crossed_rows_take_features_of_two():
+def test_crossed_rows_combine_features_of_two():
     rows = np.arange(1.0, 31.0).reshape(5, 6)
     crossed = reduction._crossed(rows, 40, np.random.RandomState(0))
     same = reduction._crossed(sp.csr_array(rows), 40, np.random.RandomState(0)).toarray()
@@ -433,7 +433,7 @@ def test_staged_methods_say_why_not(estimator):
 
 
 @pytest.mark.parametrize("estimator", ALL)
-def test_what_described_training_is_gone(estimator):
+def test_attributes_that_describe_training_are_gone(estimator):
     small = compress(fitted(estimator, gamma=0.3), n_support=20)
     left = {name for name in vars(small) if "path" in name or name.startswith("stage_")}
     assert left <= {"stage_indices_", "stage_steps_"}  # these raise the error

@@ -38,7 +38,7 @@ def blobs(n_classes):
 
 
 def squared(A, B):
-    """A callable kernel, which saved models name by its place."""
+    """A callable kernel at module level, where saved models can find it by name."""
     return (1.0 + np.asarray(A) @ np.asarray(B).T) ** 2
 
 
@@ -130,7 +130,7 @@ def test_precomputed_kernels_are_saved(saved):
     assert_same(model, saved(model), K)
 
 
-def test_what_a_table_said_is_there_after_skops():
+def test_tables_survive_skops():
     model = EnsembleSVC().fit(*blobs(3))
     loaded = by_skops(model)
     np.testing.assert_array_equal(model.kernel_weights_, loaded.kernel_weights_)

@@ -1,4 +1,4 @@
-"""What users of scikit-learn's SVC rely on, of all our classifiers."""
+"""All our classifiers behave as users of scikit-learn's SVC expect."""
 
 import functools
 import pickle
@@ -27,7 +27,7 @@ every_task = pytest.mark.parametrize("task", TASKS)
 
 
 def precise(name, **parameters):
-    """Make a classifier whose decisions depend on rounding as little as they can."""
+    """Make a classifier whose decisions depend on rounding as little as possible."""
     if name in ("HardMarginSVC", "CoreVectorSVC", "DiversifiedSVC"):
         parameters["tol"] = 1e-6
     if name == "RhoSVC":
@@ -64,7 +64,7 @@ def named_kernel_decisions(name, task):
 
 @every_task
 @every_classifier
-def test_weights_of_one_are_none(name, task):
+def test_weights_of_one_change_nothing(name, task):
     rows = TASKS[task]
     weighted = decisions(make(name), rows, sample_weight=np.ones(len(rows.y)))
     plain = fitted(name, task).decision_function(rows.X_test)
@@ -83,7 +83,7 @@ def test_a_weight_of_zero_is_absence(name, task):
 
 
 @every_classifier
-def test_a_class_of_weight_zero_is_not_there(name):
+def test_a_class_of_weight_zero_is_absent(name):
     there = MANY.y != "oak"
     model = make(name).fit(MANY.X, MANY.y, sample_weight=there.astype(float))
     assert model.classes_.tolist() == ["ash", "beech"]
@@ -275,10 +275,10 @@ def test_log_probabilities_are_their_logarithms(name, task):
     np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), model.predict_proba(rows))
 
 
-# Weights of the features, of a linear kernel
+# Weights of the features with a linear kernel
 
 
-# Far apart, for the hard margins, and on both sides of the origin, for those without a bias.
+# Far apart for the hard margins, and on both sides of the origin for machines without a bias.
 APART = TWO._replace(X=TWO.X + 6.0 * TWO.y[:, None] - 3.0)
 
 
@@ -295,7 +295,7 @@ def test_linear_decisions_are_sums_over_the_features(name):
 
 
 @pytest.mark.parametrize("name", PROBABILISTIC)
-def test_weights_are_those_of_standardised_features_where_there_are_any(name):
+def test_weights_belong_to_standardised_features_if_there_are_any(name):
     model = linear(name, is_scaled=True)
     scaled = StandardScaler().fit(APART.X).transform(APART.X)
     expected = scaled @ model.coef_.ravel() + model.intercept_
@@ -309,13 +309,13 @@ def test_weights_of_sparse_rows_are_an_array(name):
 
 
 @pytest.mark.parametrize("name", SINGLE_LAYER)
-def test_weights_can_not_be_set(name):
+def test_weights_cannot_be_set(name):
     with pytest.raises(AttributeError):
         linear(name).coef_ = np.zeros(4)
 
 
 @pytest.mark.parametrize("name", SINGLE_LAYER)
-def test_weights_can_not_be_written_to_in_vain(name):
+def test_weights_are_read_only(name):
     with pytest.raises(ValueError, match="read-only"):
         linear(name).coef_[0, 0] = 1.0
 

@@ -1,4 +1,4 @@
-"""Rows of every kind, and bad ones, as users of scikit-learn's SVC know them."""
+"""Rows of every kind, good and bad, as users of scikit-learn's SVC know them."""
 
 import functools
 
@@ -17,7 +17,7 @@ every_task = pytest.mark.parametrize("task", TASKS)
 
 
 def precise(name):
-    """Make a classifier that is trained as far as sums in another order agree."""
+    """Make a classifier trained so far that the order of its sums does not matter."""
     is_hard = name in ("HardMarginSVC", "RhoSVC")
     return make(name, solver="smo", tol=1e-6) if is_hard else make(name)
 
@@ -51,7 +51,7 @@ def test_sparse_rows_give_the_decisions_of_dense_ones(name, task):
 
 @every_classifier
 @pytest.mark.parametrize("container", SPARSE)
-def test_every_sparse_format_is_taken(container, name):
+def test_every_sparse_format_is_accepted(container, name):
     expected = fitted(name, is_sparse=True).predict(sp.csr_array(TWO.X_test))
     found = make(name).fit(container(TWO.X), TWO.y).predict(container(TWO.X_test))
     np.testing.assert_array_equal(found, expected)

@@ -1,8 +1,8 @@
 """Count the functions and files of the package that a fit goes through.
 
-``python tools/trace_fit.py`` prints one line per estimator; ``--list EnsembleSVC`` prints what was
-called, file by file. A newcomer reads these files to understand a fit: fewer are better. Special
-methods, properties and nested functions count with the class or function that they belong to.
+``python tools/trace_fit.py`` prints one line per estimator; ``--list EnsembleSVC`` prints the
+functions called, file by file. A newcomer must read these files to understand a fit, so fewer are
+better. Special methods, properties and nested functions are not counted by themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ESTIMATORS = ("EnsembleSVC", "GreedySVC", "MarginDiscriminantAnalysis")
 
 
 def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]], int]:
-    """Run a call; return the named functions of the package that it entered, and the depth."""
+    """Run a call; return the functions of the package that count, and the depth of the calls."""
     entered: set[CodeType] = set()
     deepest = 0
 
@@ -72,7 +72,7 @@ def main() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     for name in [arguments.list] if arguments.list else ESTIMATORS:
         fit = getattr(hardmargin, name)().fit
-        fit(X[:50], y[:50])  # what is loaded or cached at the first fit is no part of it
+        fit(X[:50], y[:50])  # so that loading and caching at a first fit are not counted
         named, depth = functions_on_the_way(lambda fit=fit: fit(X, y))
         files = sorted({file for file, _ in named})
         print(f"{name}: {len(named)} functions in {len(files)} files, at most {depth} deep")

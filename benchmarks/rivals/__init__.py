@@ -1,4 +1,4 @@
-"""One adapter a file: the same few functions around every library that is measured."""
+"""One adapter per file: the same few functions for every library that is measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RIVALS = ("sklearn_svc", "intelex_svc")
 
 
 class Adapter(Protocol):
-    """What a module in this folder offers."""
+    """The interface of a module in this folder."""
 
     NAME: str
 

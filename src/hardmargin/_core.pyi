@@ -22,10 +22,10 @@ class _Monitor(Protocol):
     def report(self, n_done: int, stage: int, value: float, /) -> bool: ...
 
 class MemoryTooSmall(ValueError):
-    """The rows do not fit the memory; the second argument is how many bytes they take."""
+    """The rows do not fit into the memory; the second argument is the number of bytes needed."""
 
 class NothingToPack(ValueError):
-    """Columns were to be packed as bits, but none can be."""
+    """Columns were required to be packed as bits, but none can be."""
 
 class GreedyResult:
     @property

@@ -1,11 +1,11 @@
-"""The clock of a fit: its time limit, Ctrl-C, progress, and whoever wants it to end early.
+"""The clock of a fit: its time limit, Ctrl-C, progress, and callbacks that end it early.
 
 Every solver takes one :class:`Monitor` and asks it before each stage whether to go on. Loops in
 Python call :meth:`Monitor.go_on`, long steps call :meth:`Monitor.check` in between, and the
 compiled core reads :attr:`Monitor.seconds_left` and calls :meth:`Monitor.report` now and then. A
 solver that is told to stop returns what it has, with :attr:`Monitor.stop_reason`.
 
-Listeners hear of every stage: progress lines, progress bars and callbacks are listeners.
+Listeners are called at every stage: progress lines, progress bars and callbacks are listeners.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Event:
-    """What a listener hears.
+    """What a listener receives.
 
     Attributes
     ----------
     what : str
         The name of `value`, for instance ``"held-out loss"``.
     stage : int
-        Stage of the machine at work.
+        Stage of the machine being trained.
     value : float
-        The number that says how far it is.
+        The number that shows its progress.
     machine, n_machines : int
-        Machines that are done, and those there are in all.
+        Number of machines that are done, and of all machines.
     seconds : float
         Time since the fit began.
     detail : str
-        What is being tried, where something is chosen.
+        The candidate being tried, while something is chosen.
     """
 
     what: str
@@ -68,9 +68,9 @@ class Monitor:
     max_seconds : float or None
         Time limit, from now on.
     listeners : sequence of callables
-        Each hears an :class:`Event` at every stage, and may return True to end the fit.
+        Each receives an :class:`Event` at every stage, and may return True to end the fit.
     clock : callable, optional
-        Gives the time in seconds; None is ``time.monotonic``.
+        Returns the time in seconds; None is ``time.monotonic``.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Monitor:
 
     @property
     def seconds_left(self) -> float:
-        """Time that is left, infinite without a limit, and none for a fit that is to end."""
+        """Time that is left: infinite without a limit, 0 for a fit that is to end."""
         return max(self._deadline - self._clock(), 0.0) if self._may_go_on else 0.0
 
     @property
@@ -137,16 +137,16 @@ class Monitor:
         return "max_time" if self._whole is None else self._whole.stop_reason
 
     def go_on(self, stage: int, value: float) -> bool:
-        """Report a stage; say whether there is time for another one."""
+        """Report a stage; return whether there is time for another one."""
         return self.report(self._n_done, stage, value) and self.seconds_left > 0
 
     def check(self) -> None:
-        """Raise :class:`Stopped` where a long step should not go on."""
+        """Raise :class:`Stopped` if a long step should not go on."""
         if self.seconds_left <= 0:
             raise Stopped
 
     def report(self, n_done: int, stage: int, value: float, detail: str = "") -> bool:
-        """Tell the listeners of a stage; say whether nobody wants the fit to end."""
+        """Call the listeners with a stage; return False if one of them ends the fit."""
         if self._listeners:
             seconds = self._clock() - self._start
             event = Event(self._what, stage, value, n_done, self._n_machines, seconds, detail)
@@ -181,7 +181,7 @@ class Monitor:
 
     @property
     def _may_go_on(self) -> bool:
-        """Whether neither this part nor the fit is to end, but for the time."""
+        """Whether neither this part nor the whole fit was stopped; ignores the time."""
         if self._is_stopped or self._is_cancelled:
             return False
         return self._whole is None or self._whole._may_go_on
@@ -196,7 +196,7 @@ class Monitor:
 def progress_lines(name: str, verbose: float) -> Listener:
     """Make a listener that prints a line every other second, or `verbose` times as often.
 
-    What is tried while something is chosen is printed in any case.
+    Candidates tried while something is chosen are always printed.
     """
     last = 0.0
 

@@ -17,21 +17,21 @@ far, the residual r of f, and the column k of a candidate,
 
 .. math:: \text{gain} = (k' r)^2 / (\|k\|^2 - \|U'k\|^2),
 
-so that one product of all columns with a new direction updates all gains. Rows are taken in batches
-that grow with the rows chosen so far; each batch is selected one row at a time from a shortlist a
-few times as long. This uses the function itself: at equal m the change is 1.5 to 3 times smaller
-than with random rows, pivoted Cholesky (which sees only the kernel) or the largest coefficients,
-all refitted in the same way.
+so that one product of all columns with a new direction updates all gains. Rows are chosen in
+batches that grow with the number chosen so far; each batch is selected one row at a time from a
+shortlist a few times as long. As this uses the function itself, the change at equal m is 1.5 to 3
+times smaller than with random rows, pivoted Cholesky (which sees only the kernel) or the largest
+coefficients, all refitted in the same way.
 
-*The sample* is the support rows and as many crossed rows, which take each feature from one of two
-support rows drawn at random; both halves count the same. At a support row, f contains that row's
-own term, unlike at any new row. With a narrow kernel these terms are most of f there, and fitting
-support rows alone spoils the function everywhere else (measured: by several times its size). With
-crossed rows, the change on new rows is as small as if they had been fitted, and hardly ever larger
-than on support rows, where it is measured and reported.
+*The sample* is the support rows and equally many crossed rows, which take each feature from one of
+two support rows drawn at random; both halves count the same. At a support row, f contains that
+row's own term, unlike at any new row. With a narrow kernel these terms are most of f there, and
+fitting support rows alone spoils the function everywhere else (by several times its size, as
+measured). With crossed rows, the change on new rows is as small as if they had been fitted, and
+hardly ever larger than on support rows, where it is measured and reported.
 
 *Refitting* is least squares with a ridge as large as the variance that rounded kernel values add to
-predictions, so coefficients grow no larger than predictions can bear.
+predictions. This keeps coefficients from growing so large that predictions lose precision.
 
 Sample and candidates are drawn when there are many support rows. Time and memory then do not depend
 on N, except for the decision values of the sample: m rows take about ``2 s p m + 10 s m^2``
@@ -67,14 +67,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import random_numbers
+from hardmargin.estimators._base.estimator import check_model, random_numbers
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.resources import memory_bytes, single_threaded_blas
 from hardmargin.solvers.forward_selection import Selection, columns_of
 from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
 from hardmargin.warn import warn_caller
 
-#: A larger share of changed predictions is worth a warning.
+#: There is a warning if a larger share of the predictions changes.
 MANY_CHANGES = 0.05
 
 #: Up to this many support rows, all of them are candidates and in the sample.
@@ -89,7 +89,7 @@ FEWEST_WITNESSES = 1_024
 #: Number of rows with which a tolerance is first sought, if there are more support rows.
 FIRST_SIZE = 1_024
 
-#: Cost of the kernel's function of a distance or product, in products of features.
+#: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
 
 #: What a compressed model no longer has: numbers of the trained plane, and its path.
@@ -159,20 +159,20 @@ def compress(
     Parameters
     ----------
     clf : fitted classifier of this package, or fitted pipeline that ends in one
-        It is left as it is.
+        It is not changed.
     n_support : int, optional
-        Support rows of the result; fewer, if those give the same function.
+        Number of support rows of the result; fewer if those give the same function.
     tolerance : float in (0, 1), optional
         The largest relative change of the decision values allowed: root mean square of the change,
         divided by that of the values. Rows are chosen one by one until it is reached. Give either
         this or `n_support`.
     X : (n_samples, n_features) array or sparse matrix, optional
         Rows, without labels, on which to keep the function and to measure the change: training
-        rows, or rows like those to be predicted. The support rows by default. Required for
+        rows, or rows like those to be predicted. The default is the support rows. Required for
         ``kernel="precomputed"``: kernel values of such rows against all training rows. For a
         pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
     random_state : int, RandomState instance or None, default=None
-        Draws rows if there are more than about 4,000. None always draws the same.
+        Seed for drawing rows if there are more than about 4,000; None is a fixed seed.
 
     Returns
     -------
@@ -180,8 +180,8 @@ def compress(
         With fewer rows in `support_` and `support_vectors_`, and other `dual_coef_` and
         `intercept_`. Attributes that describe the path or the plane it found (staged predictions,
         ``stage_..._``, ``..._path_``, ``weight_norm_``, ``certificate_`` and the like) are gone.
-        ``compression_``, a :class:`Compression`, has the cost. For a pipeline: a new pipeline with
-        copies of the fitted earlier steps, and this classifier as the last.
+        ``compression_``, a :class:`Compression`, shows the cost. For a pipeline: a new pipeline
+        with copies of the fitted earlier steps, and this classifier as the last.
 
     Notes
     -----
@@ -260,7 +260,7 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
             f"that ends in one, got {type(clf).__name__}"
             + (f"; compress what is in its {inside}." if inside else ".")
         )
-    check_is_fitted(clf)
+    check_model(clf)
     meanings = (
         "n_support is the number of support rows to keep, tolerance the largest relative change of "
         "the decision values allowed"
@@ -296,7 +296,7 @@ def _attribute_inside(wrapper: Any) -> str | None:
 
 @dataclass(frozen=True)
 class _Size:
-    """How many rows a fit is made with."""
+    """Numbers of rows that a fit uses."""
 
     most: int  # rows to choose
     n_sample: int
@@ -333,7 +333,7 @@ class _Size:
         if not self.fits:
             raise ValueError(
                 f"n_support={self.most:,} needs about {self.n_bytes / 1e9:.2g} GB; memory_limit "
-                f"leaves {self.room / 1e9:.2g}. Lower n_support, or raise the classifier's "
+                f"leaves {self.room / 1e9:.2g} GB. Lower n_support, or raise the classifier's "
                 "memory_limit with set_params."
             )
 
@@ -386,8 +386,8 @@ class _Fit:
         largest = float(max(self._columns.max(), -self._columns.min()))
         if largest > LARGEST_SQUARED_VALUE:
             raise ValueError(
-                f"Kernel values of this classifier go up to {largest:.2g}; their squares overflow: "
-                "scale the features and fit it again."
+                f"Kernel values of this classifier go up to {largest:.2g}; their squares overflow. "
+                "Scale the features and fit it again."
             )
         self._columns *= weights[:, None]
         # The intercept is a column of ones; its part is subtracted first.
@@ -463,7 +463,7 @@ def _weights(target: FloatArray, n_real: int) -> FloatArray:
 
 
 def _parts(n: int) -> Iterator[slice]:
-    """Yield slices of a few rows each, where a copy of all would be large."""
+    """Yield slices of a few rows each, as a copy of all rows would be large."""
     yield from (slice(begin, begin + 512) for begin in range(0, n, 512))
 
 
@@ -569,7 +569,7 @@ def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept:
 
 
 def _is_of_training(name: str) -> bool:
-    is_path = name.endswith("_path_") and not name.startswith("cv_")  # how it was chosen stays
+    is_path = name.endswith("_path_") and not name.startswith("cv_")  # keeps how it was chosen
     return name in _OF_TRAINED_PLANE or is_path or name.startswith(_OF_PATH)
 
 

@@ -1,4 +1,4 @@
-"""What a fit may use beside time: memory and threads.
+"""What a fit may use besides time: memory and threads.
 
 Results do not depend on the number of threads. How BLAS splits a product over its threads changes
 the order of its sums, and so their rounding, which training can make large. Here BLAS has one
@@ -26,20 +26,20 @@ from threadpoolctl import ThreadpoolController
 
 _PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
-#: Share of the free memory that a fit may use when nothing else is said.
+#: Share of the free memory that a fit may use by default.
 DEFAULT_SHARE = 0.5
 
-#: Shares of the memory limit that core sets take: for kernel columns, and for Q between their rows.
+#: Shares of the memory limit that core sets use: for kernel columns, and for Q between their rows.
 COLUMNS_SHARE, CORE_SHARE = 0.5, 0.25
 
 
-#: Fewer multiplications are done before threads have started.
+#: Fewer multiplications than this take less time than starting threads.
 _LEAST_WORK = 10_000_000
 
-#: Multiplications, and rows, that a block of a product has at least.
+#: The fewest multiplications, and rows, in a block of a product.
 _BLOCK_WORK, _BLOCK_ROWS = 2_000_000, 512
 
-#: Blocks of single-threaded BLAS that are open, and what they give back at the end.
+#: Open blocks of single-threaded BLAS, and the numbers of threads to restore at the end.
 _OPEN_BLOCKS = SimpleNamespace(lock=Lock(), n=0, before=[])
 
 
@@ -81,7 +81,7 @@ def _bytes_of(match: re.Match[str]) -> float:
 
 
 def tasks_at_once(n_threads: int, n_tasks: int, bytes_each: int, n_bytes: int) -> int:
-    """How many tasks may run at once: as many as have the memory that each may need, or one.
+    """How many tasks may run at once: as many as the memory is enough for, but at least one.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def free_memory(root: Path = Path("/")) -> int:
     except OSError:
         text = ""
     found = re.search(r"^MemAvailable:\s+(\d+)", text, re.MULTILINE)
-    # Where the system does not tell, a quarter of all memory is taken to be free.
+    # Where the system does not report it, assume that a quarter of all memory is free.
     free = int(found[1]) * 1024 if found else _physical() // 4
     return min([free, *(group.free() for group in _limited_groups(root))])
 
@@ -139,7 +139,7 @@ def _limited_groups(root: Path) -> list[_Group]:
         else:
             continue
         group = Path(path.lstrip("/"))
-        # In a container the path may be the host's: the top of what is mounted is then the group.
+        # In a container the path may be the host's: the group is then at the top of the mount.
         for folder in {root / top / group, *(root / top / p for p in group.parents)}:
             limit = next(_lines(folder / names[0]), "").strip()
             if limit.isdigit() and int(limit) < _physical():
@@ -163,47 +163,61 @@ def _lines(file: Path) -> Iterator[str]:
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS on one thread within the block.
 
-    The number of its threads is usually the process's. Blocks may overlap in several threads: the
-    number from before the first of them returns with the end of the last. Where each thread has a
-    number of its own, that of the calling thread is meant.
+    BLAS usually has one number of threads per process. Blocks may overlap in several threads: the
+    number from before the first is restored at the end of the last. Where BLAS has a number for
+    each thread, only that of the calling thread changes.
     """
     shared, own = _blas_libraries()
-    own_before = [library.get_num_threads() for library in own]
-    _set_threads(own, [1] * len(own))
+    own_before = [library.n_threads for library in own]
+    for library in own:
+        library.n_threads = 1
     with _OPEN_BLOCKS.lock:
         if _OPEN_BLOCKS.n == 0:
-            _OPEN_BLOCKS.before = [library.get_num_threads() for library in shared]
+            _OPEN_BLOCKS.before = [library.n_threads for library in shared]
         _OPEN_BLOCKS.n += 1
-        _set_threads(shared, [1] * len(shared))
+        for library in shared:
+            library.n_threads = 1
     try:
         yield
     finally:
         with _OPEN_BLOCKS.lock:
             _OPEN_BLOCKS.n -= 1
             if _OPEN_BLOCKS.n == 0:
-                _set_threads(shared, _OPEN_BLOCKS.before)
-        _set_threads(own, own_before)
+                for library, n_threads in zip(shared, _OPEN_BLOCKS.before, strict=True):
+                    library.n_threads = n_threads
+        for library, n_threads in zip(own, own_before, strict=True):
+            library.n_threads = n_threads
+
+
+class _Blas:
+    """A BLAS library, as threadpoolctl found it."""
+
+    def __init__(self, controller: Any) -> None:
+        self._controller = controller
+        #: Whether each thread has a number of threads of its own.
+        self.is_own = getattr(controller, "threading_layer", None) == "openmp"
+
+    @property
+    def n_threads(self) -> int:
+        """Threads that it uses."""
+        return int(self._controller.get_num_threads())
+
+    @n_threads.setter
+    def n_threads(self, n: int) -> None:
+        # Since version 3.7, threadpoolctl lets only the thread that first set a number set it
+        # again, until that thread is done; but the fits of all threads must set theirs.
+        let_all_set = getattr(self._controller, "clear_controlling_thread", lambda force: None)
+        let_all_set(force=True)
+        self._controller.set_num_threads(n)
+        let_all_set(force=True)
 
 
 @cache
-def _blas_libraries() -> tuple[list[Any], list[Any]]:
-    """Libraries whose number of threads is the process's, and those where each thread has its."""
+def _blas_libraries() -> tuple[list[_Blas], list[_Blas]]:
+    """Libraries with one number of threads per process, and those with one per thread."""
     found = ThreadpoolController().select(user_api="blas").lib_controllers
-    is_own = [getattr(library, "threading_layer", None) == "openmp" for library in found]
-    return (
-        [library for library, own in zip(found, is_own, strict=True) if not own],
-        [library for library, own in zip(found, is_own, strict=True) if own],
-    )
-
-
-def _set_threads(libraries: list[Any], n_threads: list[int]) -> None:
-    for library, n in zip(libraries, n_threads, strict=True):
-        # Since version 3.7 threadpoolctl listens to the first thread that sets a number, and to no
-        # other until that one is done; but the fits of all threads need theirs.
-        let_all_set = getattr(library, "clear_controlling_thread", lambda force: None)
-        let_all_set(force=True)
-        library.set_num_threads(n)
-        let_all_set(force=True)
+    libraries = [_Blas(controller) for controller in found]
+    return [b for b in libraries if not b.is_own], [b for b in libraries if b.is_own]
 
 
 def each_block(
@@ -219,15 +233,15 @@ def each_block(
     Parameters
     ----------
     function : callable
-        Takes a slice; it must not read what it writes for another one.
+        Called with a slice; it must not read what it writes for another slice.
     n_rows : int
-        Rows of all blocks.
+        Rows in all blocks.
     size : int
-        Rows of a block.
+        Rows in a block.
     n_jobs : int or None
         Threads.
     work : float
-        Multiplications of all blocks, where threads may not be worth it.
+        Multiplications in all blocks, if they may be too few for threads.
 
     Examples
     --------

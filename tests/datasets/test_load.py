@@ -338,7 +338,7 @@ def test_a_file_of_another_set_is_refused(folder):
     """A file under another set's name is not skipped either."""
     (folder / "satimage.npz").write_bytes((folder / "letter.npz").read_bytes())
     message = (
-        r"satimage\.npz' holds another data set, or a part: it has 6 rows, 16 columns and 6 "
+        r"satimage\.npz' holds another data set, or only a part: it has 6 rows, 16 columns and 6 "
         "classes, expected 6435 rows, 36 columns and 6 classes"
     )
     with pytest.raises(ValueError, match=message):

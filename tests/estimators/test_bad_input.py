@@ -235,7 +235,7 @@ def test_unfitted_linear_models_have_no_coef():
         GreedySVC(kernel="linear").coef_  # noqa: B018
 
 
-def test_precomputed_queries_need_a_column_a_training_row():
+def test_precomputed_queries_need_a_column_per_training_row():
     model = GreedySVC(kernel="precomputed").fit(X @ X.T, Y)
     with pytest.raises(ValueError, match="features"):
         model.predict(X @ X[:5].T)
@@ -293,7 +293,7 @@ def test_two_rows():
     assert paper().fit([[0.0], [1.0]], [0, 1]).predict([[0.1], [0.9]]).tolist() == [0, 1]
 
 
-def test_a_row_a_class():
+def test_one_row_per_class():
     model = paper(gamma=1.0).fit(np.eye(5), list("abcde"))
     assert model.predict(np.eye(5)).tolist() == list("abcde")
 
@@ -308,7 +308,7 @@ def test_rows_of_extreme_size(kernel, scale):
 @pytest.mark.parametrize("scale", [1e160, 1e300])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_rows_beyond_the_range_of_a_width(kernel, scale):
-    with pytest.raises(ValueError, match="gamma='scale' has no value for features so large"):
+    with pytest.raises(ValueError, match="gamma='scale' cannot be computed for features as large"):
         paper(kernel=kernel).fit(scale * X, Y)
     assert finite_model(scale * X, Y, kernel=kernel, gamma=1.0)
 

@@ -139,7 +139,7 @@ def test_a_vote_counts_the_machines_of_each_class(iris):
     np.testing.assert_array_equal(clf.predict(X)[clear], shares.argmax(axis=1)[clear])
 
 
-def test_one_machine_a_class_votes_as_one_against_the_rest(iris):
+def test_one_machine_per_class_votes_as_one_against_the_rest(iris):
     X, y = iris
     clf = DiversifiedSVC(1, final_estimator="vote").fit(X, y)
     distances = clf.transform(X) + clf.discriminant_.intercepts_

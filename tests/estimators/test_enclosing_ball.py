@@ -129,7 +129,7 @@ def test_finds_outliers(cloud):
     assert roc_auc_score(np.arange(200) < 100, scores) > 0.9
 
 
-# --- who is outside ------------------------------------------------------------------------------
+# --- which rows are outside ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
@@ -137,7 +137,7 @@ def test_finds_outliers(cloud):
 def test_training_rows_are_inside_a_hard_ball(many, kernel, dtype):
     ball = hard(kernel=kernel, dtype=dtype).fit(many)
     assert (ball.predict(many) == 1).all()
-    for row in ball.support_[:5]:  # alone as in company
+    for row in ball.support_[:5]:  # also when predicted alone
         assert ball.predict(many[[row]]) == [1]
     assert ball.offset_ == pytest.approx(-ball.radius_, rel=1e-3)
     assert -ball.score_samples(many).min() == pytest.approx(ball.radius_, rel=1e-4)
@@ -389,14 +389,14 @@ def test_the_ball_moves_with_its_rows(X, shift):
     np.testing.assert_allclose(there.center_ - shift, here.center_, atol=4e-3 * here.radius_ + 1e-6)
 
 
-def test_ties_on_the_surface_are_told_of():
+def test_ties_on_the_surface_give_a_warning():
     X = np.tile([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], (10, 1))
     with pytest.warns(UserWarning, match="tie on the ball's surface"):
         linear(contamination=0.2, tol=1e-9).fit(X)
 
 
 @pytest.mark.parametrize("name", ["negative", "random"])
-def test_kernels_that_are_not_positive_are_told_of(name):
+def test_kernels_that_are_not_positive_give_a_warning(name):
     X = np.random.default_rng(0).normal(size=(40, 40))
     K = -np.exp(-cdist(X, X) / 9) if name == "negative" else X + X.T
     with pytest.warns(ConvergenceWarning, match="not positive semi-definite"):

@@ -1,4 +1,4 @@
-"""What EnsembleSVC chooses, what it leaves as it is given, and what it says of it."""
+"""What EnsembleSVC chooses, which settings it keeps, and what it reports."""
 
 import numpy as np
 import pandas as pd
@@ -121,7 +121,7 @@ def test_gammas_are_printed_with_six_digits():
     assert gammas == [float(f"{gamma:.6g}") for gamma in gammas]
 
 
-def test_the_papers_stop_is_of_another_class():
+def test_the_papers_stopping_rule_is_of_another_class():
     with pytest.raises(ValueError, match=r"n_stages='eps'.*RhoEnsembleSVC"):
         EnsembleSVC("eps").fit(*two_classes())
 
@@ -336,6 +336,6 @@ def test_no_splits_are_refused():
 
 
 @pytest.mark.parametrize("cv", [0, 1, -3, "five", 2.5])
-def test_numbers_of_folds_that_are_none_are_refused(cv):
+def test_invalid_numbers_of_folds_are_refused(cv):
     with pytest.raises(ValueError, match="'cv' parameter of EnsembleSVC must be"):
         EnsembleSVC(cv=cv).fit(*two_classes())

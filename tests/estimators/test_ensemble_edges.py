@@ -34,18 +34,18 @@ def test_float32_weights(weight, which):
     assert np.isfinite(m.decision_function(X)).all()
 
 
-def test_weights_beyond_squares_are_taken():
+def test_weights_whose_squares_overflow_are_accepted():
     m = EnsembleSVC(random_state=0).fit(X, Y, sample_weight=np.full(150, 1e300))
     assert np.isfinite(m.predict_proba(X)).all()
 
 
 def test_greedy_landmarks_need_a_number():
-    with pytest.raises(ValueError, match="landmarks='greedy' needs a number"):
+    with pytest.raises(ValueError, match="landmarks='greedy' needs an int"):
         EnsembleSVC(rank=0.05, landmarks="greedy").fit(X, Y)
 
 
 def test_laplacian_of_middle_width():
-    with pytest.warns(UserWarning, match="middle"):
+    with pytest.warns(UserWarning, match="medium width"):
         m = EnsembleSVC(kernel="laplacian", standardize=False).fit(X[:5], [0, 0, 0, 1, 1])
     assert m.gamma_ == pytest.approx(resolve_gamma("pairwise", X[:5], kernel="laplacian"))
 

@@ -1,4 +1,4 @@
-"""Decisions and probabilities of EnsembleSVC, and how the rows held out judge them."""
+"""Decisions and probabilities of EnsembleSVC, and how held-out rows judge them."""
 
 import numpy as np
 import pytest

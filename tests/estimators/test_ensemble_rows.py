@@ -142,10 +142,10 @@ def test_a_small_class_has_fewer_folds(n_small):
 @MULTI_CLASS
 def test_a_tiny_class_among_many(n_small, multi_class):
     X, y = three_classes()
-    X = X + 8.0 * (y == 2)[:, None]  # far away: even one row tells
+    X = X + 8.0 * (y == 2)[:, None]  # far away: even one row is enough
     rows = np.concatenate([np.flatnonzero(y == 2)[:n_small], np.flatnonzero(y < 2)])
     model = EnsembleSVC(multi_class=multi_class, random_state=0)
-    with pytest.warns(UserWarning, match="1 of 3 classes have less than 4 rows"):
+    with pytest.warns(UserWarning, match="1 of 3 classes have fewer than 4 rows"):
         model.fit(X[rows], y[rows])
     assert_sensible(model, X)
     assert hasattr(model, "predict_proba")

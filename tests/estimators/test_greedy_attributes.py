@@ -63,7 +63,7 @@ def test_n_iter_is_an_int():
     assert isinstance(fitted().n_iter_, int)
 
 
-def test_paths_have_one_entry_a_stage():
+def test_paths_have_one_entry_per_stage():
     model = fitted()
     shapes = {a.shape for a in (model.loss_path_, model.stage_indices_, model.stage_steps_)}
     assert shapes == {(model.n_iter_,)}
@@ -119,7 +119,7 @@ def test_stop_reason_is_a_word():
     assert fitted().stop_reason_ == "converged"
 
 
-def test_kernel_evaluations_are_at_most_a_column_a_stage():
+def test_kernel_evaluations_are_at_most_one_column_per_stage():
     model = fitted()
     assert 0 < model.n_kernel_evaluations_ <= model.n_iter_ * len(two_classes()[1])
 
@@ -145,7 +145,7 @@ def test_dual_coef_of_many_classes_is_csr(multi_class):
 
 
 @MULTI_CLASS
-def test_dual_coef_has_a_row_a_machine(multi_class):
+def test_dual_coef_has_one_row_per_machine(multi_class):
     model = fitted(multi_class)
     assert model.dual_coef_.shape == (N_MACHINES[multi_class], len(model.support_))
 
@@ -212,7 +212,7 @@ def test_coef_gives_the_decision(container):
 
 
 @MULTI_CLASS
-def test_coef_of_many_classes_has_a_row_a_machine(multi_class):
+def test_coef_of_many_classes_has_one_row_per_machine(multi_class):
     model = paper(kernel="linear", multi_class=multi_class).fit(*four_classes())
     assert model.coef_.shape == (N_MACHINES[multi_class], 3)
 

@@ -42,7 +42,7 @@ def test_memory_limit_changes_nothing(multi_class, memory_limit):
     )
 
 
-def test_a_memory_limit_below_what_the_rows_take_is_refused():
+def test_a_memory_limit_too_small_for_the_rows_is_refused():
     with pytest.raises(ValueError, match="memory_limit is too small"):
         paper(memory_limit="1KB").fit(*two_classes())
 
@@ -101,7 +101,7 @@ def test_verbose_shows_progress_of_long_fits(capsys, monkeypatch):
 
     def kernel(X, Z):
         if len(X) != len(Z):
-            time.sleep(next(naps, 0))  # stages are told a few times a second
+            time.sleep(next(naps, 0))  # stages are reported a few times per second
         return kernel_matrix(RBF, X, Z)
 
     X, y = four_classes()

@@ -23,7 +23,7 @@ from sklearn.model_selection import (
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin import GreedySVC
-from hardmargin.selection.calibration import cut_scores
+from hardmargin.selection.calibration import HeldOut, cut_machines
 
 
 @functools.cache
@@ -174,7 +174,7 @@ def test_weightless_rows_do_not_say_how_many_values_a_column_has():
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_standardize_can_be_said(standardize):
+def test_standardize_can_be_set(standardize):
     model = GreedySVC(0.3, max_visits=1, standardize=standardize).fit(*two_classes())
     assert model.standardized_ == standardize
 
@@ -265,7 +265,7 @@ def test_the_threshold_is_minus_the_intercept():
     np.testing.assert_array_equal(many.threshold_, -many.intercept_)
 
 
-def test_a_threshold_that_gains_little_is_not_taken():
+def test_a_threshold_that_gains_little_is_not_used():
     assert tuned().threshold_ == 0.0
 
 
@@ -275,40 +275,46 @@ def shifted_scores(shift):
     return np.where(positive, 1.0, -1.0) + 0.7 * rng.normal(size=400) + shift, positive
 
 
-def test_a_threshold_that_gains_much_is_taken():
+def cut(scores, positive, weights=None, log_ratio=None):
+    """Threshold and slope of one machine."""
+    rows, machines = np.arange(len(scores)), np.zeros(len(scores), dtype=np.intp)
+    held_out = HeldOut(rows, scores, positive, machines)
+    [threshold], [slope] = cut_machines(held_out, weights, [log_ratio])
+    return threshold, slope
+
+
+def test_a_threshold_that_gains_much_is_used():
     scores, positive = shifted_scores(0.8)
-    cut = cut_scores(scores, positive, None)
-    assert cut.threshold == pytest.approx(0.8, abs=0.1)
+    threshold, _ = cut(scores, positive)
+    assert threshold == pytest.approx(0.8, abs=0.1)
 
 
 def test_a_threshold_is_judged_by_the_weights():
     scores, positive = shifted_scores(0.3)
     few = np.where(np.arange(400) < 6, 1.0, 1e-6)
-    assert cut_scores(scores, positive, few).threshold == 0.0
-    assert cut_scores(scores, positive, np.full(400, 1e3)).threshold > 0.2
+    assert cut(scores, positive, few)[0] == 0.0
+    assert cut(scores, positive, np.full(400, 1e3))[0] > 0.2
 
 
 def test_a_threshold_does_not_depend_on_the_scale_of_small_weights():
     scores, positive = shifted_scores(0.3)
-    assert cut_scores(scores, positive, np.full(400, 1e-3)) == cut_scores(scores, positive, None)
+    assert cut(scores, positive, np.full(400, 1e-3)) == cut(scores, positive)
 
 
-def test_class_weights_move_the_threshold_in_any_case():
+def test_class_weights_always_move_the_threshold():
     scores, positive = shifted_scores(0.05)
-    plain, even, tilted = (
-        cut_scores(scores, positive, None, log_ratio=r) for r in (None, 0.0, np.log(10.0))
-    )
-    assert plain.threshold == 0.0
-    assert even.threshold == pytest.approx(0.05, abs=0.1)
-    assert tilted.threshold == pytest.approx(even.threshold + np.log(10.0) / even.slope)
+    plain, even, tilted = (cut(scores, positive, log_ratio=r) for r in (None, 0.0, np.log(10.0)))
+    assert plain[0] == 0.0
+    assert even[0] == pytest.approx(0.05, abs=0.1)
+    assert tilted[0] == pytest.approx(even[0] + np.log(10.0) / even[1])
 
 
 def test_scores_the_wrong_way_round_are_cut_at_zero_and_flat():
     scores, positive = shifted_scores(0.0)
-    cut = cut_scores(-scores, positive, None)
-    assert cut.is_reversed
-    assert cut.threshold == 0.0
-    assert 0 < cut.slope < 0.01
+    with pytest.warns(UserWarning, match="say nothing about the classes"):
+        threshold, slope = cut(-scores, positive)
+    assert threshold == 0.0
+    assert 0 < slope < 0.01
 
 
 def test_a_fixed_threshold_stays():
@@ -440,7 +446,7 @@ def test_a_class_of_one_row_warns_and_gives_a_model():
 def test_a_tiny_class_among_others_keeps_probabilities():
     X, y = four_classes()
     y = np.where((y == 3) & (np.cumsum(y == 3) > 2), 0, y)
-    with pytest.warns(UserWarning, match="less than 4 rows"):
+    with pytest.warns(UserWarning, match="fewer than 4 rows"):
         model = GreedySVC(random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(QUERIES_4).sum(axis=1), 1.0)
 
@@ -475,12 +481,12 @@ def test_noise_has_probabilities_of_about_a_half():
 def test_scores_that_say_nothing_warn():
     X = np.repeat(np.arange(30.0), 2)[:, None]
     y = np.tile([0, 1], 30)  # each place has a row of each class
-    with pytest.warns(UserWarning, match="tell nothing"):
+    with pytest.warns(UserWarning, match="say nothing"):
         model = GreedySVC(random_state=0).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_constant_features_are_no_matter():
+def test_constant_features_do_not_matter():
     X, y = two_classes()
     wider = np.hstack([X, np.full((len(X), 2), 3.0)])
     model = GreedySVC(random_state=0).fit(wider, y)
@@ -494,7 +500,7 @@ def test_constant_features_are_no_matter():
 
 @pytest.mark.filterwarnings("ignore:.*look the same to the")
 def test_features_that_are_all_constant():
-    with pytest.warns(UserWarning, match="tell nothing"):
+    with pytest.warns(UserWarning, match="say nothing"):
         model = GreedySVC(random_state=0).fit(np.ones((20, 2)), np.arange(20) % 2)
     assert np.isfinite(model.predict_proba(np.ones((2, 2)))).all()
 
@@ -525,7 +531,7 @@ def test_too_little_time_to_choose_warns():
     assert model.n_iter_ > 0
 
 
-def test_verbose_tells_what_is_tried(capsys):
+def test_verbose_prints_what_is_tried(capsys):
     GreedySVC(verbose=1, random_state=0).fit(*two_classes())
     assert "max_visits 64" in capsys.readouterr().out
 

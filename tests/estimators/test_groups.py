@@ -1,4 +1,4 @@
-"""Groups for `cv` and for a splitter outside: what the notes of ``fit`` say, tried."""
+"""Groups for `cv` and for an outer splitter work as the notes of ``fit`` say."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ seen = []
 
 
 class Recorded(GroupKFold):
-    """Folds inside ``fit``; `seen` is what groups they were made of."""
+    """Folds inside ``fit``; `seen` collects the groups that they are made of."""
 
     def split(self, X=None, y=None, groups=None):
         seen.append(groups)
@@ -48,7 +48,7 @@ def clf(request):
 
 
 def groups_of_outer_folds():
-    """The groups of the training rows of three folds by groups."""
+    """The groups of the training rows in each of three folds."""
     splits = GroupKFold(3).split(X, Y, GROUPS)
     return [list(GROUPS[train]) for train, _ in splits]
 

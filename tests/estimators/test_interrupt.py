@@ -1,6 +1,6 @@
 """Ctrl-C during fit: control comes back within a second, and nothing stays behind.
 
-A child process gets SIGINT in the middle of one long fit after another, and tells what happened.
+A child process gets SIGINT in the middle of one long fit after another, and reports what happened.
 """
 
 import functools
@@ -138,7 +138,7 @@ def run(script):
     """Results of the child by name, as far as it got."""
     done = subprocess.run(
         [sys.executable, "-c", CHILD + script],
-        env={**os.environ, "MALLOC_ARENA_MAX": "1"},  # an arena a thread would look like a leak
+        env={**os.environ, "MALLOC_ARENA_MAX": "1"},  # one per thread would look like a leak
         stdout=subprocess.PIPE,
         text=True,
         check=False,

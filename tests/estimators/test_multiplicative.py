@@ -116,7 +116,7 @@ def test_scalars_of_two_classes():
         assert isinstance(getattr(model, name), float)
 
 
-def test_paths_have_one_entry_an_epoch():
+def test_paths_have_one_entry_per_epoch():
     model = fitted()
     paths = (model.margin_path_, model.objective_path_, model.error_path_)
     assert {path.shape for path in paths} == {(model.n_iter_,)}
@@ -266,7 +266,7 @@ def test_bad_parameters_are_named(name, value):
 # --- input ---------------------------------------------------------------------------------------
 
 
-def test_one_row_a_class():
+def test_one_row_per_class():
     model = MultiplicativeSVC(gamma=1.0).fit(np.eye(4), list("abcd"))
     assert model.predict(np.eye(4)).tolist() == list("abcd")
 

@@ -1,4 +1,4 @@
-"""What would make a model worse without a word: it warns and names the knob, or does no harm."""
+"""Nothing makes a model worse silently: it does no harm, or a warning names the parameter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def loss_on_new_rows(model):
     return log_loss(y, model.predict_proba(X))
 
 
-# --- weights that do not count rows --------------------------------------------------------------
+# --- weights that are not numbers of rows --------------------------------------------------------
 
 
 @SELF_TUNING
@@ -104,7 +104,7 @@ def test_too_little_memory_says_what_it_costs():
     assert model.rank_ is not None
 
 
-def test_a_rank_that_was_asked_for_is_nothing_to_warn_of():
+def test_a_requested_rank_gives_no_warning():
     X, y = make_moons(300, noise=0.2, random_state=0)
     EnsembleSVC(rank=50, memory_limit="1MB", random_state=0).fit(X, y)
 
@@ -135,7 +135,7 @@ def test_one_huge_entry_of_sparse_rows_leaves_the_others_apart(estimator):
 
 
 @SELF_TUNING
-def test_rare_entries_of_usual_size_are_nothing_to_warn_of(estimator):
+def test_rare_entries_of_usual_size_give_no_warning(estimator):
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     X = rng.lognormal(size=(300, 200)) * (rng.uniform(size=(300, 200)) < 0.05)
@@ -152,7 +152,7 @@ def test_the_warning_names_the_columns_of_a_data_frame():
 
 
 @SELF_TUNING
-def test_a_skewed_column_is_nothing_to_warn_of(estimator):
+def test_a_skewed_column_gives_no_warning(estimator):
     X, _, y, _ = cancer()
     estimator(random_state=0).fit(np.exp(X / X.std(axis=0)), y)
 
@@ -191,7 +191,7 @@ def test_tiny_columns_count_as_any_other(estimator, container):
     ],
     ids=str,
 )
-def test_constant_rows_are_told(model):
+def test_constant_rows_give_a_warning(model):
     with pytest.warns(UserWarning, match="All rows look the same to the kernel"):
         model.fit(np.full((20, 3), 7.0), [0, 1] * 10)
 
@@ -209,7 +209,7 @@ def test_a_ball_around_one_point_is_a_ball():
     ],
     ids=str,
 )
-def test_a_width_that_sees_one_row_only_is_told(model):
+def test_a_width_that_separates_only_one_row_gives_a_warning(model):
     X, _, y, _ = cancer()
     rows = np.vstack([X, np.full((1, X.shape[1]), 1e9)])
     with warnings.catch_warnings():
@@ -218,7 +218,7 @@ def test_a_width_that_sees_one_row_only_is_told(model):
             model.fit(rows, np.append(y, 1))
 
 
-def test_many_equal_rows_among_others_are_nothing_to_warn_of():
+def test_many_equal_rows_among_others_give_no_warning():
     X = np.zeros((120, 3))
     X[::8, 0] = 1.0
     GreedySVC(random_state=0).fit(X, np.arange(120) % 8 == 0)

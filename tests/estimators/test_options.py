@@ -1,4 +1,4 @@
-"""What errors say of parameters that have the wrong value."""
+"""What errors say about parameters that have a wrong value."""
 
 import ast
 import inspect
@@ -58,5 +58,5 @@ def test_what_is_chosen_by_folds_is_among_the_options(name):
     assert "'cv'" in message(EnsembleSVC, name)
 
 
-def test_a_choice_is_told_in_order():
+def test_a_choice_is_printed_in_order():
     assert str(Choice("cab")) == "a str among {'a', 'b', 'c'}"

@@ -160,7 +160,7 @@ def test_coef_of_the_linear_kernel_is_the_difference_of_the_sums():
 
 ODD = {
     "conflicting duplicates": lambda X, y: (np.vstack([X, X]), np.concatenate([y, 1 - y])),
-    "a row a class": lambda X, y: (np.eye(4), [0, 1, 2, 3]),
+    "one row per class": lambda X, y: (np.eye(4), [0, 1, 2, 3]),
     "small features": lambda X, y: (1e-12 * X, y),
     "large features": lambda X, y: (1e12 * X, y),
     "equal rows": lambda X, y: (np.ones((8, 2)), [0, 1] * 4),

@@ -274,7 +274,7 @@ def test_conflicting_duplicates_are_valid_input():
     assert np.isfinite(clf.decision_function(X)).all()
 
 
-@pytest.mark.filterwarnings("ignore:A path stopped where it was")
+@pytest.mark.filterwarnings("ignore:A path stopped early")
 def test_an_indefinite_kernel_gives_a_finite_model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))

@@ -31,7 +31,7 @@ from hardmargin import RhoEnsembleSVC, RhoSVC
 
 @functools.cache
 def fitted(multi_class=None, **parameters):
-    """A model that several tests look at: of two classes, or of three."""
+    """A model of two or three classes that several tests share."""
     X, y = cancer() if multi_class is None else iris()
     parameters = {"random_state": 0, "eps_stop": 0.02, **parameters}
     return fit_quietly(RhoSVC(multi_class=multi_class or "ovo", **parameters), X, y)

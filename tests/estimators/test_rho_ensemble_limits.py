@@ -161,7 +161,7 @@ def test_eps_stop_above_eps_start_is_refused():
         RhoEnsembleSVC(eps_stop=0.2).fit(X, y)
 
 
-def test_at_low_rank_overlapping_classes_are_nothing_to_warn_of():
+def test_at_low_rank_overlapping_classes_give_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message="All rows look the same to the kernel")

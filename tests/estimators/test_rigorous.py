@@ -26,7 +26,7 @@ def test_is_the_svm_of_its_C(cancer, norm_bound):
     assert clf.weight_norm_ == pytest.approx(norm_bound, rel=1e-9)
     svc = SVC(C=clf.C_, gamma=0.05, tol=1e-9).fit(X, y)
     scores = clf.decision_function(X)
-    # The bias is not the only one where no row is between its bounds.
+    # The bias is not unique if no row is between its bounds.
     atol = 1e-5 * max(clf.C_, 1)
     np.testing.assert_allclose(
         scores - clf.intercept_, svc.decision_function(X) - svc.intercept_, atol=atol
@@ -36,7 +36,7 @@ def test_is_the_svm_of_its_C(cancer, norm_bound):
 
 
 def test_no_plane_of_its_norm_has_less_slack(cancer):
-    """By planes on the way to other SVMs, scaled to the same norm."""
+    """Compare with planes on the way to other SVMs, scaled to the same norm."""
     X, y = cancer
     clf = RigorousSVC(3.0, gamma=0.05).fit(X, y)
     signs = np.where(y == 1, 1.0, -1.0)

@@ -29,6 +29,6 @@ def test_a_warning_names_the_file_of_the_caller(estimator):
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_a_plane_that_separates_nothing_is_no_matter_of_tol():
+def test_a_plane_that_separates_nothing_is_not_blamed_on_tol():
     with pytest.warns(UserWarning, match="HardMarginSVC gets there faster"):
         MultiplicativeSVC(max_stages=1).fit(SEPARATE, MIXED)

@@ -1,4 +1,4 @@
-"""The example runs and shows what it says."""
+"""The example runs and shows what it claims."""
 
 import runpy
 from pathlib import Path

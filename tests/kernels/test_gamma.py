@@ -128,5 +128,6 @@ def test_make_kernel_resolves_the_rule_on_the_rows():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_a_rule_for_gamma_refuses_features_beyond_its_range(rule, factor, form):
     X = form(factor * np.array([[0.0, 1.0], [1.0, 0.5], [-1.0, 0.0]]))
-    with pytest.raises(ValueError, match=f"gamma='{rule}' has no value for features so large"):
+    message = f"gamma='{rule}' cannot be computed for features as large"
+    with pytest.raises(ValueError, match=message):
         resolve_gamma(rule, X)

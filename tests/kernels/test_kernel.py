@@ -134,7 +134,7 @@ def test_expand_agrees_with_oracle(kernel, dtype, n_machines, hold):
 
 @every_dtype
 def test_expand_of_machines_with_few_support_rows_each(dtype):
-    """Runs of 24 support rows meet different machines; one machine has none, one row neither."""
+    """Blocks of 24 support rows serve different machines; one machine and one row are unused."""
     kernel, generator = DISTANCE[0], np.random.default_rng(4)
     Q, S = rows(70, 3, 1), rows(120, 3, 2)
     coef = generator.normal(size=(15, 120)) * (generator.random((15, 120)) < 0.05)
@@ -184,7 +184,7 @@ def in_every_order(X: np.ndarray, folder: Any) -> dict[str, np.ndarray]:
     "order", ["C", "Fortran", "strided", "reversed", "read-only", "memory-mapped"]
 )
 def test_rows_are_read_as_they_lie(kernel, dtype, held, order, tmp_path):
-    """Float32 rows are exact numbers to a float64 kernel: its precision is the kernel's."""
+    """A float64 kernel takes float32 rows as exact numbers and loses no precision."""
     X = rows(35, 7).astype(held)
     laid_out = in_every_order(X, tmp_path)[order]
     before = laid_out.copy()

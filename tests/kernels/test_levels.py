@@ -75,7 +75,7 @@ def run_child(level: str | None, code: str, *arguments: str) -> subprocess.Compl
 
 @cache
 def run_at(level: str | None) -> tuple[str, dict[str, np.ndarray]]:
-    """Why there are no results, and the results."""
+    """Return the reason if there are no results, and the results."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "results.npz"
         child = run_child(level, CHILD, str(path))
@@ -115,7 +115,7 @@ def test_support_rows_are_those_of_the_default_level(level):
         np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
 
 
-def test_unknown_level_is_refused_with_those_there_are():
+def test_unknown_level_is_refused_and_the_known_ones_are_listed():
     code = "import numpy; from hardmargin.kernels import Kernel; Kernel('rbf').block(numpy.eye(2))"
     child = run_child("sse9", code)
     assert child.returncode != 0

@@ -1,4 +1,4 @@
-"""Low-rank kernel matrices: landmarks, residuals, and what collapses on them."""
+"""Low-rank kernel matrices: landmarks, residuals, and expansions that collapse on landmarks."""
 
 import numpy as np
 import pytest

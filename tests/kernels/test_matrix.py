@@ -1,4 +1,4 @@
-"""Kernel matrices as something to multiply by."""
+"""Kernel matrices and their products."""
 
 import numpy as np
 import pytest

@@ -82,7 +82,7 @@ def with_unsorted_indices(X: sp.csr_array) -> sp.csr_array:
 
 
 def with_duplicate_entries(X: sp.csr_array) -> sp.csr_array:
-    """Every entry in two halves, which a CSR matrix is free to hold; their sum is meant."""
+    """Every entry is stored as two halves, as CSR allows; its value is their sum."""
     return sp.csr_array(
         (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
     )
@@ -127,7 +127,7 @@ def test_sparse_rows_in_another_format_are_refused(form):
     gamma=st.floats(1e-6, 1e2),
 )
 def test_any_sparse_rows_agree_with_oracle(kernel, n_columns, X, gamma):
-    """Wide rows take their distances from norms and products, so errors are absolute."""
+    """Distances of wide rows come from norms and products, so errors are absolute."""
     kernel, entries = replace(kernel, gamma=gamma), sp.coo_array(X)
     places = (entries.row, entries.col * (n_columns // 9))
     held = sp.csr_array((entries.data, places), shape=(len(X), n_columns))
@@ -140,7 +140,7 @@ def test_any_sparse_rows_agree_with_oracle(kernel, n_columns, X, gamma):
 
 
 def two_valued_rows(n: int, groups: dict[float, int], n_others: int = 2) -> np.ndarray:
-    """Columns of {low, low + step}, `groups` says how many of each step; others are continuous."""
+    """Columns of {low, low + step}, as many of each step as `groups` says, and continuous ones."""
     generator = np.random.default_rng(n)
     parts = [generator.normal(size=(n, n_others)), np.full((n, 1), 7.0)]
     for step, n_columns in groups.items():
@@ -187,7 +187,7 @@ def test_values_outside_the_two_of_a_column_count_as_they_are(kernel, strange):
 
 
 def one_hot(codes: np.ndarray, n_categories: int) -> np.ndarray:
-    """Code -1 stands for none of the categories."""
+    """Encode categories; code -1 stands for none of them."""
     return (codes[:, None] == np.arange(n_categories)).astype(np.float64)
 
 

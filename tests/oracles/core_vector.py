@@ -19,7 +19,7 @@ class Machine(NamedTuple):
 def l2_svm(K, y, C=1.0, weights=None, constraints=None):
     """Solve eq. (1) of MCS-06 by non-negative least squares.
 
-    `constraints`, of shape (n, s), are expansions of what w must be orthogonal to.
+    `constraints`, of shape (n, s), are the expansions that w must be orthogonal to.
     """
     w = np.ones(len(y)) if weights is None else weights
     projected = K
@@ -38,7 +38,7 @@ def l2_svm(K, y, C=1.0, weights=None, constraints=None):
 
 
 def l2_svms(K, y, n_machines, constraint, C=1.0, weights=None):
-    """Machines one after another, as MCS-06 has them."""
+    """Machines one after another, as in MCS-06."""
     w = np.ones(len(y)) if weights is None else weights
     constraints = np.zeros((len(y), 0))
     expansions = np.zeros((len(y), 0))

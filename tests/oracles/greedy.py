@@ -15,7 +15,7 @@ class Path(NamedTuple):
 
 
 def algorithm_1(K, y, weights=None, max_stages=None):
-    """Every row once at most; with weights, as often as there are copies of it."""
+    """Choose every row at most once; with weights, as often as it has copies."""
     k = np.where(K.diagonal() > 0, K.diagonal(), np.inf)  # rows without a minimum are skipped
 
     def choose(g, alpha, left):
@@ -27,7 +27,7 @@ def algorithm_1(K, y, weights=None, max_stages=None):
 
 
 def with_revisits(K, y, max_visits, step_tol=0.02, weights=None, max_stages=None):
-    """Rows may be visited again, and may give back what they have."""
+    """Rows may be visited again, and may give back all or part of their multiplier."""
     k = np.where(K.diagonal() > 0, K.diagonal(), np.inf)
 
     def choose(g, alpha, left):
@@ -47,7 +47,7 @@ def _run(K, y, choose, max_visits, weights, max_stages):
     stages = []
     while True:
         score, step = choose(g, alpha, left)
-        i = int(score.argmax())  # the lowest of equals
+        i = int(score.argmax())  # the lowest row of a tie
         if not score[i] > 0 or len(stages) == max_stages:
             break
         s = step[i] * min(1.0, left[i]) if step[i] > 0 else step[i]

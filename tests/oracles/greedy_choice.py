@@ -6,11 +6,11 @@ from oracles.kernels import kernel_matrix
 from scipy.optimize import minimize
 from scipy.special import expit
 
-STAGES_A_ROW = 8
+STAGES_PER_ROW = 8
 
 
 def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
-    """Scores of one machine, and whether each is of a positive row: split after split."""
+    """Scores of one machine, split after split, and whether each is of a positive row."""
     scores, labels = [], []
     for train, test in splits:
         rows = [i for i in train if codes[i] in (*negative, *positive)]
@@ -19,7 +19,7 @@ def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
         if max_visits == 1:
             path = algorithm_1(K, y)
         else:
-            path = with_revisits(K, y, max_visits, max_stages=STAGES_A_ROW * len(rows))
+            path = with_revisits(K, y, max_visits, max_stages=STAGES_PER_ROW * len(rows))
         alpha = np.zeros(len(rows))
         np.add.at(alpha, path.order, path.steps)
         queries = [i for i in test if codes[i] in (*negative, *positive)]
@@ -43,7 +43,7 @@ def platt_log_loss(scores, positive):
 
 
 def mean_log_loss(kernel, X, codes, machines, splits, max_visits):
-    """The machines' log-losses, averaged by the rows they have."""
+    """The mean of the machines' log-losses, weighted by their numbers of rows."""
     pairs = [
         held_out_scores(kernel, X, codes, negative, positive, splits, max_visits)
         for negative, positive in machines

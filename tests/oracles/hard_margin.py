@@ -55,7 +55,7 @@ def hard_margin(K, y, bias=True, tol=1e-11):
 
 
 def _minimum(Kt, groups, mass, support):
-    """Where the objective is least when multipliers of any sign may be given to these rows."""
+    """The minimum of the objective over these rows, with multipliers of any sign."""
     sums = groups[:, support].astype(float)
     n, m = len(support), len(sums)
     matrix = np.block([[Kt[np.ix_(support, support)], sums.T], [sums, np.zeros((m, m))]])

@@ -14,7 +14,7 @@ def wide(X: Any) -> NDArray[np.longdouble]:
 
 
 def kernel_matrix(kernel: Any, X: Any, Z: Any = None) -> NDArray[np.float64]:
-    """Values of a kernel, of which only the name and the numbers are used."""
+    """Values of a kernel; only its name and its numbers are used."""
     rows, columns = wide(X), wide(X if Z is None else Z)
     name, gamma, degree, coef0 = kernel.name, kernel.gamma, kernel.degree, kernel.coef0
     values = np.empty((len(rows), len(columns)))

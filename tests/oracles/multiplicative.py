@@ -25,7 +25,7 @@ def objective(K, y, alpha):
 
 
 def balanced_bias(K, y, alpha):
-    """Of least margins where the plane separates the classes, else of means."""
+    """Balance the least margins if the plane separates the classes, else the means."""
     g = margins(K, y, alpha)
     if g[y > 0].min() + g[y < 0].min() > 0:
         return (g[y < 0].min() - g[y > 0].min()) / 2

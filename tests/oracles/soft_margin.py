@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 
 
 def duality_gap(K, y, w, C, alpha, intercept):
-    """Primal minus dual objective, zero at the optimum only; infinite for what is not feasible."""
+    """Primal minus dual objective, zero at the optimum only; infinite if not feasible."""
     if (np.abs(alpha - C * w / 2) > C * w * (0.5 + 1e-9)).any():
         return np.inf
     if abs(alpha @ y) > 1e-9 * max(alpha.sum(), 1e-300):

@@ -60,7 +60,7 @@ def held_out_path(
         w = np.where(S == 0, 0, v[:, None] * p)
         move = shift(S, v, F, b) if bias else 0.0
         if loss == "exponential":
-            # Only the ratios within a class count; without bias, those of all rows.
+            # Only ratios of weights within a class matter; without bias, those among all rows.
             top = np.where(S == 0, -np.inf, -S * F)
             if bias:
                 top = np.where(

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 
 class Clock:
-    """A clock that every look moves on by `step` seconds; others set ``now``."""
+    """A clock that advances by `step` seconds at every call; tests may also set ``now``."""
 
     def __init__(self, step=0.0):
         self.now, self.step = 0.0, step
@@ -15,5 +15,5 @@ class Clock:
 
 
 def set_clock(monkeypatch, clock):
-    """Let all fits of a test go by this clock."""
+    """Make all fits of a test use this clock."""
     monkeypatch.setattr("hardmargin.monitor.time", SimpleNamespace(monotonic=clock))

@@ -39,7 +39,7 @@ QUERIES = np.random.default_rng(9).normal(size=(41, 4))
 
 @functools.cache
 def fitted(multi_class=None, **parameters):
-    """A model that several tests look at: of two classes, or of three."""
+    """A model of two or three classes that several tests share."""
     model = EnsembleSVC(multi_class=multi_class or "ovo", random_state=0, **parameters)
     return model.fit(*rows_of(multi_class))
 
@@ -51,7 +51,7 @@ def fit_quietly(model, *arguments, **keywords):
 
 
 def assert_sensible(model, X):
-    """Finite everywhere, and all methods of one mind."""
+    """All methods give finite values and agree with each other."""
     decisions, predicted = model.decision_function(X), model.predict(X)
     assert np.isfinite(decisions).all()
     winners = (decisions >= 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)

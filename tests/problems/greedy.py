@@ -42,7 +42,7 @@ def paper(gamma="scale", *, max_visits=1, **parameters):
 
 @functools.cache
 def fitted(multi_class=None, **parameters):
-    """A model that several tests look at: of two classes, or of four."""
+    """A model of two or four classes that several tests share."""
     if multi_class is None:
         return paper(GAMMA, **parameters).fit(*two_classes())
     return paper(GAMMA, multi_class=multi_class, **parameters).fit(*four_classes())

@@ -26,7 +26,7 @@ RBF = Kernel("rbf", gamma=0.3)
 
 @functools.cache
 def rows_and_labels(n=60, d=3, seed=0):
-    """Two classes with some overlap, the smaller a third of all."""
+    """Two classes with some overlap, the smaller with a third of the rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     score = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
@@ -125,7 +125,7 @@ RANKS = pytest.mark.parametrize("rank", [None, 20])
 
 @functools.cache
 def voted(multi_class=None, n_stages=12, **parameters):
-    """A RhoEnsembleSVC that several tests look at: of two classes, or of three."""
+    """A RhoEnsembleSVC of two or three classes that several tests share."""
     X, y = cancer() if multi_class is None else iris()
     model = RhoEnsembleSVC(n_stages, multi_class=multi_class or "ovo", random_state=0, **parameters)
     return fit_quietly(model, X, y)

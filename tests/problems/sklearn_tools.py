@@ -36,7 +36,7 @@ class Task(NamedTuple):
 
 
 def rows_of_classes(n_rows, labels, seed):
-    """Draw normal rows around a centre for each class, with two columns of noise beside."""
+    """Draw normal rows around a centre for each class, and add two columns of noise."""
     rng = np.random.default_rng(seed)
     codes = np.arange(n_rows) % len(labels)
     centers = np.array([[0.0, 0.0], [3.2, 0.0], [1.6, 2.8]])
@@ -71,7 +71,7 @@ class CalibratedSVC(SVC):
 
     @functools.cached_property
     def calibrated_(self):
-        """Calibrate: most tools never ask, and it takes five times as long as the fit."""
+        """Calibrate on demand: few tools need it, and it takes five times as long as the fit."""
         rows, labels, sample_weight = self.seen_
         model = CalibratedClassifierCV(SVC(**self.get_params()), ensemble=False, cv=3)
         return model.fit(rows, labels, sample_weight=sample_weight)
@@ -100,14 +100,14 @@ def classifier(name, place="bare"):
 
 
 def make(name, **parameters):
-    """Make a classifier of the table with parameters, without those that it does not have."""
+    """Make a classifier of the table, and set those of the parameters that it has."""
     model = classifier(name)
     known = model.get_params()
     return model.set_params(**{key: value for key, value in parameters.items() if key in known})
 
 
 def reference(is_probabilistic, place="bare"):
-    """Make what scikit-learn has of the same kind."""
+    """Make scikit-learn's counterpart."""
     return placed(CalibratedSVC() if is_probabilistic else SVC(), place)
 
 
@@ -117,12 +117,12 @@ def placed(estimator, place):
 
 
 def parameter(estimator, name):
-    """Name a parameter of the classifier as a search over the estimator has to."""
+    """Name a parameter of the classifier as a search over the estimator must."""
     return f"{estimator.steps[-1][0]}__{name}" if isinstance(estimator, Pipeline) else name
 
 
 def agreement(answers, labels):
-    """How well predictions, scores or probabilities of any shape go with the labels."""
+    """How well predictions, scores or probabilities of any shape agree with the labels."""
     codes = np.unique(labels, return_inverse=True)[1]
     if answers.ndim == 2:
         return np.mean(answers.argmax(axis=1) == codes)

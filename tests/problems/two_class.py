@@ -66,7 +66,7 @@ def alpha_of(solution, n):
 
 def assert_same_path(solution, path):
     rows, steps = solution.history["row"], solution.history["step"]
-    # A gradient that is zero but for rounding gives a step or not.
+    # A gradient that is zero up to rounding may or may not give a step.
     clear, expected = np.abs(steps) > 1e-12, np.abs(path.steps) > 1e-12
     np.testing.assert_array_equal(rows[clear], path.order[expected])
     np.testing.assert_allclose(steps[clear], path.steps[expected], rtol=1e-10, atol=1e-10)
@@ -89,7 +89,7 @@ def small(n=150, d=5, seed=0):
 
 @functools.cache
 def mixed(n=2200, seed=0):
-    """Continuous columns beside one-hot ones and a constant: what tables look like."""
+    """Continuous columns, one-hot ones and a constant, as in typical tables."""
     rng = np.random.default_rng(seed)
     one_hot = np.hstack([np.eye(k)[rng.integers(k, size=n)] for k in (7, 40)])
     X = np.hstack([rng.normal(size=(n, 3)), one_hot, np.full((n, 1), 3.0)])

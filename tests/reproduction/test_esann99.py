@@ -55,7 +55,7 @@ def test_results_beside_the_paper(small, folder):
     assert papers == [None, 4.55, 7.69, 4.44]
     assert [its.cell(row, "separates from epoch").paper for row in its.rows] == [2, None, None, 1]
     assert its.cell("sonar", "error").n_runs == 2
-    # The curves end where the table is.
+    # The curves end at the numbers of the table.
     (sonar,) = (c for f in figures for c in f.curves if c.panel == "sonar, error")
     assert sonar.y[-1] == pytest.approx(its.cell("sonar", "error").ours)
     margins = [c for f in figures for c in f.curves if c.panel.endswith("margin")]

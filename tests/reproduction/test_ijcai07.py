@@ -114,7 +114,7 @@ def test_regularisation_paths_against_the_estimator():
     assert min(result.seconds) > 0
 
 
-def test_best_is_not_at_no_svm_at_all():
+def test_best_is_not_at_c_zero():
     # At C = 0 every row is in the larger class, as are all test rows.
     X, y = np.array([[0.0], [1.0], [2.0], [10.0]]), np.array([1, 1, 1, -1])
     result = measure_path([(X, y, np.array([[10.0]]), np.array([1]))])

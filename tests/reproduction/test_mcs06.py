@@ -38,7 +38,7 @@ def digits() -> tuple:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files in the format of the real ones, each with other rows of the digits."""
+    """Files in the format of the real ones, each with different rows of the digits."""
     folder = tmp_path_factory.mktemp("data")
     X, y = load_digits(return_X_y=True)
     for i, name in enumerate(("optdigits", "satimage", "pendigits", "letter", "mnist")):
@@ -268,7 +268,7 @@ NAMES = ("bagged SVM", "orthogonal CVM", "orthogonal SVM")
 
 
 def test_claims():
-    def said(part, cells=(), curves=()):
+    def judged(part, cells=(), curves=()):
         cells = [Cell(part.name, row, "3Nc", ours) for row, ours in cells]
         curves = [Curve(part.name, "satimage", name, x, y) for name, x, y in curves]
         (claim,) = part.claims
@@ -276,13 +276,13 @@ def test_claims():
 
     bagged, core, exact = (f"satimage, {base}" for base in NAMES)
     for low, verdict in ((1.0, True), (3.0, False)):
-        assert said(TABLE_2, [(f"{core}, SVM", low), (f"{bagged}, SVM", 2.0)]) is verdict
-        assert said(TABLE_3, [(core, low), (exact, 20.0)]) is verdict
+        assert judged(TABLE_2, [(f"{core}, SVM", low), (f"{bagged}, SVM", 2.0)]) is verdict
+        assert judged(TABLE_3, [(core, low), (exact, 20.0)]) is verdict
         levels = (2.0, low, low)
         line = [(name, (3.0, 5.0), (y, y)) for name, y in zip(NAMES, levels, strict=True)]
-        assert said(FIGURE_1, curves=line) is verdict
+        assert judged(FIGURE_1, curves=line) is verdict
         line[2] = ("orthogonal SVM", (3.0, 5.0), (2.5, 2.5))
-        assert said(FIGURE_3, curves=line) is verdict
+        assert judged(FIGURE_3, curves=line) is verdict
         line[2] = ("single SVM", (3.0, 5.0), (2.5, 2.5))
-        assert said(FIGURE_2, curves=line) is verdict
-    assert all(said(part) is None for part in PARTS[1:])
+        assert judged(FIGURE_2, curves=line) is verdict
+    assert all(judged(part) is None for part in PARTS[1:])

@@ -1,4 +1,4 @@
-"""Rows that are there more than once stay together in folds."""
+"""Rows that occur more than once stay together in folds."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_equal_rows_have_a_gamma():
 
 
 def test_features_too_large_for_gamma():
-    with pytest.raises(ValueError, match="gamma='near' has no value for features so large"):
+    with pytest.raises(ValueError, match="gamma='near' cannot be computed for features as large"):
         MinimumEnclosingBall().fit([[1e160], [-1e160]])
 
 

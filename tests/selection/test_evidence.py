@@ -39,5 +39,5 @@ def test_the_largest_weights_do_not_overflow():
     np.testing.assert_array_equal(as_rows(np.full(7, 1e300)), np.full(7, 1e300))
 
 
-def test_no_weight_is_none():
+def test_no_weight_is_no_row():
     np.testing.assert_array_equal(as_rows(np.zeros(3)), np.zeros(3))

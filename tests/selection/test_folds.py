@@ -106,7 +106,7 @@ def test_groups_stay_together(cv):
     )
 
 
-def test_groups_need_a_splitter_that_takes_them():
+def test_groups_need_a_splitter_that_uses_them():
     with pytest.raises(ValueError, match="GroupKFold"):
         folds_of(5, groups=np.zeros(60))
 

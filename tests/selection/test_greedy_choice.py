@@ -8,7 +8,7 @@ from oracles.greedy_choice import held_out_scores, mean_log_loss
 from problems.greedy import four_classes, two_classes
 from sklearn.model_selection import RepeatedStratifiedKFold, TimeSeriesSplit
 
-from hardmargin.estimators._base.classifier import machines_of
+from hardmargin.estimators._base.estimator import machines_of
 from hardmargin.kernels import Kernel, make_kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection import folds as folds_module
@@ -99,7 +99,7 @@ def test_the_search_comes_close_to_the_full_grid(name):
     task = Task([KernelRows(base, X)], codes, machines)
     search = module._Search(task, folds)
     search.run([module.Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
-    assert choice.table["log_loss"].min() <= 1.02 * search.loss(search.best())
+    assert choice.table["log_loss"].min() <= 1.02 * search.losses[search.best()]
 
 
 # --- what is searched ----------------------------------------------------------------------------
@@ -214,31 +214,31 @@ def test_no_time_leaves_no_choice(n_threads):
 
 
 def test_a_time_limit_keeps_what_was_found():
-    told = []
-    monitor = Monitor(60.0, [tried_into(told)], clock=lambda: 10.0 * len(told))
+    heard = []
+    monitor = Monitor(60.0, [tried_into(heard)], clock=lambda: 10.0 * len(heard))
     choice, _ = choose(*problem("two classes"), monitor=monitor)
     assert choice.is_cut_short
     assert choice.held_out is not None
 
 
 def test_listeners_hear_what_was_tried():
-    told = []
-    monitor = Monitor(listeners=[tried_into(told)])
+    heard = []
+    monitor = Monitor(listeners=[tried_into(heard)])
     choice, _ = choose(*problem("two classes"), monitor=monitor)
-    assert [event.value for event in told] == choice.table["log_loss"].tolist()
+    assert [event.value for event in heard] == choice.table["log_loss"].tolist()
 
 
 def test_listeners_can_tell_stages_from_what_was_tried(monkeypatch):
-    solve, told = module.greedy.solve, []
+    solve, heard = module.greedy.solve, []
 
     def solve_aloud(problem, options, monitor):
         monitor.report(0, 1, 0.5)
         return solve(problem, options, monitor)
 
     monkeypatch.setattr(module.greedy, "solve", solve_aloud)
-    monitor = Monitor(listeners=[told.append]).part("log-loss")
+    monitor = Monitor(listeners=[heard.append]).part("log-loss")
     choose(*problem("two classes"), monitor=monitor)
-    names = {bool(event.detail): event.what for event in told}
+    names = {bool(event.detail): event.what for event in heard}
     assert names == {True: "log-loss", False: "largest open step"}
 
 
@@ -248,9 +248,9 @@ def test_a_listener_that_ends_the_search_keeps_what_was_found():
     assert choice.held_out is not None
 
 
-def tried_into(told):
+def tried_into(heard):
     """Make a listener that notes what was tried, but not the stages on the way."""
-    return lambda event: told.append(event) if event.detail else None
+    return lambda event: heard.append(event) if event.detail else None
 
 
 def ends_choosing(event):

@@ -30,7 +30,7 @@ def problem(n=120, n_classes=2, d=3):
 
 
 def settings(X, codes, machines, weights=None, **options):
-    """Problem, folds, options and monitor, as votes take them."""
+    """Problem, folds, options and monitor, the arguments of a vote."""
     if weights is None:
         weights = np.where(codes >= 0, 1.0, 0.0)
     return (
@@ -67,7 +67,7 @@ def votes_of(
 
 
 def decisions(found, X, Q):
-    """Of every machine, on the landmarks alone."""
+    """Decisions of every machine, from the landmarks alone."""
     [kernel] = found.kernels
     return [
         kernel.block(Q, X[vote.rows]) @ vote.coefficients[0] + vote.intercept
@@ -160,7 +160,7 @@ def test_a_weight_of_zero_is_absence():
 # --- the kernel ----------------------------------------------------------------------------------
 
 
-def test_one_kernel_is_taken_as_it_is():
+def test_one_kernel_is_used_as_it_is():
     X, codes = problem()
     assert votes_of(X, codes, kernels=[RBF]).kernels == [RBF]
 
@@ -176,7 +176,7 @@ def test_of_several_kernels_one_is_chosen():
     )
 
 
-def test_a_kernel_that_can_not_tell_is_not_chosen():
+def test_a_kernel_that_cannot_tell_classes_apart_is_not_chosen():
     X, codes = problem(400)
     [kernel] = votes_of(X, codes, kernels=[Kernel("rbf", gamma=1e4), RBF], rank=100).kernels
     assert kernel.gamma in (RBF.gamma, 4 * RBF.gamma)

@@ -9,7 +9,6 @@ from hardmargin.selection.sigmoids import (
     SLOPE_BOUNDS,
     TAU_BOUNDS,
     platt,
-    platt_of_machines,
     platt_slope,
     softmax_scale,
 )
@@ -33,47 +32,50 @@ def test_platt_is_the_minimum_of_its_loss(weighted):
     weights = np.random.default_rng(1).uniform(0.5, 2, len(scores)) if weighted else None
     counts = np.ones(len(scores)) if weights is None else weights
     best = minimize(lambda t: naive_loss(t[0] * scores + t[1], positive, counts), [0, 0], tol=1e-10)
-    np.testing.assert_allclose(platt(scores, positive, weights)[:2], best.x, rtol=1e-4)
+    fit = platt(scores, positive, weights)
+    np.testing.assert_allclose([fit.slopes[0], fit.offsets[0]], best.x, rtol=1e-4)
 
 
 def test_platt_returns_the_log_loss_of_the_labels():
     scores, positive = noisy_scores()
-    slope, offset, loss = platt(scores, positive)
-    p = expit(slope * scores + offset)
-    assert loss == pytest.approx(-np.log(np.where(positive, p, 1 - p)).mean())
+    fit = platt(scores, positive)
+    p = expit(fit.slopes * scores + fit.offsets)
+    assert fit.log_losses[0] == pytest.approx(-np.log(np.where(positive, p, 1 - p)).mean())
 
 
 def test_platt_of_wrong_scores_has_a_negative_slope():
     scores, positive = noisy_scores()
-    assert platt(-scores, positive)[0] < 0
+    assert platt(-scores, positive).slopes[0] < 0
 
 
 def test_platt_of_separated_scores_is_finite():
     scores = np.array([-2.0, -1.0, 1.0, 2.0])
-    assert 0 < platt(scores, scores > 0)[0] < 10
+    assert 0 < platt(scores, scores > 0).slopes[0] < 10
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-9, 1e9, 1e200])
 def test_platt_does_not_depend_on_the_unit_of_the_scores(size):
     scores, positive = noisy_scores()
-    slope, offset, loss = platt(scores, positive)
-    np.testing.assert_allclose(
-        platt(size * scores, positive), (slope / size, offset, loss), rtol=1e-6
-    )
+    plain, scaled = platt(scores, positive), platt(size * scores, positive)
+    np.testing.assert_allclose(scaled.slopes * size, plain.slopes, rtol=1e-6)
+    np.testing.assert_allclose(scaled.offsets, plain.offsets, rtol=1e-6)
+    np.testing.assert_allclose(scaled.log_losses, plain.log_losses, rtol=1e-6)
 
 
 def test_platt_of_equal_scores_is_the_share_of_the_class():
     positive = np.arange(10) < 3
-    _, offset, _ = platt(np.zeros(10), positive)
-    assert expit(offset) == pytest.approx(0.3, abs=0.05)
+    fit = platt(np.zeros(10), positive)
+    assert expit(fit.offsets[0]) == pytest.approx(0.3, abs=0.05)
 
 
 def test_machines_together_are_the_machines_alone():
     parts = [noisy_scores(n, seed=n) for n in (20, 50, 300)]
     scores, positive = (np.concatenate(values) for values in zip(*parts, strict=True))
-    fit = platt_of_machines(scores, positive, None, np.array([0, 20, 70, 370]))
-    alone = np.array([platt(*part) for part in parts]).T
-    np.testing.assert_allclose([fit.slopes, fit.offsets, fit.log_losses], alone, rtol=1e-5)
+    together = platt(scores, positive, None, np.array([0, 20, 70, 370]))
+    alone = [platt(*part) for part in parts]
+    for name in ("slopes", "offsets", "log_losses"):
+        expected = np.concatenate([getattr(fit, name) for fit in alone])
+        np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -86,7 +88,7 @@ def test_the_slope_is_the_minimum_of_its_loss(weighted):
     assert platt_slope(margins, positive, weights) == pytest.approx(best.x[0], rel=1e-4)
 
 
-def test_rows_that_are_there_three_times_count_once():
+def test_rows_that_are_held_out_three_times_count_once():
     scores, positive = noisy_scores()
     few, few_positive = scores[:20], positive[:20]
     once = platt_slope(few, few_positive)

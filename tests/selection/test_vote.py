@@ -166,7 +166,7 @@ def count(paths, rows, weights, *arguments):
     paths=st.lists(st.tuples(st.floats(0, 5), st.floats(1, 50)), min_size=1, max_size=9),
     weight=st.floats(0.1, 1e4),
 )
-def test_shares_add_up_to_one_and_are_none_or_not_small(paths, weight):
+def test_shares_add_up_to_one_and_are_zero_or_not_small(paths, weight):
     losses, masses = zip(*paths, strict=True)
     vote = count(paths_of(losses, masses), np.arange(4), np.full(4, weight), np.ones(len(paths)))
     raw = np.array(masses) * np.exp(
@@ -198,7 +198,7 @@ def test_a_vote_is_the_sum_of_the_shares():
 
 
 @pytest.mark.parametrize("n_kernels", [1, 2, 5, 8])
-def test_without_held_out_rows_one_kernel_is_taken(n_kernels):
+def test_without_held_out_rows_one_kernel_is_used(n_kernels):
     paths = paths_of([0.0] * n_kernels, [13.0] * n_kernels, held=0)
     vote = count(paths, np.arange(4), np.ones(4), np.ones(n_kernels), n_kernels - 1)
     assert vote.shares.tolist() == [0.0] * (n_kernels - 1) + [1.0]
@@ -237,7 +237,7 @@ def test_held_out_scores_are_not_those_of_training():
     assert 0.35 < ((vote.held_scores > 0) == (labels[vote.held_rows] == 1)).mean() < 0.65
 
 
-def test_a_kernel_that_can_not_tell_has_no_share():
+def test_a_kernel_that_cannot_tell_classes_apart_has_no_share():
     X, codes = problem(200)
     kernels = [Kernel("rbf", gamma=0.3), Kernel("rbf", gamma=1e4)]
     [vote] = votes_of(X, codes, kernels=kernels)

@@ -1,11 +1,11 @@
-"""AdaBoost gives every row a weight of 1 / n at first: that machine is the plain one."""
+"""AdaBoost's first machine, which gives every row a weight of 1 / n, is the plain one."""
 
 import pytest
 from problems.sklearn_tools import CLASSIFIERS, PROBABILISTIC, TASKS, classifier
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.metrics import log_loss
 
-# Weights matter to a soft margin, whose C they multiply: SVC is alike.
+# The scale of the weights matters to a soft margin, as it multiplies C; this is so for SVC too.
 SCALE_FREE = [name for name in CLASSIFIERS if name not in ("CoreVectorSVC", "DiversifiedSVC")]
 
 

@@ -44,7 +44,7 @@ def fitted_to_frames(name, frame):
 @every_frame
 @every_classifier
 def test_frames_give_the_decisions_of_arrays(name, frame):
-    # The columns of frames are apart in memory, and sums over them are rounded in another order.
+    # Frames store columns apart from each other, so that sums are rounded in another order.
     np.testing.assert_allclose(
         fitted_to_frames(name, frame).decision_function(FRAMES[frame](TASK.X_test)),
         fitted_to_arrays(name).decision_function(TASK.X_test),
@@ -75,14 +75,14 @@ def test_columns_in_another_order_are_refused(name, frame):
 
 @every_frame
 @every_classifier
-def test_arrays_after_frames_bring_a_warning(name, frame):
+def test_arrays_after_frames_give_a_warning(name, frame):
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         fitted_to_frames(name, frame).predict(TASK.X_test)
 
 
 @every_frame
 @every_classifier
-def test_frames_after_arrays_bring_a_warning(name, frame):
+def test_frames_after_arrays_give_a_warning(name, frame):
     with pytest.warns(UserWarning, match="was fitted without feature names"):
         fitted_to_arrays(name).predict(FRAMES[frame](TASK.X_test))
 
@@ -90,7 +90,7 @@ def test_frames_after_arrays_bring_a_warning(name, frame):
 @every_frame
 @every_classifier
 def test_frames_pass_between_the_steps_of_a_pipeline(name, frame):
-    """A warning about names, which would fail this, is what broken hand-overs bring."""
+    """If names were lost between the steps, a warning about them would fail this test."""
     scaled = make_column_transformer(
         (StandardScaler(), ["height", "width"]), remainder="passthrough"
     )

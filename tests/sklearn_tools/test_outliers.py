@@ -24,7 +24,7 @@ from hardmargin import MinimumEnclosingBall
 
 @functools.cache
 def rows(seed=0):
-    """Rows around the origin, and 1 where they are; every tenth is -1, far away from all."""
+    """Rows around the origin, labelled 1; every tenth is far away from all, labelled -1."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(100, 2))
     y = np.where(np.arange(100) % 10 == 0, -1, 1)
@@ -81,13 +81,13 @@ def test_scores_tell_outliers_apart(method, place):
 
 
 @in_both_places
-def test_a_search_takes_a_scorer_of_the_decisions(place):
+def test_a_search_accepts_a_scorer_of_the_decisions(place):
     model = ball(place)
     search = GridSearchCV(model, {parameter(model, "C"): [0.1, 1.0]}, scoring="roc_auc", cv=2)
     assert search.fit(X, Y).best_score_ > 0.9
 
 
-def test_a_search_takes_a_scorer_of_its_own():
+def test_a_search_accepts_a_scorer_of_its_own():
     scoring = make_scorer(roc_auc_score, response_method="decision_function")
     search = GridSearchCV(ball(), {"C": [0.1, 1.0]}, scoring=scoring, cv=2)
     assert search.fit(X, Y).best_score_ > 0.9

@@ -17,7 +17,7 @@ FOLDS = StratifiedKFold(2)
 WEIGHTS = 1.0 + np.arange(len(TASK.y)) % 3
 WEIGHTS[::7] = 0.0
 GROUPS = np.arange(len(TASK.y)) // 5
-# Rows of weight zero are mislabelled, so that a tool that loses the weights is found out.
+# Rows of weight zero are mislabelled, so that a tool that loses the weights is detected.
 MISLABELLED = np.where(WEIGHTS == 0, np.roll(TASK.y, 1), TASK.y)
 
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
@@ -32,7 +32,7 @@ def routing(is_routed):
 
 
 def requesting(name, is_routed):
-    """Make a classifier that requests weights, where that is how it is done."""
+    """Make a classifier that, with metadata routing, requests weights."""
     model = classifier(name)
     if is_routed:
         model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
@@ -120,7 +120,7 @@ def test_groups_reach_the_folds_inside_fit(is_routed, name):
     outer = GroupKFold(2)
     with routing(is_routed):
         model = classifier(name).set_params(cv=GroupKFold(3))
-        # With routing, splitters that take groups have them without being asked.
+        # With routing, splitters that use groups receive them without a request.
         splitter_has = {} if is_routed else {"groups": GROUPS}
         model = model.set_fit_request(groups=True) if is_routed else model
         models = cross_validate(

@@ -44,14 +44,14 @@ OF_REGRESSORS = {
     "r2",
 }
 OF_LABEL_SETS = {"f1_samples", "jaccard_samples", "precision_samples", "recall_samples"}
-# One error more or less changes these by any factor.
+# A single error more or less can change these by any factor.
 UNSTEADY = {"neg_negative_likelihood_ratio", "positive_likelihood_ratio"}
 SCORERS = sorted({*get_scorer_names()} - OF_CLUSTERS - OF_REGRESSORS - OF_LABEL_SETS - UNSTEADY)
 
 #: How much lower than that of SVC a score may be.
 MARGIN = 0.2
 
-# The best two of two classes are always right.
+# With two classes, the best two always include the right one.
 pytestmark = pytest.mark.filterwarnings("ignore:'k' :sklearn.exceptions.UndefinedMetricWarning")
 
 
@@ -111,7 +111,7 @@ def test_a_search_finds_scores_close_to_those_of_svc(name, task, place):
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
-def test_a_halving_search_takes_every_scorer(scorer):
+def test_a_halving_search_accepts_every_scorer(scorer):
     search = HalvingGridSearchCV(
         classifier("EnsembleSVC"),
         {"gamma": [0.1, 0.3]},

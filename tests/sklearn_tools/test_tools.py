@@ -1,7 +1,7 @@
-"""Tools of scikit-learn give for our classifiers what they give for its SVC.
+"""Tools of scikit-learn give the same kind of results for our classifiers as for its SVC.
 
-The table names every tool with what it works from. The tests are its rows times the classifiers,
-for two classes and for many, bare and in a pipeline.
+The table names every tool and the method that it calls. The tests are its rows times the
+classifiers, for two classes and for many, bare and in a pipeline.
 """
 
 import functools
@@ -26,7 +26,7 @@ from sklearn_tools import displays, wrappers
 #: How much lower than that of SVC a score may be.
 MARGIN = 0.15
 
-#: Those that every tool is tried with; the others are not tried in pipelines.
+#: Every tool is tried with these; the others are not tried in pipelines.
 MOST_USED = ("EnsembleSVC", "GreedySVC", "CoreVectorSVC")
 ALL = tuple(CLASSIFIERS)
 
@@ -143,7 +143,7 @@ REFUSALS = [
     for case in TOOLS[tool].cases
 ]
 
-# What a tool leaves of the columns, or makes of the labels, need not tell anything of the classes.
+# The columns that a tool keeps, or the labels that it makes, need not be informative.
 pytestmark = pytest.mark.filterwarnings("ignore:The held-out scores:UserWarning")
 
 

@@ -80,7 +80,7 @@ def test_frames_of_pandas_have_the_index_of_the_rows():
 
 
 @every_transformer
-def test_frames_can_be_the_rule_everywhere(name):
+def test_frames_can_be_the_global_default(name):
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(transformer(name).fit_transform(TASK.X, TASK.y), pd.DataFrame)
 

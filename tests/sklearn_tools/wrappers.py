@@ -1,4 +1,4 @@
-"""Tools that fit a classifier, often many times: each returns what it gives for the test rows."""
+"""Tools that fit a classifier, often many times: each returns its results for the test rows."""
 
 import numpy as np
 from problems.sklearn_tools import agreement, parameter

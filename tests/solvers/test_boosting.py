@@ -1,4 +1,4 @@
-"""Boosted Parzen windows: equal to the rho-SVM where IJCAI-07, section 3.1, has them equal."""
+"""Boosted Parzen windows: equal to the rho-SVM where section 3.1 of IJCAI-07 says so."""
 
 import numpy as np
 import pytest
@@ -39,11 +39,11 @@ def test_relative_precision_is_algorithm_1_stage_by_stage():
         boosted.ensemble.coefficients, solution.ensemble.coefficients, **EQUAL
     )
     assert boosted.certificate == pytest.approx(solution.certificate)
-    assert len(set(solution.history["epsilon"])) > 1  # a stage was taken back on the way, by both
+    assert len(set(solution.history["epsilon"])) > 1  # both undid a stage on the way
 
 
 def test_every_stage_of_the_whole_path():
-    """From the same distribution: over many stages rounding alone leads two runs apart."""
+    """Each stage from the same distribution, as rounding drives two runs apart in many stages."""
     K, y = problem(100, seed=1)
     solution, planes = path(K, y)
     assert len(solution.history["rate"]) > 50
@@ -55,7 +55,7 @@ def test_every_stage_of_the_whole_path():
             stage.history["edge"][0] * epsilon / (1 + epsilon)
         )
         np.testing.assert_allclose(stage.distributions[1], planes[t + 1], **EQUAL)
-        # Newton's method may end with a rate good to six digits.
+        # Newton's method may end with a rate that is accurate to six digits.
         assert stage.history["step"][0] == pytest.approx(rate, rel=1e-6)
 
 

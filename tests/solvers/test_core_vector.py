@@ -49,7 +49,7 @@ def matrix():
 
 
 def constraints_of(solutions, constraint, weights=None):
-    """What the next machine must be orthogonal to, as expansions."""
+    """The expansions that the next machine must be orthogonal to."""
     if constraint == "orthogonal":
         return np.column_stack([s.direction for s in solutions])
     w = np.ones(len(solutions[0].projections)) if weights is None else weights
@@ -186,7 +186,7 @@ def test_columns_are_shared_by_machines():
 
 
 @pytest.mark.parametrize("kept", [0, 10])
-def test_columns_that_do_not_fit_are_evaluated_anew(kept):
+def test_columns_that_do_not_fit_are_evaluated_again(kept):
     X, y = rows()
     scarce = KernelColumns(KERNEL, X, memory_bytes=8 * 208 * kept)
     options = CoreVectorOptions(n_directions=2, tol=0.01)
@@ -247,7 +247,7 @@ def test_the_optimum_is_the_smallest_ball():
 
 @pytest.mark.parametrize("eps", [1e-2, 1e-4])
 def test_radius_is_within_eps(eps):
-    X, y = small(n=40)  # a sample of 59 is all of them
+    X, y = small(n=40)  # samples of 59 include all of them
     [solution] = solve(X, y, stopping="radius", eps=eps)
     squared_radius, _ = enclosing_ball(np.outer(y, y) * (gram(KERNEL, X) + 1) + np.eye(len(y)))
     assert solution.stop_reason == "radius"
@@ -262,7 +262,7 @@ def test_radius_rule_reports_bounds_that_hold_for_large_C():
     [solution] = solve(X, y, C=1000.0, stopping="radius", eps=1e-2)
     assert solution.lower_bound <= best.objective * (1 + 1e-7)
     assert solution.objective >= best.objective * (1 - 1e-7)
-    assert solution.certificate > 0.05  # far from the optimum, and it says so
+    assert solution.certificate > 0.05  # it reports that it is far from the optimum
 
 
 def test_radius_rule_needs_a_constant_diagonal():
@@ -315,7 +315,7 @@ def test_equal_rows_of_opposite_labels(C):
     assert solution.objective == pytest.approx(l2_svm(gram(KERNEL, X), y, C).primal, rel=1e-4)
 
 
-def test_an_indefinite_kernel_is_found_out():
+def test_an_indefinite_kernel_is_detected():
     K = -np.ones((20, 20)) - np.eye(20)
     y = np.where(np.arange(20) % 2, 1.0, -1.0)
     [solution] = solve(5 * K, y, kernel=Kernel("precomputed"), C=10.0)
@@ -375,7 +375,7 @@ def test_time_is_limited():
     assert np.isfinite(solution.coefficients).all()
 
 
-def test_who_asked_may_stop_it():
+def test_a_listener_may_stop_it():
     X, y = many()
     monitor = Monitor(listeners=[lambda event: event.stage == 3])
     solution = solve_one(KernelColumns(KERNEL, X), y, monitor)

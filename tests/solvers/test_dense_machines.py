@@ -25,7 +25,7 @@ C_VALUES = pytest.mark.parametrize("C", [0.1, 1, 100, 1000])
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
-    """Few rows go the way of many: halves of halves, and several blocks per factorisation."""
+    """Few rows use the code for many: halves of halves, and several blocks per factorisation."""
     monkeypatch.setattr(newton, "SMALLEST_HALF", 40)
     monkeypatch.setattr(dense, "_BLOCK", 64)
 
@@ -47,7 +47,7 @@ def solve(
 
 
 def constraints_of(solutions, constraint):
-    """What the next machine must be orthogonal to, as expansions."""
+    """The expansions that the next machine must be orthogonal to."""
     if constraint == "orthogonal":
         return np.column_stack([s.direction for s in solutions])
     f = [s.projections for s in solutions]
@@ -228,7 +228,7 @@ def test_equal_rows_of_opposite_labels(solver, C):
 
 
 @SOLVER
-def test_an_indefinite_kernel_is_found_out(solver):
+def test_an_indefinite_kernel_is_detected(solver):
     K = 5 * (-np.ones((20, 20)) - np.eye(20))
     y = np.where(np.arange(20) % 2, 1.0, -1.0)
     [solution] = solve(solver, K, y, C=10.0)
@@ -263,7 +263,7 @@ def test_stages_are_limited(solver):
 
 @SOLVER
 @pytest.mark.parametrize("n_allowed", [0, 3])
-def test_who_asked_may_stop_it(solver, n_allowed):
+def test_a_listener_may_stop_it(solver, n_allowed):
     calls = []
 
     def stop(event):

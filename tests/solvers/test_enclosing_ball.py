@@ -203,7 +203,7 @@ def test_columns_are_only_evaluated_where_needed():
 @pytest.mark.parametrize("name", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("eps", [1e-2, 1e-4])
 def test_radius_is_within_eps(name, eps):
-    X = rows(50)  # a sample of 59 is all of them
+    X = rows(50)  # samples of 59 include all of them
     solution = solve(X, kernel=KERNELS[name], by_radius=True, tol=eps)
     optimum, _ = smallest_ball(gram(KERNELS[name], X))
     assert solution.stop_reason == "radius"
@@ -310,7 +310,7 @@ def test_time_is_limited():
     assert np.isfinite(solution.objective)
 
 
-def test_a_tolerance_beyond_the_precision_is_found_out():
+def test_a_tolerance_beyond_the_precision_is_detected():
     X = many()[:500]
     solution = solve(X, kernel=Kernel("rbf", gamma=0.1), tol=1e-12, dtype="float32")
     assert solution.stop_reason == "rounding"

@@ -8,7 +8,7 @@ from problems.two_class import DISTANCE, KERNELS, NAMED, STEP_TOL, gram, solve
 
 
 def assert_greedy(solution, K, y, max_visits):
-    """Every stage is a best one up to rounding: the check that holds where rows tie."""
+    """Every stage is a best one up to rounding, which must hold even if rows tie."""
     n, k = len(y), K.diagonal()
     g, alpha, visits = -np.ones(n), np.zeros(n), np.zeros(n)
     for i, step in zip(solution.history["row"], solution.history["step"], strict=True):
@@ -55,7 +55,7 @@ def test_every_stage_is_a_best_one(problem, how):
 
 @given(problem=grid_problems(), name=st.sampled_from(NAMED))
 @settings(deadline=None, max_examples=100)
-def test_duplicates_are_taken_in_order(problem, name):
+def test_duplicates_are_chosen_in_order(problem, name):
     X, y = problem
     order = solve(KERNELS[name], X, y).history["row"]
     spots = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)[1].ravel()

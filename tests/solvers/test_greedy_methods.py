@@ -22,7 +22,7 @@ from hardmargin.kernels import Kernel
 
 @functools.cache
 def categories(kind, n=600, seed=0):
-    """Continuous columns beside two-valued ones that do not all come from clean one-hot coding."""
+    """Continuous columns, and two-valued ones that are not all cleanly one-hot encoded."""
     rng = np.random.default_rng(seed)
     if kind == "many":
         columns = np.eye(300)[rng.integers(300, size=n)]
@@ -56,7 +56,7 @@ CATEGORIES = [
 
 @functools.cache
 def clustered(n=2400, seed=0):
-    """Far apart clusters: most kernel values of a narrow kernel vanish."""
+    """Clusters far apart: most values of a narrow kernel vanish."""
     rng = np.random.default_rng(seed)
     centres = rng.uniform(-100, 100, size=(30, 2))
     X = centres[rng.integers(30, size=n)] + 2 * rng.normal(size=(n, 2))
@@ -84,7 +84,7 @@ def recurring_path(name):
 
 @pytest.mark.parametrize("method", ["auto", "fused", "lazy", "bits", "lazy-bits"])
 @pytest.mark.parametrize("name", DISTANCE)
-def test_rows_that_recur_are_taken_in_order(name, method):
+def test_rows_that_recur_are_chosen_in_order(name, method):
     solution = solve(KERNELS[name], *recurring(), method=method, block_rows=64)
     assert_same_path(solution, recurring_path(name))
 
@@ -163,7 +163,7 @@ def test_auto_stays_lazy_where_the_kernel_is_narrow():
 def test_auto_gives_up_laziness_where_the_kernel_is_broad():
     X, _ = clustered()
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    # One block a class, and the classes take turns: no column can wait.
+    # One block per class, and the classes take turns: no column can be postponed.
     assert solve(Kernel("rbf", gamma=1e-6), X, y, block_rows=4096).method == "fused"
 
 
@@ -176,7 +176,7 @@ def test_a_named_method_is_kept(method):
     assert solve(KERNELS["rbf"], *mixed(), method=method).method == method
 
 
-def test_fused_evaluates_no_more_than_one_column_a_stage():
+def test_fused_evaluates_no_more_than_one_column_per_stage():
     X, y = small()
     solution = solve(KERNELS["rbf"], X, y, method="fused")
     assert solution.n_kernel_evaluations <= len(X) * solution.n_stages

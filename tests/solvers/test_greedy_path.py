@@ -1,4 +1,4 @@
-"""The greedy solver takes the path of Algorithm 1, whatever the kernel and the rows."""
+"""The greedy solver follows the path of Algorithm 1 for any kernel and any rows."""
 
 import numpy as np
 import pytest

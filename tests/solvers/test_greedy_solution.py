@@ -1,4 +1,4 @@
-"""What a greedy solution says of itself."""
+"""What a greedy solution reports about itself."""
 
 import numpy as np
 import pytest
@@ -57,6 +57,6 @@ def test_reason_is_converged_when_no_gradient_is_negative():
     assert solve(KERNELS["rbf"], *small()).stop_reason == "converged"
 
 
-def test_reason_is_exhausted_when_every_row_was_taken():
+def test_reason_is_exhausted_when_every_row_was_chosen():
     X, y = np.array([[0.0], [0.1]]), np.array([1.0, -1.0])
     assert solve(Kernel("rbf", gamma=1.0), X, y).stop_reason == "exhausted"

@@ -140,7 +140,7 @@ def test_all_rows_are_support_rows(bias):
 def test_little_memory_gives_the_same(name, bias):
     kernel, X, y = problem(name)
     much = solve(kernel, X, y, bias=bias)
-    # a hundred bytes a row for its state, and columns of four rows
+    # a hundred bytes per row for its state, and columns of four rows
     little = solve(kernel, X, y, bias=bias, memory_bytes=len(y) * (100 + 8 * X.shape[1]))
     np.testing.assert_array_equal(little.rows, much.rows)
     np.testing.assert_array_equal(multipliers(little), multipliers(much))
@@ -162,7 +162,7 @@ def test_float32_and_dense_orders_give_the_same_optimum(name):
 
 @BIAS
 @pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly", "callable", "precomputed"])
-def test_float32_values_come_near(name, bias):
+def test_float32_values_come_close(name, bias):
     kernel, X, y = problem(name)
     solution = solve(kernel, X, y, bias=bias, tol=1e-3, dtype="float32")
     best = optimum(name, bias).rho
@@ -179,7 +179,7 @@ def test_binary_columns_are_packed_and_give_the_same():
     assert solve(kernel, X, y).rho == pytest.approx(best.rho, rel=1e-8)
 
 
-def test_one_row_a_class():
+def test_one_row_per_class():
     X = np.array([[0.0, 0.0], [3.0, 4.0]])
     solution = solve(Kernel("linear"), X, [-1.0, 1.0])
     assert multipliers(solution).tolist() == [0.5, 0.5]

@@ -1,4 +1,4 @@
-"""How the hard-margin solver ends before its time, what it refuses, and Ctrl-C."""
+"""How the hard-margin solver ends early, what it refuses, and Ctrl-C."""
 
 import functools
 import json

@@ -289,7 +289,7 @@ def test_positive_weights_do_not_change_the_optimum():
 
 
 @RATES
-def test_classes_that_overlap_are_found_out(rate):
+def test_classes_that_overlap_are_detected(rate):
     X, y = overlapping()
     planes, solution = planes_of(rbf(X), y, learning_rate=rate)
     assert solution.stop_reason == "not_separable"

@@ -42,7 +42,7 @@ def noisy(n=60, d=2, seed=0, shift=0.4):
 
 
 def violation(K, y, w, C, alpha, intercept):
-    """Of the conditions of optimality, on the scale of the margins."""
+    """Violation of the optimality conditions, on the scale of the margins."""
     scores = y * (K @ (alpha * y) + intercept)
     may_grow, may_fall = alpha < C * w * (1 - 1e-9), alpha > 1e-9 * C * w
     short = (1 - scores[may_grow]).max(initial=0.0)
@@ -50,7 +50,7 @@ def violation(K, y, w, C, alpha, intercept):
 
 
 def assert_optimal(path, K, y, w, between=True):
-    """At every breakpoint after C = 0, and between each and the next."""
+    """Check every breakpoint after C = 0, and between each and the next."""
     for k in range(len(path)):
         Cs = [path.C[k]]
         if between and k + 1 < len(path):
@@ -193,7 +193,7 @@ def test_ties_and_singular_elbows(case):
 
 @settings(max_examples=15, deadline=None)
 @given(hard_cases(), st.floats(0.01, 10))
-def test_the_optimiser_finds_no_better(case, C):
+def test_the_optimiser_finds_nothing_better(case, C):
     X, y, w, kernel = case
     K = kernel_of(X, kernel)
     alpha, _ = trace(K, y, w).at(C)
@@ -232,7 +232,7 @@ def test_a_weight_of_two_is_the_row_twice():
 @pytest.mark.parametrize("scale", [2.0**-30, 2.0**30])
 def test_scales_of_kernel_and_weights_only_scale_C(scale):
     X, y = noisy(40)
-    K = kernel_of(X, "linear") + 1e4  # far from the origin, which a bias makes good
+    K = kernel_of(X, "linear") + 1e4  # far from the origin, which the bias compensates
     plain = trace(K, y)
     scaled = trace(K * scale, y, np.full(40, scale), C_max=1e4 / scale**2)
     np.testing.assert_allclose(scaled.C * scale**2, plain.C, rtol=1e-4)
@@ -247,7 +247,7 @@ def test_equal_rows_have_a_path_of_one_piece():
 
 
 @pytest.mark.parametrize("n_failures", [1, 5])
-def test_a_way_that_is_blocked_is_left_by_solving_anew(monkeypatch, n_failures):
+def test_a_blocked_path_continues_after_solving_again(monkeypatch, n_failures):
     X, y = noisy(40)
     K = kernel_of(X, "rbf")
     plain = trace(K, y)

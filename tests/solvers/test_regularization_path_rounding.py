@@ -12,7 +12,7 @@ def rbf(X, gamma):
 
 
 def on_a_line(seed, gamma):
-    """One feature that says nothing of the label, and classes of different sizes."""
+    """One feature that says nothing about the label, and classes of different sizes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(70, 1))
     y = np.where(rng.random(70) < 0.35, 1.0, -1.0)
@@ -27,7 +27,7 @@ def near_copies(seed, distance):
 
 
 def violation(K, y, C, alpha, intercept):
-    """Of the conditions of optimality: of margins, and of the sum relative to multipliers."""
+    """Violation of optimality: of the margins, and of the sum relative to the multipliers."""
     scores = y * (K @ (alpha * y) + intercept)
     short = (1 - scores[alpha < C * (1 - 1e-9)]).max(initial=0.0)
     over = (scores[alpha > 1e-9 * C] - 1).max(initial=0.0)
@@ -118,7 +118,7 @@ def test_the_norm_of_a_breakpoint_is_that_of_its_multipliers():
         assert path.squared_norm[k] == pytest.approx(c @ K @ c, rel=1e-6, abs=1e-9)
 
 
-def test_scored_rows_cross_where_the_problem_is_solved_anew():
+def test_scored_rows_cross_where_the_problem_is_solved_again():
     K, y = near_copies(3, 1e-5)
     labels = np.where(np.arange(len(y)) % 3 == 0, 0.0, y)
     path = traced(K, labels)

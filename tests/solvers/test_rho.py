@@ -22,7 +22,7 @@ from hardmargin.kernels import Kernel
 BIAS = pytest.mark.parametrize("bias", [False, True], ids=["no bias", "bias"])
 WEIGHTED = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 
-#: Rates are found to 1e-6; what differs in a dozen stages is of that order.
+#: Rates are found to 1e-6; differences after a dozen stages are of that order.
 CLOSE = {"rtol": 1e-5, "atol": 1e-12}
 
 

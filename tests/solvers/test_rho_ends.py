@@ -57,7 +57,7 @@ def test_without_any_stage_the_ensemble_is_the_first_plane():
     np.testing.assert_array_equal(solution.ensemble.coefficients, solution.planes[0])
 
 
-def test_as_many_stages_as_asked_for():
+def test_as_many_stages_as_requested():
     solution = dozen()
     assert (solution.stop_reason, solution.n_stages) == ("n_stages", 12)
 
@@ -67,7 +67,7 @@ def test_more_stages_than_eps_would_allow():
     assert solve(*problem(), n_stages=n).n_stages == n
 
 
-def test_a_path_that_can_not_go_on_ends_before_its_stages():
+def test_a_path_that_cannot_go_on_ends_before_its_stages():
     solution = solve(np.eye(4), np.array([1.0, 1.0, -1.0, -1.0]), n_stages=5)
     assert (solution.stop_reason, solution.n_stages) == ("eps", 0)
 

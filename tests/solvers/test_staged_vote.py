@@ -89,7 +89,7 @@ def assert_identical(machine, other):
 
 
 def assert_identical_paths(path, same):
-    """The same, bit by bit, whatever the rows and splits are called."""
+    """The same, bit by bit; the numbers of the rows and splits may differ."""
     for name in set(vars(path)) - {"rows", "held_rows", "held_splits", "history"}:
         np.testing.assert_array_equal(getattr(path, name), getattr(same, name), err_msg=name)
     assert path.history.keys() == same.history.keys()
@@ -251,7 +251,7 @@ def test_single_precision_is_close(loss, bias, compact, gamma):
     )
 
 
-def test_compact_is_for_distances_alone():
+def test_compact_is_for_distances_only():
     D, (_, classes) = squared_distances(), rows_and_classes()
     K = np.exp(-0.3 * D)
     assert_identical_paths(run_one(K, classes, compact=True), run_one(K, classes, compact=False))
@@ -393,10 +393,10 @@ def test_threads_change_no_bit(machines, dtype, compact):
 @pytest.mark.parametrize("machines", [TWO, THREE], ids=["one machine", "three"])
 @pytest.mark.parametrize("memory_bytes", [0, 1, 3 * 96 * 90 * 8])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_matrices_that_are_made_anew_change_no_bit(machines, memory_bytes, n_threads):
+def test_matrices_that_are_recomputed_change_no_bit(machines, memory_bytes, n_threads):
     solve = race_problem(n_classes=3, machines=machines, n_threads=n_threads)
-    for stored, anew in zip(solve(), solve(memory_bytes=memory_bytes), strict=True):
-        assert_identical(stored, anew)
+    for stored, recomputed in zip(solve(), solve(memory_bytes=memory_bytes), strict=True):
+        assert_identical(stored, recomputed)
 
 
 def test_kernels_of_all_kinds_run_side_by_side():
@@ -414,7 +414,7 @@ def test_kernels_of_all_kinds_run_side_by_side():
 # --- the race ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)  # what a race saves is a bet
+@settings(max_examples=25, deadline=None, derandomize=True)  # fixed: a race may be wrong
 @given(
     seed=st.integers(0, 1000),
     n=st.integers(30, 120),
@@ -430,7 +430,7 @@ def test_the_race_keeps_the_best_kernel(seed, n, loss):
     assert_identical_paths(raced[best], whole[best])
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)  # what a race saves is a bet
+@settings(max_examples=25, deadline=None, derandomize=True)  # fixed: a race may be wrong
 @given(seed=st.integers(0, 1000), n=st.integers(30, 120))
 def test_the_race_changes_hardly_any_share(seed, n):
     def shares(machine):
@@ -517,7 +517,7 @@ def test_no_held_out_rows(loss, bias, dtype):
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_held_out_rows_of_one_side_tell_nothing(side):
+def test_held_out_rows_of_one_side_say_nothing(side):
     D, (_, classes) = squared_distances(), rows_and_classes()
     K, (train, test) = np.exp(-0.3 * D), splits()
     path = run_one(K, classes, folds=(train, test & (classes == side)))

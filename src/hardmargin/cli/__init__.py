@@ -13,7 +13,7 @@ from hardmargin.cli.reproduce import add_reproduce
 
 __all__ = ["main"]
 
-INTERRUPTED, BROKEN_PIPE = 130, 141  # exit codes of a shell for commands that signals ended
+INTERRUPTED, BROKEN_PIPE = 130, 141  # a shell's exit codes for commands ended by signals
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0; 1 if something failed; 130 after Ctrl-C. Wrong arguments exit with 2.
+        The exit code: 0 on success, 1 if something failed, 130 after Ctrl-C. Wrong arguments exit
+        with 2.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every terminal has a ✓
+            stream.reconfigure(errors="replace")  # not every terminal can print a ✓
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe, as head does. The rest of the output must go somewhere.
+        # The reader, such as head, has closed the pipe: discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     return code

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hardmargin.reproduction.parts import Part, Settings
 
-INTERRUPTED = 130  # exit code of a shell for a command that Ctrl-C ended
-MOST_JOBS = 4  # by default: with more, the longest task would decide the time anyway
+INTERRUPTED = 130  # a shell's exit code for a command ended by Ctrl-C
+MOST_JOBS = 4  # by default: with more, the longest task alone would determine the time
 
 
 def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to a parser."""
     parser = commands.add_parser(
         "reproduce",
-        help="the papers' tables and figures, ours beside theirs",
-        description="Measure tables and figures of the four papers and print ours beside theirs.",
+        help="reproduce the papers' tables and figures",
+        description="Reproduce tables and figures of the four papers and print ours beside theirs.",
         epilog="Finished work is kept in the --out folder: the same command continues from there.",
     )
     parser.add_argument(
         "names",
         nargs="+",
         metavar="NAME",
-        help="parts, papers (such as tnn08), or all; list shows the parts",
+        help="parts, papers (such as tnn08) or all; 'list' shows the parts",
     )
     parser.add_argument(
         "--data-dir",
@@ -44,13 +44,13 @@ def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "--out",
         type=Path,
         metavar="DIR",
-        help="folder for index.html, CSV and PNG files of this run",
+        help="folder for index.html and the CSV and PNG files of this run",
     )
     parser.add_argument(
         "--docs", type=Path, metavar="DIR", help="folder for reproduction.md and its figures"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="a few minutes, only data that come with libraries"
+        "--quick", action="store_true", help="takes about a minute, on data bundled with libraries"
     )
     parser.add_argument(
         "--full", action="store_true", help="the published protocol where the default is coarser"
@@ -68,7 +68,7 @@ def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         type=_seconds,
         default=600.0,
         metavar="SECONDS",
-        help="seconds after which a rival's training is given up and printed as > (default: 600)",
+        help="seconds after which a rival's training is stopped and printed as > (default: 600)",
     )
     parser.set_defaults(run=lambda options: _reproduce(parser, options))
 
@@ -170,7 +170,7 @@ def _check(
     if settings.data_dir is not None and not Path(settings.data_dir).is_dir():
         parser.error(f"data_dir={settings.data_dir!r} is not a folder")
     if options.docs is not None and options.out is None:
-        parser.error("--docs takes its figures from the report; give --out too")
+        parser.error("--docs uses the figures of the report; give --out too")
     needing = [part.name for part in parts if part.needs_folder]
     if needing and settings.data_dir is None and not settings.quick:
         parser.error(
@@ -188,7 +188,7 @@ def _check(
 
 
 def _make_folder(parser: argparse.ArgumentParser, option: str, folder: Path) -> None:
-    """Check before hours of work that a folder can be written to."""
+    """Check, before hours of work, that a folder can be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

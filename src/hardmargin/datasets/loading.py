@@ -324,7 +324,7 @@ def _require_the_set(read: Table, entry: DataSet, path: Path) -> None:
     found, expected = (read.X.shape, len(read.target_names)), (entry.shape, entry.n_classes)
     if found != expected:
         raise ValueError(
-            f"{str(path)!r} holds another data set, or a part: it has {_size(*found)}, "
+            f"{str(path)!r} holds another data set, or only a part: it has {_size(*found)}, "
             f"expected {_size(*expected)}"
         )
 

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
@@ -24,15 +25,15 @@ from hardmargin.warn import warn_caller
 class CoreVectorSVC(KernelClassifier):
     """Core vector machine: an SVM with squared slacks, on a small core set of the rows.
 
-    Minimises ``||w||^2 + b^2 + C sum(slack^2)``, which is a minimum enclosing ball [1]_. Rows join
-    a core set as random samples find them too close to the plane, and training ends when a pass
-    over all rows certifies the objective to be within about ``2 * tol`` of the optimum. The looser
-    `tol` is, the fewer rows are looked at closely.
+    Minimises ``||w||^2 + b^2 + C sum(slack^2)``, which is equivalent to a minimum enclosing ball
+    [1]_. Rows that random samples find too close to the plane join a core set. Training ends when a
+    pass over all rows certifies that the objective is within about ``2 * tol`` of the optimum. A
+    looser `tol` needs fewer rows.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the squared slacks; less of it regularises more.
+        Weight of the squared slacks; a smaller C regularises more.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"``, as in [2]_, 1 / mean
@@ -45,59 +46,59 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     tol : float, default=0.05
-        Training ends when ``lower_bound_`` is at least ``(1 - tol) ** 2`` of ``objective_``, which
-        is a gap of about ``2 * tol``: at the latest when no margin is short of the common one by
+        Training ends when ``lower_bound_ >= (1 - tol) ** 2 * objective_``, a relative gap of about
+        ``2 * tol``. That is the case at the latest when no margin falls short of the common one by
         more than this share.
     stopping : {"margin", "radius"}, default="margin"
-        ``"radius"`` is the rule of the papers, with `eps` and samples of 59 rows. It needs no pass
-        over all rows to end, stops at times much too early for large C or many rows (there is a
-        warning where `tol` is not met), and needs a kernel whose k(x, x) is constant and equal
-        weights.
+        ``"margin"`` certifies `tol` by a pass over all rows. ``"radius"`` is the rule of the
+        papers, with `eps` and samples of 59 rows. It needs no such pass, but for large C or many
+        rows it may stop much too early (with a warning if `tol` is not met). It requires equal
+        weights and a kernel whose k(x, x) is constant.
     eps : float, default=1e-5
-        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
+        For ``stopping="radius"``: how far outside the ball rows may lie, relative to its radius.
     max_stages : int or None, default=None
-        Limit on the times that the core set of a machine grows.
+        Limit on how often the core set of a machine grows.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. It limits the
-        size of the core sets.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        It limits the size of the core sets.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
-        in ``predict``. The model does not depend on it.
+        Number of threads: over machines and kernel values in ``fit``, over rows in ``predict``. The
+        model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows; None always draws the same.
+        Seed for the samples of rows; None is a fixed seed.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
     lower_bound_, objective_ : float or array
-        The optimum of the objective is between these two.
+        The optimum of the objective lies between these two.
     certificate_ : float or array
         Relative gap between them.
     core_size_ : int or array
-        Rows in the core set, of which those with a coefficient are support rows.
+        Number of rows in the core set; those with a coefficient are support rows.
     weight_norm_ : float or array
         ``||w||``.
     n_iter_ : int, or array of them for many classes
-        Times that the core set grew.
+        Number of times that the core set grew.
     n_kernel_evaluations_ : int or array
-        Kernel values evaluated for a machine; what an earlier machine left behind is not counted,
-        also where machines were trained at the same time.
+        Number of kernel values evaluated for a machine, without those that earlier machines had
+        evaluated; always counted as if the machines were trained one after another.
     stop_reason_ : str or array
-        ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
-        ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
-        semi-definite), ``"stalled"`` (the kernel matrix is too close to singular for this C),
-        ``"max_stages"`` or ``"max_time"``.
+        ``"certified"``, ``"radius"``, ``"core_full"`` (`memory_limit` allows no larger core set),
+        ``"rounding"`` (`tol` is finer than the precision of kernel values), ``"indefinite"`` (the
+        kernel is not positive semi-definite), ``"stalled"`` (the kernel matrix is too close to
+        singular for this C), ``"max_stages"`` or ``"max_time"``.
     support_ : (n_support,) array
         Rows with a coefficient.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -109,24 +110,24 @@ default="rbf"
     intercept_ : (n_machines,) array
         The bias.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     Notes
     -----
-    Scale the features first. Every row within the margin has a coefficient, as slacks are squared:
-    with noisy labels, a small C or a narrow kernel that is most of them, and training takes time in
-    proportion to their square.
+    Scale the features first. As slacks are squared, every row within the margin has a coefficient.
+    With noisy labels, a small C or a narrow kernel these are most of the rows, and training time
+    grows with the square of their number.
 
     See Also
     --------
     GreedySVC : Faster on many rows, without a C.
-    EnsembleSVC : Nothing to tune.
+    EnsembleSVC : Has nothing to tune.
 
     References
     ----------
@@ -204,7 +205,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------
@@ -215,10 +216,14 @@ default="rbf"
             finite_diagonal(training.kernel, training.X, training.codes, squared=True)
             n_machines, budget = len(training.machines), memory_bytes(self.memory_limit)
             columns_share, core_share = COLUMNS_SHARE, CORE_SHARE
-            if n_machines == 1:  # which looks at a column too few times for it to be worth memory
+            if n_machines == 1:  # one machine reuses columns too rarely for keeping them to pay
                 columns_share, core_share = 0.0, COLUMNS_SHARE + CORE_SHARE
             at_once = core_sets_at_once(
-                self._threads(), n_machines, len(training.codes), training.dtype, budget
+                effective_n_jobs(self.n_jobs),
+                n_machines,
+                len(training.codes),
+                training.dtype,
+                budget,
             )
             columns = KernelColumns(
                 training.kernel,
@@ -249,8 +254,8 @@ default="rbf"
             gaps = [s.certificate for s in solutions if s.stop_reason == "radius"]
             if max(gaps, default=0.0) > 1.0 - (1.0 - self.tol) ** 2:
                 warn_caller(
-                    f"stopping='radius' stopped where the objective may be {max(gaps):.0%} away "
-                    "from its optimum, which is usual for large C; lower eps, or use "
+                    f"stopping='radius' stopped when the objective may still be {max(gaps):.0%} "
+                    "from its optimum, which is common for large C; lower eps, or use "
                     "stopping='margin'."
                 )
             self.objective_ = one_or_all([s.objective for s in solutions])
@@ -266,30 +271,30 @@ default="rbf"
 
 
 def warn_if_unfinished(reasons: Collection[str], tol: float, if_indefinite: str) -> None:
-    """Warn of core sets that stopped before their certificate; say which parameter to change."""
+    """Warn about core sets that stopped uncertified, and say which parameter to change."""
     for reason, message in (
         (
             "core_full",
-            "Training stopped where the memory holds no larger core set; raise memory_limit, "
-            "or tol to need fewer rows.",
+            "Training stopped because memory_limit allows no larger core set; raise memory_limit, "
+            "or raise tol to need fewer rows.",
         ),
         (
             "rounding",
-            f"tol={tol} is beyond the precision of the kernel values; raise tol, or use "
+            f"tol={tol} is finer than the precision of the kernel values allows; raise tol, or use "
             "dtype='float64'.",
         ),
         (
             "indefinite",
-            "The kernel is not positive semi-definite, and training has no optimum to go to; "
+            "The kernel is not positive semi-definite, so training has no optimum to approach; "
             f"{if_indefinite}.",
         ),
         (
             "stalled",
-            "Training stopped where it gets nowhere, as the kernel matrix is too close to singular "
-            "for this C; scale the features, or lower C.",
+            "Training made no more progress, as the kernel matrix is too close to singular for "
+            "this C; scale the features, or lower C.",
         ),
-        ("max_stages", "Training stopped at max_stages; raise it, or tol to stop earlier."),
-        ("max_time", "Training stopped at max_time; raise it, or tol to stop earlier."),
+        ("max_stages", "Training stopped at max_stages; raise it, or raise tol to stop earlier."),
+        ("max_time", "Training stopped at max_time; raise it, or raise tol to stop earlier."),
     ):
         if reason in reasons:
             warn_caller(message)

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
@@ -14,12 +15,20 @@ from hardmargin.estimators._base.estimator import (
     COUNT,
     KernelEstimator,
     finite_scores,
+    machines_of,
     precision,
     random_numbers,
     warn_if_flat,
 )
 from hardmargin.estimators._base.options import Choice
-from hardmargin.kernels import FloatArray, Kernel, KernelFunction, Precision, Rows
+from hardmargin.kernels import (
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Precision,
+    Rows,
+    make_kernel,
+)
 from hardmargin.kernels.columns import KernelColumns, core_sets_at_once
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
 from hardmargin.monitor import Monitor
@@ -35,20 +44,20 @@ from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
 from hardmargin.solvers.core_sets.dense import DenseOptions
 from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, Constraint, L2Solution
 from hardmargin.solvers.core_sets.lagrangian import LagrangianOptions
-from hardmargin.solvers.problem import KernelRows, Machine, Problem, finite_diagonal
+from hardmargin.solvers.problem import KernelRows, Problem, finite_diagonal
 from hardmargin.warn import warn_caller
 
 Solver = Literal["core", "exact", "lagrangian", "nystroem"]
 
-#: Matrices of all rows by all rows that a solver has at a time, at most.
+#: The most matrices of the size of the kernel matrix that a solver holds at a time.
 N_MATRICES = {"exact": 3, "lagrangian": 2}
 
-#: What ``tol="auto"`` stands for.
+#: Values of ``tol="auto"``.
 DEFAULT_TOL = {"core": 0.05, "nystroem": 0.05, "exact": 1e-6, "lagrangian": 1e-6}
 
-#: What to do about machines that stopped before their certificate.
+#: Advice for machines that stopped uncertified.
 ADVICE = {
-    "core_full": "raise memory_limit, or tol to need fewer rows",
+    "core_full": "raise memory_limit, or raise tol to need fewer rows",
     "rounding": "raise tol, lower C, or use dtype='float64'",
     "indefinite": "the kernel is not positive semi-definite; use another, or lower C",
     "stalled": "scale the features, or lower C",
@@ -63,18 +72,18 @@ class MarginDiscriminantAnalysis(
 ):
     """Margin-maximising discriminant analysis: features that separate the classes.
 
-    For each class an L2-SVM against all others, and further ones whose planes must be orthogonal
+    Each class has an L2-SVM against all others, and further ones whose planes must be orthogonal
     to (or whose projections must be uncorrelated with) those before [1]_. A row's features are its
-    projections on these directions. They are found by core sets [2]_, each machine within a
-    certified distance of its optimum, or by solvers that go to the optimum itself.
+    projections onto these directions. They are found by core sets [2]_, with each machine certified
+    to be close to its optimum, or by solvers that go to the optimum itself.
 
     Parameters
     ----------
     n_directions : int, default=1
-        Directions for each class (two classes share theirs); fewer where nothing is left that would
-        improve on a machine without any by a millionth.
+        Directions per class (two classes share theirs); fewer if the objective of the next machine
+        would be less than a millionth below that of w = 0.
     C : float, default=1.0
-        Weight of the squared slacks; less of it regularises more.
+        Weight of the squared slacks; a smaller C regularises more.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
@@ -87,43 +96,44 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
-        What the directions of a class are to each other: orthogonal in feature space, or with
-        orthogonal projections of the training rows, as they are or less their means.
+        The directions of a class are orthogonal to each other in feature space, or their
+        projections of the training rows are: ``"uncorrelated"`` takes these as they are,
+        ``"uncorrelated-centred"`` subtracts their means.
     solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
         ``"core"`` finds the directions by core sets. ``"exact"`` takes Newton steps on the whole
-        kernel matrix, to the optimum. ``"lagrangian"`` is the fixed point of the Lagrangian SVM,
-        as published [2]_, on the inverse of that matrix: the same optimum, slower, and slow for
-        large C. ``"nystroem"`` has core sets on an approximation of the kernel through `rank`
-        landmark rows, which all directions are then expansions of: fewer support rows, at some
-        cost in accuracy.
+        kernel matrix, to the optimum. ``"lagrangian"`` is the fixed-point iteration of the
+        Lagrangian SVM, as published [2]_, on the inverse of that matrix: it finds the same optimum
+        more slowly, especially for large C. ``"nystroem"`` uses core sets on an approximation of
+        the kernel through `rank` landmark rows, the only support rows then: this gives fewer
+        support rows at some cost in accuracy.
     rank : int, default=400
-        Landmarks of ``solver="nystroem"``.
+        Number of landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
-        For core sets: ``lower_bound_`` is at least ``(1 - tol) ** 2`` of ``objective_``. For
-        ``"exact"`` and ``"lagrangian"``: largest gap between the primal and the dual objective,
-        relative to them. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact solvers.
+        Core sets end when ``lower_bound_ >= (1 - tol) ** 2 * objective_``; ``"exact"`` and
+        ``"lagrangian"`` end when the relative gap between the primal and the dual objective is at
+        most `tol`. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact solvers.
     stopping : {"margin", "radius"}, default="margin"
-        When core sets end: certified by a pass over all rows, or by the rule of the paper, with
-        `eps` and samples of 59 rows, as in `CoreVectorSVC`. Exact solvers need no such rule.
+        When core sets are complete: certified by a pass over all rows, or by the rule of the paper,
+        with `eps` and samples of 59 rows, as in `CoreVectorSVC`. Exact solvers need no such rule.
     eps : float, default=1e-5
-        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
+        For ``stopping="radius"``: how far outside the ball rows may lie, relative to its radius.
     moment_rows : int or None, default=10_000
-        Rows that estimate the moments of the uncorrelated constraints; None is all.
+        Number of rows that estimate the moments of the uncorrelated constraints; None is all.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above. With the exact
-        solvers ``"auto"`` is float64, and all sums are in float64 in any case.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above, and
+        always float64 with the exact solvers. Sums are always float64.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. Where it does
-        not hold what an exact solver needs, ``fit`` raises an error.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        If an exact solver needs more, ``fit`` raises an error.
     n_jobs : int or None, default=None
-        Threads over classes in ``fit`` and over rows in ``transform``. The directions do not depend
-        on it.
+        Number of threads: over classes in ``fit``, over rows in ``transform``. The directions do
+        not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the directions so far, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows, and the landmarks; None always draws the same.
+        Seed for the samples of rows and the landmarks; None is a fixed seed.
 
     Attributes
     ----------
@@ -138,16 +148,17 @@ default="rbf"
     support_vectors_ : (n_support, n_features) array or CSR matrix
         Those rows; empty for a precomputed kernel.
     intercepts_ : (n_components,) array
-        Where each machine's plane cuts its direction: a row is on the positive side where its
-        feature plus this is positive.
+        Where each machine's plane cuts its direction: a row is on the positive side if its feature
+        plus this is positive.
     lower_bound_, objective_ : (n_components,) arrays
-        The optimum of each machine is between these two; for ``solver="nystroem"`` that of the
-        approximated kernel.
+        The optimum of each machine lies between these two; with ``solver="nystroem"``, the optimum
+        for the approximate kernel.
     core_size_ : (n_components,) array
-        Rows in each core set; all rows with the exact solvers.
+        Number of rows in each core set; all rows with the exact solvers.
     n_kernel_evaluations_ : (n_components,) array
-        Kernel values evaluated for each machine, beyond those of the machines before it, also where
-        classes were trained at the same time; the exact solvers evaluate all of them for the first.
+        Number of kernel values evaluated for each machine, without those that earlier machines had
+        evaluated; always counted as if the machines were trained one after another. The exact
+        solvers evaluate all values for the first machine.
     stop_reason_ : (n_components,) array
         As in `CoreVectorSVC`, or ``"optimal"`` with the exact solvers.
     gamma_ : float
@@ -155,14 +166,13 @@ default="rbf"
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     Notes
     -----
-    Scale the features first. Projections are small numbers (on directions of length one), so that
-    classifiers that care for scale need a `StandardScaler` after this as well. Orthogonal
+    Scale the features first. Projections (onto directions of length one) are small numbers, so that
+    classifiers that depend on scale need a `StandardScaler` after this as well. Orthogonal
     directions may have correlated projections; the other constraints make them uncorrelated.
-    `direction_classes_` tells which class each feature is of.
 
     See Also
     --------
@@ -250,7 +260,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------
@@ -259,7 +269,14 @@ default="rbf"
         with self._fitting() as monitor:
             X, codes, self.classes_, weights = self._check_training(X, y, sample_weight)
             random = random_numbers(self.random_state)
-            self._kernel_: Kernel = self._settle_kernel(X, weights)
+            self._kernel_: Kernel = make_kernel(
+                self.kernel,
+                X,
+                gamma=self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                sample_weight=weights,
+            )
             self.gamma_ = self._kernel_.gamma
             warn_if_flat(self._kernel_, X, weights)
             finite_diagonal(self._kernel_, X, codes, squared=True)
@@ -267,14 +284,12 @@ default="rbf"
             self._dtype_: Precision = precision(
                 X, "float64" if is_wide else self.dtype, self.kernel
             )
-            is_precomputed = self.kernel == "precomputed"
-            present = np.flatnonzero(codes >= 0)
-            if len(present) < len(codes):  # a weight of zero is absence
-                codes = codes[present]
-                X = X[np.ix_(present, present)] if is_precomputed else X[present]
-                weights = None if weights is None else weights[present]
-
             rows = KernelRows(self._kernel_, X, self._dtype_)
+            present = np.flatnonzero(codes >= 0)
+            if len(present) < len(codes):  # a weight of zero leaves a row out
+                rows, codes = rows.some(present), codes[present]
+                weights = None if weights is None else weights[present]
+            X, is_precomputed = rows.X, self.kernel == "precomputed"
             low_rank: LowRankMatrix | None = None
             if self.solver == "nystroem":
                 low_rank = low_rank_matrix(
@@ -288,10 +303,8 @@ default="rbf"
                 )
                 # A kernel of low rank is the linear one of its factor.
                 rows = KernelRows(Kernel("linear"), low_rank.factor, self._dtype_)
-            n = len(self.classes_)
-            one_vs_rest: list[Machine] = [([k for k in range(n) if k != c], [c]) for c in range(n)]
-            machines = one_vs_rest if n > 2 else one_vs_rest[1:]
-            seeds = random.randint(2**31 - 1, size=n)[-len(machines) :]
+            machines = machines_of(len(self.classes_), "ovr")
+            seeds = random.randint(2**31 - 1, size=len(self.classes_))[-len(machines) :]
             problem = Problem(rows, codes, machines, weights)
             solutions = self._train(problem, seeds.tolist(), monitor)
 
@@ -308,7 +321,7 @@ default="rbf"
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Project rows on the directions.
+        """Project rows onto the directions.
 
         Parameters
         ----------
@@ -351,7 +364,7 @@ default="rbf"
     ) -> list[L2Solution]:
         """Train the machines of each class, as many at once as the memory allows."""
         rows, n, n_machines = problem.values, len(problem.codes), len(problem.machines)
-        budget, n_threads = memory_bytes(self.memory_limit), self._threads()
+        budget, n_threads = memory_bytes(self.memory_limit), effective_n_jobs(self.n_jobs)
         options: dict[str, Any] = {
             "C": self.C,
             "tol": self._tol,
@@ -362,14 +375,14 @@ default="rbf"
         }
         if self.solver in N_MATRICES:
             monitor = monitor.part("relative gap", n_machines=n_machines)
-            matrix_bytes = 8 * n * n  # which every class beyond the first needs more
+            matrix_bytes = 8 * n * n  # every class beyond the first needs another one
             spare = budget - N_MATRICES[self.solver] * matrix_bytes
             if spare < 0:
                 raise ValueError(
                     f"solver={self.solver!r} needs {(budget - spare) / 1e9:.3g} GB for the kernel "
-                    f"matrix of {n:,} rows and what is made of it; memory_limit leaves "
-                    f"{budget / 1e9:.3g}. Raise memory_limit, or use solver='core', which needs a "
-                    "small part of the matrix."
+                    f"matrix of {n:,} rows and matrices of its size; memory_limit leaves "
+                    f"{budget / 1e9:.3g} GB. Raise memory_limit, or use solver='core', which needs "
+                    "only a small part of the matrix."
                 )
             options["machines_at_once"] = tasks_at_once(
                 n_threads, n_machines, matrix_bytes, spare + matrix_bytes
@@ -399,7 +412,7 @@ default="rbf"
         )
 
     def _store(self, solutions: Sequence[L2Solution]) -> None:
-        """Keep what is known of the machines; warn of those that are not certified."""
+        """Keep what is known about the machines; warn about those that are not certified."""
         n_machines = solutions[-1].machine + 1
         self.direction_classes_ = self.classes_[-n_machines:][[s.machine for s in solutions]]
         norms = np.array([s.weight_norm for s in solutions])

@@ -37,7 +37,7 @@ from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.solvers.core_sets.core_vector import Stopping
 from hardmargin.solvers.core_sets.l2_svm import Constraint
 
-#: Parameters that go to the first layer as they are.
+#: Parameters that are passed on to the first layer unchanged.
 FIRST_LAYER = (
     "n_directions",
     "C",
@@ -79,34 +79,34 @@ class DiversifiedSVC(
 ):
     """Diversified SVM ensemble: machines orthogonal to each other, and a classifier on top.
 
-    The first layer is `MarginDiscriminantAnalysis`: for each class `n_directions` machines against
-    all others, each orthogonal to those before it. The second layer is trained on the projections
-    of the rows on these directions [1]_.
+    The first layer is `MarginDiscriminantAnalysis`: `n_directions` machines per class, which
+    separate it from all others, each orthogonal to those before it. The second layer is trained on
+    the projections of the rows onto these directions [1]_.
 
     Parameters
     ----------
     n_directions : int, default=3
-        Machines for each class (two classes share theirs); fewer where nothing is left. The paper
-        has 1, 3 and 5.
+        Machines per class (two classes share theirs); fewer if further ones would not help. The
+        paper has 1, 3 and 5.
     final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier, default="svm"
         The second layer. ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean
         squared distance between projections, ``"mlp"`` a network with ten hidden units, ``"cvm"``
-        `CoreVectorSVC` with the same C and gamma, which takes more rows than ``"svm"`` can. These
-        three see the projections scaled to a standard deviation of one. ``"mlp"`` and classifiers
-        that have it give ``predict_proba``. With ``"vote"`` the
-        machines vote and nothing is trained. The paper has it for bagged SVMs; here
-        it is much worse, as machines orthogonal to the first say less and less of the class: on
-        scikit-learn's digits 3 % errors with one machine a class and 11 % with five, where a
-        trained layer has 2 %. ``predict`` is the largest score of ``decision_function``, where a
-        named layer has that; a classifier that is given predicts as it itself does.
+        `CoreVectorSVC` with the same C and gamma, for more rows than ``"svm"`` can handle. These
+        three see the projections scaled to a standard deviation of one. ``predict_proba`` exists
+        for ``"mlp"`` and for classifiers that have it. With ``"vote"`` the machines vote and
+        nothing is trained. The paper does so with bagged SVMs; here it is much worse, as each
+        further orthogonal machine says less about the class: on scikit-learn's digits it has 3 %
+        errors with one machine per class and 11 % with five, where a trained layer has 2 %. Named
+        layers with a ``decision_function`` predict the class of its largest score; a classifier
+        given as an object uses its own ``predict``.
     cv : int, splitter, iterable of splits or None, default=None
         None trains the second layer on the projections of the rows that the machines were trained
-        on, as in the paper. Otherwise it is trained on projections of rows held out: a first layer
-        is fitted for each split, and one on all rows to predict with. A number stands for
-        stratified folds. Rows that are never held out do not train the second layer; those held out
-        more than once do so with the mean of their projections. ``"vote"`` needs no splits.
+        on, as in the paper. Otherwise it is trained on projections of held-out rows: a first layer
+        is fitted for each split, and another on all rows for predictions. An integer is the number
+        of stratified folds. Rows that are never held out do not train the second layer; for rows
+        held out more than once, their mean projections are used. ``"vote"`` needs no splits.
     C : float, default=1.0
-        Weight of the squared slacks in the first layer; less of it regularises more.
+        Weight of the squared slacks in the first layer; a smaller C regularises more.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
         Width of the first layer's kernel. ``"scale"`` is scikit-learn's
         1 / (n_features * X.var()), ``"spread"`` 1 / mean squared distance to the mean,
@@ -119,36 +119,37 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
-        What the machines of a class are to each other: orthogonal in feature space, or with
-        orthogonal projections of the training rows, as they are or less their means.
+        The machines of a class are orthogonal to each other in feature space, or their projections
+        of the training rows are: ``"uncorrelated"`` takes these as they are,
+        ``"uncorrelated-centred"`` subtracts their means.
     solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
         How the machines are trained, as in `MarginDiscriminantAnalysis`.
     rank : int, default=400
-        Landmarks of ``solver="nystroem"``.
+        Number of landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
         How close to its optimum a machine is trained, as in `MarginDiscriminantAnalysis`.
     stopping : {"margin", "radius"}, default="margin"
-        When core sets end: certified by a pass over all rows, or by the rule of the paper, with
-        `eps` and samples of 59 rows, as in `CoreVectorSVC`.
+        When core sets are complete: certified by a pass over all rows, or by the rule of the paper,
+        with `eps` and samples of 59 rows, as in `CoreVectorSVC`.
     eps : float, default=1e-5
-        For ``stopping="radius"``: what the radius of the ball may be short of, relative to it.
+        For ``stopping="radius"``: how far outside the ball rows may lie, relative to its radius.
     moment_rows : int or None, default=10_000
-        Rows that estimate the moments of the uncorrelated constraints; None is all.
+        Number of rows that estimate the moments of the uncorrelated constraints; None is all.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of the first layer's kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of the first layer's kernel values. ``"auto"`` is float64 up to 5,000 rows and
+        float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
     n_jobs : int or None, default=None
-        Threads over classes in ``fit`` and over rows in ``predict``. Splits come one after another.
-        The model does not depend on it.
+        Number of threads: over classes in ``fit``, over rows in ``predict``; splits are processed
+        one after another. The model does not depend on it.
     max_time : float or None, default=None
-        Seconds for the machines of all splits together. Where they are over, there is a warning and
-        the second layer, whose time is not limited, is trained on the machines so far.
+        Seconds for the first layers of all splits together. When they are up, there is a warning,
+        and the second layer, whose time is not limited, is trained on the machines so far.
     verbose : int, default=0
         Print the progress of long fits of the first layer.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows, and the landmarks; starts the network. None always draws the
-        same.
+        Seed for the samples of rows, the landmarks and the network; None is a fixed seed.
 
     Attributes
     ----------
@@ -157,29 +158,29 @@ default="rbf"
     discriminant_ : MarginDiscriminantAnalysis
         The first layer, fitted on all rows.
     estimators_ : list
-        The first layer alone, under the name that `StackingClassifier` has for it.
+        Contains only the first layer; the attribute's name is that of `StackingClassifier`.
     final_estimator_ : classifier
         The second layer.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
     MarginDiscriminantAnalysis : The first layer.
-    CoreVectorSVC : A single machine for each pair of classes.
+    CoreVectorSVC : A single machine per pair of classes.
 
     Notes
     -----
-    Rows that the machines were trained on can look better separated than rows to come; rows held
-    out, with `cv`, do not, and cost a first layer for each split. At C = 1 the machines hardly
-    overfit, and on digits nothing is gained by that, at times something lost; with C = 100 and
-    noisy labels it helps. All directions have length one and their class on the positive side, so
-    that projections on those of different splits go together.
+    Rows that the machines were trained on can look better separated than new rows. With `cv` the
+    second layer sees held-out rows, which do not, at the cost of a first layer for each split. At
+    C = 1 the machines hardly overfit, and on digits `cv` gains nothing and sometimes loses a
+    little; with C = 100 and noisy labels it helps. All directions have length one and their class
+    on the positive side, so that projections from different splits are comparable.
 
-    Ctrl-C ends a fit of the first layer within a second; an `SVC` as second layer ends only when it
-    is done.
+    Ctrl-C ends a fit of the first layer within a second; an `SVC` as second layer first runs to its
+    end.
 
     References
     ----------
@@ -263,14 +264,14 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights in both layers; a weight of two equals the row twice (but for the random steps
-            of ``"mlp"``), a weight of zero its absence. With metadata routing, a classifier given
-            as `final_estimator` has them if it requests them.
+            Row weights in both layers: a weight of two counts the row twice (except for the random
+            steps of ``"mlp"``), a weight of zero leaves it out. With metadata routing, a classifier
+            given as `final_estimator` gets them only if it requests them.
         groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`. With metadata routing
-            they come through pipelines and searches after ``set_fit_request(groups=True)``.
+            Group of each row, for a splitter given as `cv`. With metadata routing, pipelines and
+            searches pass them on after ``set_fit_request(groups=True)``.
         **params : dict
-            With metadata routing: what a classifier given as `final_estimator` requests.
+            With metadata routing: metadata that a classifier given as `final_estimator` requests.
 
         Returns
         -------
@@ -284,8 +285,8 @@ default="rbf"
             final_params = self._final_params(weights, sample_weight, groups, params)
             if self.cv is None and groups is not None and "groups" not in final_params:
                 raise ValueError(
-                    "groups were given, but cv=None makes no splits; use a splitter that takes "
-                    "groups, for instance cv=GroupKFold(5)."
+                    "groups were given, but cv=None makes no splits; use a splitter that uses "
+                    "groups, such as cv=GroupKFold(5)."
                 )
             folds = self._folds(X, codes, groups)
             seed = random_numbers(self.random_state).randint(2**31 - 1)
@@ -306,7 +307,7 @@ default="rbf"
                 used, Z = _mean_projections(held_out, _machines(mda))
             else:
                 used, Z = present, _projections(mda, X[present])
-            if hasattr(self, "feature_names_in_"):  # from here on it may see the user's frames
+            if hasattr(self, "feature_names_in_"):  # from now on it may be given data frames
                 mda.feature_names_in_ = self.feature_names_in_
             self.discriminant_ = mda
             self.estimators_ = [mda]
@@ -329,7 +330,7 @@ default="rbf"
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Project rows on the machines' directions: what the second layer sees, before scaling.
+        """Project rows onto the machines' directions: the second layer's input, before scaling.
 
         Parameters
         ----------
@@ -360,7 +361,7 @@ default="rbf"
 
     @available_if(_final_has("decision_function"))
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the second layer; the shares of the votes for ``final_estimator="vote"``.
+        """Scores of the second layer; shares of the votes if ``final_estimator="vote"``.
 
         Parameters
         ----------
@@ -409,7 +410,7 @@ default="rbf"
         return logs
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata goes where.
+        """Return how metadata is routed.
 
         Returns
         -------
@@ -437,7 +438,7 @@ default="rbf"
     def _final_params(
         self, weights: FloatArray | None, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> dict[str, Any]:
-        """Metadata for the fit of the second layer, still of all rows."""
+        """Metadata for the fit of the second layer, for all rows, used or not."""
         layer = second_layer(self.final_estimator)
         given = {"sample_weight": sample_weight, "groups": groups}
         if _routing_enabled():
@@ -452,7 +453,7 @@ default="rbf"
         if not has_fit_parameter(layer, "sample_weight"):
             raise ValueError(
                 f"sample_weight was given, but final_estimator={self.final_estimator!r} takes no "
-                "weights; use another one, or fit without weights."
+                "weights; use another final_estimator, or fit without weights."
             )
         return {"sample_weight": weights}
 
@@ -465,11 +466,11 @@ default="rbf"
         )
 
     def _part(self, X: Rows, rows: NDArray[np.bool_], trained_on: NDArray[np.bool_]) -> Rows:
-        """Return some rows; of a kernel matrix, their values against those that train."""
+        """Return some rows; of a kernel matrix, their values against the rows trained on."""
         return X[rows][:, trained_on] if self.kernel == "precomputed" else X[rows]
 
     def _folds(self, X: Rows, codes: NDArray[np.int32], groups: Any) -> Folds:
-        """Return the splits, none of them where the second layer is trained in sample."""
+        """Return the splits; none if the second layer is trained in sample."""
         none = np.zeros((0, len(codes)), dtype=bool)
         cv = self.cv
         if cv is None or (isinstance(self.final_estimator, str) and self.final_estimator == "vote"):
@@ -482,7 +483,7 @@ default="rbf"
             self._check_classes(codes[train], f"to train on in split {k} of {name}")
         held_out = folds.test.any(axis=0)
         self._check_classes(codes[held_out], f"that {name} holds out for the second layer")
-        # A split that holds nothing out has nothing to tell.
+        # A split that holds nothing out is of no use.
         useful = folds.test.any(axis=1)
         return Folds(folds.train[useful], folds.test[useful])
 
@@ -490,7 +491,7 @@ default="rbf"
         missing = np.setdiff1d(np.arange(len(self.classes_)), codes)
         if len(missing):
             raise ValueError(
-                f"Class {self.classes_[missing[0]]!s} has no rows {where}; lower cv, or give "
+                f"Class {self.classes_[missing[0]]!s} has no rows {where}; lower cv, or use "
                 "splits with rows of every class on both sides."
             )
 
@@ -505,7 +506,7 @@ class _HeldOut(NamedTuple):
     Z : (n_test, n_machines) array
         Their projections.
     machines : list of (label, int)
-        Class of each machine, and its number within the class.
+        Class of each machine, and its index within the class.
     """
 
     test: NDArray[np.bool_]
@@ -516,7 +517,7 @@ class _HeldOut(NamedTuple):
 def _share(monitor: Monitor, n_rows: Sequence[int]) -> float | None:
     """Seconds for the first of several fits, in proportion to their rows.
 
-    What a fit leaves of its share, those after it have.
+    Time that a fit does not use goes to the fits after it.
     """
     if not monitor.has_limit:
         return None
@@ -524,12 +525,12 @@ def _share(monitor: Monitor, n_rows: Sequence[int]) -> float | None:
 
 
 def _projections(mda: MarginDiscriminantAnalysis, X: Any) -> FloatArray:
-    # Where scikit-learn is told to make data frames of everything, the layers stay plain.
+    # A plain array, even if scikit-learn is configured to output data frames.
     return np.asarray(mda.transform(X), dtype=np.float64)
 
 
 def _machines(mda: MarginDiscriminantAnalysis) -> list[tuple[Any, int]]:
-    """Class of each machine, and its number within the class."""
+    """Class of each machine, and its index within the class."""
     labels = mda.direction_classes_.tolist()
     return [(label, labels[:k].count(label)) for k, label in enumerate(labels)]
 
@@ -537,9 +538,9 @@ def _machines(mda: MarginDiscriminantAnalysis) -> list[tuple[Any, int]]:
 def _mean_projections(
     held_out: list[_HeldOut], machines: list[tuple[Any, int]]
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Return which rows were ever held out, and their mean projections on `machines`.
+    """Return which rows were ever held out, and their mean projections onto `machines`.
 
-    A machine that vanished in a split has no direction there: its projections are zero.
+    If a split has no such machine, its projections are zero there.
     """
     counts = np.sum([part.test for part in held_out], axis=0)
     sums = np.zeros((len(counts), len(machines)))

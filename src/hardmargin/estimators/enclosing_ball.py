@@ -28,6 +28,7 @@ from hardmargin.kernels import (
     Precision,
     Rows,
     is_sparse,
+    make_kernel,
 )
 from hardmargin.resources import CORE_SHARE, memory_bytes, single_threaded_blas
 from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
@@ -45,99 +46,101 @@ class MinimumEnclosingBall(OutlierMixin, KernelEstimator):
     mean of many rows, which a few outliers do not move. ``C=None`` is the hard ball, which has no
     slacks and encloses every row.
 
-    Rows join a core set as random samples find them outside, and training ends when a pass over
+    Rows that random samples find outside the ball join a core set. Training ends when a pass over
     all rows proves that the ball is small enough [1]_. Hundreds of thousands of rows take a second
-    or two: hard balls have small core sets, and the default is found on at most 3,000 rows. With a
-    constant k(x, x) the ball is a one-class SVM, up to the kind of slack.
+    or two: hard balls have small core sets, and the default ball is found on at most 3,000 rows.
+    With a constant k(x, x) the ball is a one-class SVM with another kind of slack.
 
     Parameters
     ----------
     gamma : float or {"near", "scale", "spread", "pairwise"}, default="near"
-        Width of the kernel. ``"near"`` is 1 / squared distance that a tenth of all pairs of
-        different rows are within (of 1,000 rows drawn at random, where there are more): about the
-        width of one cluster, where there are several, and a few outliers do not change it.
+        Width of the kernel. ``"near"`` is 1 / squared distance within which a tenth of all pairs of
+        different rows lie (among at most 1,000 rows, drawn at random): about the width of a single
+        cluster, if there are several. A few outliers do not change it.
         ``"scale"`` is scikit-learn's 1 / (n_features * X.var()), ``"spread"`` 1 / mean squared
         distance to the mean, ``"pairwise"`` 1 / mean squared distance between rows. For the
-        Laplacian kernel all but ``"scale"`` take L1 distances in place of squared ones.
+        Laplacian kernel all but ``"scale"`` use L1 distances instead of squared ones.
     kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
-        The kernel; it should be positive semi-definite. ``"linear"`` is the ball around the rows
-        themselves, and a copy of dense rows is centred for it.
+        The kernel; it should be positive semi-definite. ``"linear"`` gives the ball around the rows
+        themselves; dense rows are copied and centred for it.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     C : float, "auto" or None, default="auto"
-        Weight of the squared slacks: what rows exceed ``R^2`` by adds up to ``1 / (2 * C)``.
-        ``"auto"`` makes that a tenth of the variance in the kernel's space for each row, so that
-        most rows are a little outside, and draws 3,000 rows at random to find the ball with,
-        where there are more. A number should be smaller for more rows: of normal rows,
-        10 / n_samples leaves about half outside of an rbf ball, 100 / n_samples about one in
-        eight. None encloses every row, outliers too.
+        Weight of the squared slacks. The slacks, by which rows exceed ``R^2``, add up to
+        ``1 / (2 * C)``. ``"auto"`` makes the mean slack a tenth of the variance in the kernel's
+        space, so that most rows are a little outside, and finds the ball on at most 3,000 rows,
+        drawn at random. A number should be smaller for more rows: of normally distributed rows,
+        10 / n_samples leaves about half outside an rbf ball, 100 / n_samples about one in eight.
+        None encloses every row, outliers too.
     tol : float, default=0.01
-        Training ends when the radius is known to this share of it; with slacks, the objective to
-        about twice this share.
+        Training ends when the radius is known to within this share of it; with slacks, when the
+        objective is known to within about twice this share.
     contamination : "auto" or float, default="auto"
-        A number in (0, 0.5] predicts that share of the training rows to be outliers, those furthest
-        from the centre. ``"auto"``, with ``C="auto"``, is a fence as in a box plot: outliers are
-        beyond the median of the training rows by more than four times the way from the median to
-        the quartile. It goes by the log of the similarity to the centre where kernel values are in
-        (0, 1], by the squared distance otherwise. Of normal rows it takes from one in a hundred
-        (thirty features) to one in fourteen (two). With C a number or None, ``"auto"`` is what is
-        outside the ball. Rows on the surface of a hard ball are equally far from its centre but for
-        rounding: take shares with a soft one.
+        A number in (0, 0.5] makes that share of the training rows outliers: those furthest from the
+        centre. With ``C="auto"``, ``"auto"`` is a fence as in a box plot: outliers are beyond the
+        median of the training rows by more than four times the distance from the median to the
+        upper quartile. It is measured by the log of the similarity to the centre if kernel values
+        are in (0, 1], and by the squared distance otherwise. Of normally distributed rows, between
+        one in a hundred (thirty features) and one in fourteen (two features) are outliers then.
+        With C a number or None, ``"auto"`` makes all rows outside the ball outliers. Use a share
+        only with a soft ball: rows on the surface of a hard one are, up to rounding, all equally
+        far from its centre.
     stopping : {"certified", "radius"}, default="certified"
-        ``"radius"`` is the rule of the papers: training ends when a single sample of 59 rows is
-        within `tol` of the ball. Rare rows outside are missed: `radius_` then grows to enclose
-        them, and the bounds say how much too large it may be.
+        ``"certified"`` ends training by a pass over all rows. ``"radius"`` is the rule of the
+        papers: training ends when a single sample of 59 rows is within `tol` of the ball. It misses
+        rare rows outside. `radius_` is then enlarged to enclose them, and the bounds show how much
+        too large it may be.
     max_stages : int or None, default=None
-        Limit on the times that the core set grows.
+        Limit on how often the core set grows.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. It limits the
-        size of the core set.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        It limits the size of the core set.
     n_jobs : int or None, default=None
-        Threads over kernel values. The ball does not depend on it.
+        Number of threads, over kernel values. The ball does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the ball so far, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of rows; None always draws the same.
+        Seed for the samples of rows; None is a fixed seed.
 
     Attributes
     ----------
     radius_ : float
         R. With ``C=None``, the distance of the furthest training row from the centre.
     lower_bound_, objective_ : float
-        The optimum of ``R^2 + C sum(w * slack^2)``, for ``C=None`` of ``R^2``, is between these
-        two; for ``C="auto"`` that of the rows drawn.
+        The optimum of ``R^2 + C sum(w * slack^2)`` (with ``C=None``, of ``R^2``) lies between these
+        two; with ``C="auto"``, the optimum for the rows drawn.
     certificate_ : float
         Relative gap between them.
     offset_ : float
         ``decision_function`` is ``score_samples - offset_``: rows further than ``-offset_`` from
         the centre are outliers. With ``contamination="auto"`` and C a number or None it is
-        ``-radius_``, less what rounding takes for no training row to be outside a hard ball.
+        ``-radius_``, lowered by the rounding error, so that a hard ball leaves no training row out.
     support_ : (n_support,) array
-        Rows that the centre is a mean of.
+        Rows whose weighted mean is the centre.
     support_vectors_ : (n_support, n_features) array or CSR matrix
         Those rows; empty for a precomputed kernel.
     dual_coef_ : (1, n_support) array
-        Their shares, which add up to one.
+        Their weights in that mean, which add up to one.
     center_ : (n_features,) array
         The centre, for the linear kernel.
     core_size_ : int
-        Rows in the core set.
+        Number of rows in the core set.
     n_iter_ : int
-        Times that it grew.
+        Number of times that it grew.
     n_kernel_evaluations_ : int
-        Kernel values evaluated.
+        Number of kernel values evaluated.
     stop_reason_ : str
-        ``"certified"``, ``"radius"``, ``"core_full"`` (the memory holds no larger core set),
-        ``"rounding"`` (`tol` is beyond the precision), ``"indefinite"`` (the kernel is not positive
-        semi-definite), ``"stalled"`` (the kernel matrix is too close to singular for this C),
-        ``"max_stages"`` or ``"max_time"``.
+        ``"certified"``, ``"radius"``, ``"core_full"`` (`memory_limit` allows no larger core set),
+        ``"rounding"`` (`tol` is finer than the precision of kernel values), ``"indefinite"`` (the
+        kernel is not positive semi-definite), ``"stalled"`` (the kernel matrix is too close to
+        singular for this C), ``"max_stages"`` or ``"max_time"``.
     gamma_ : float
         The kernel's gamma as a number.
     C_ : float or None
@@ -145,23 +148,23 @@ default="rbf"
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
-    CoreVectorSVC : A classifier by the same algorithm.
+    CoreVectorSVC : A classifier trained by the same algorithm.
 
     Notes
     -----
     Features of unequal units should be scaled first, as for any kernel:
     ``make_pipeline(StandardScaler(), MinimumEnclosingBall())``.
 
-    A training row is similar to itself, and so a little closer to the centre than it would be as a
-    new row. Among a hundred rows or so this hides outliers: ``contamination="auto"`` may then find
-    none of the training rows, where a share would. New rows are judged as they should be.
+    A training row contributes to the centre, and so is a little closer to it than it would be as a
+    new row. With only about a hundred rows this hides outliers: ``contamination="auto"`` may then
+    find none among the training rows, where a share would. New rows are not affected.
 
-    Distances to new rows need their k(x, x), which a precomputed kernel does not have: it must be
-    the same for all training rows, and is then taken to be that of all others.
+    Distances of new rows depend on their k(x, x), which a precomputed kernel does not contain. It
+    must therefore be the same for all training rows, and is assumed to be the same for new rows.
     ``fit_predict`` works with any matrix.
 
     References
@@ -199,7 +202,7 @@ default="rbf"
         "max_stages": [COUNT, None],
     }
 
-    #: ``k(x, x)`` of rows that a precomputed kernel does not tell it of; None if there are several.
+    #: ``k(x, x)`` of new rows with a precomputed kernel; None if training rows differ in it.
     _diagonal_: float | None = None
 
     def __init__(
@@ -247,8 +250,8 @@ default="rbf"
         y : None
             Ignored.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence. Positive
-            weights mean nothing to a hard ball, but rules for gamma and a share for
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out. A
+            hard ball does not depend on positive weights, but the rules for gamma and a share for
             `contamination` use them.
 
         Returns
@@ -259,7 +262,14 @@ default="rbf"
             X, weights = self._check_unlabelled(X, sample_weight)
             random = random_numbers(self.random_state)
             gamma = self._gamma(X, weights, random)
-            self._kernel_: Kernel = self._settle_kernel(X, weights, gamma=gamma)
+            self._kernel_: Kernel = make_kernel(
+                self.kernel,
+                X,
+                gamma=gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                sample_weight=weights,
+            )
             self.gamma_ = self._kernel_.gamma
             self._dtype_: Precision = precision(X, self.dtype, self.kernel)
 
@@ -311,9 +321,9 @@ default="rbf"
             return self._scores(queries)
         if self._diagonal_ is None:
             raise ValueError(
-                "kernel='precomputed' scores new rows only where k(x, x) is the same for all "
-                "training rows, as that of new rows is not in X; divide the matrix by "
-                "sqrt(k(x, x) k(z, z)), hand in a callable kernel, or use fit_predict."
+                "kernel='precomputed' scores new rows only if k(x, x) is the same for all "
+                "training rows, as X does not contain that of new rows; divide the matrix by "
+                "sqrt(k(x, x) k(z, z)), pass a callable kernel, or use fit_predict."
             )
         return self._scores(queries, np.full(len(queries), self._diagonal_))
 
@@ -333,7 +343,7 @@ default="rbf"
         return scores
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Predict 1 for rows inside, -1 for outliers.
+        """Predict 1 for inliers, -1 for outliers.
 
         Parameters
         ----------
@@ -357,7 +367,7 @@ default="rbf"
         Returns
         -------
         (n_samples,) array
-            1 for rows inside, -1 for outliers.
+            1 for inliers, -1 for outliers.
         """
         self.fit(X, y, sample_weight)
         scores = self._training_scores(self._check_queries(X))
@@ -382,11 +392,11 @@ default="rbf"
         return near_gamma(X, weights, random, kernel=self.kernel, n_jobs=self.n_jobs)
 
     def _half_distances(self, X: Rows, codes: NDArray[np.int32]) -> HalfDistances:
-        """Distances between rows; for the linear kernel, of dense rows less their mean."""
+        """Distances between rows; with the linear kernel, dense rows are centred first."""
         if self.kernel == "linear":
             self._origin_: FloatArray = np.zeros(X.shape[1])
         if self._is_flat(X):
-            # The ball moves with its rows, but rounding grows with their distance from the origin.
+            # A shift of the rows only shifts the ball, but near the origin there is less rounding.
             with np.errstate(over="ignore", invalid="ignore"):
                 self._origin_ = np.mean(X, axis=0, dtype=np.float64)
                 X = X - self._origin_
@@ -396,18 +406,18 @@ default="rbf"
         )
 
     def _warn(self, solution: BallSolution) -> None:
-        """Warn of a ball that is not what was asked for."""
+        """Warn about a ball that is not what was asked for."""
         warn_if_unfinished({solution.stop_reason}, self.tol, "use another kernel")
         gap = solution.certificate
         if solution.stop_reason == "radius" and gap > (1.0 + self.tol) ** 2 - 1.0:
             warn_caller(
-                f"stopping='radius' missed rows: the optimum may be {gap:.0%} below "
+                f"stopping='radius' missed rows: the optimum may be up to {gap:.0%} below "
                 "objective_; use stopping='certified'."
             )
         if solution.squared_radius < 0 and solution.furthest > solution.rounding:
             warn_caller(
-                f"C={self.C_} is so small that rows may be outside by more than their distances, "
-                "and radius_ is 0; raise C.",
+                f"C={self.C_} is so small that slacks exceed the squared distances from the "
+                "centre, and radius_ is 0; raise C.",
                 UserWarning,
             )
 
@@ -439,7 +449,7 @@ default="rbf"
             self._largest_square_ = self._diagonal_ + self._squared_norm_
 
     def _offset(self, X: Rows, weights: FloatArray | None) -> float:
-        """Settle the score below which rows are outliers."""
+        """Return the score below which rows are outliers."""
         is_auto = self.contamination == "auto"
         if is_auto and self.C != "auto":
             return -float(np.sqrt(self.radius_**2 + self._rounding_))
@@ -455,14 +465,14 @@ default="rbf"
         if share < wanted / 2 and wanted * weights.sum() >= 2:
             warn_caller(
                 f"contamination={self.contamination}, but only {share:.1%} of the training rows "
-                "are further from the centre than the others: they tie on the ball's surface. Give "
-                "a C, such as 'auto', or a smaller gamma.",
+                "are further from the centre than the others: they tie on the ball's surface. Set "
+                "C (to 'auto', for instance), or lower gamma.",
                 UserWarning,
             )
         return offset
 
     def _is_flat(self, X: Rows) -> bool:
-        """Whether the ball is one around dense rows as they are."""
+        """Whether the ball is one around dense rows in their own space."""
         return self.kernel == "linear" and not is_sparse(X)
 
     def _training_scores(self, X: Rows) -> FloatArray:
@@ -470,7 +480,7 @@ default="rbf"
         return self._scores(X, self._kernel_.diagonal(X) if self.kernel == "precomputed" else None)
 
     def _scores(self, Q: Rows, diagonal: FloatArray | None = None) -> FloatArray:
-        """Minus the distances; `diagonal` are k(x, x) that the rows do not tell themselves."""
+        """Minus the distances; `diagonal` is k(x, x), if the kernel cannot evaluate it."""
         scores = np.empty(Q.shape[0])
         per_row = 64
         if self._is_flat(Q):
@@ -487,7 +497,7 @@ default="rbf"
         return finite_scores(scores, self.kernel)
 
     def _squared_distances(self, Q: Rows, diagonal: FloatArray | None) -> FloatArray:
-        """From the centre, of rows."""
+        """Squared distances of rows from the centre."""
         if self._is_flat(Q):
             from_center = Q - self._origin_ - self._shift_
             flat: FloatArray = np.einsum("ij,ij->i", from_center, from_center)

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
@@ -37,21 +38,21 @@ from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import warn_caller
 
-#: ``dtype="auto"`` holds kernel values in float64 up to the first number of rows, in float32 up to
+#: ``dtype="auto"`` stores kernel values in float64 up to the first number of rows, in float32 up to
 #: the second, and in 16 bits above.
 MAX_FLOAT64_ROWS = 500
 MAX_FLOAT32_ROWS = 1_500
 
-#: Up to this many rows, folds are made by several shuffles. They cost little there, and the model
-#: depends a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
+#: Up to this many rows, folds are made from several shuffles. These cost little there, and make the
+#: model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
 
 #: The kernel matrices of all candidates are kept if they take no more bytes than this; larger ones
-#: are made anew in every round of the race, which is faster than new memory.
+#: are recomputed in every round of the race, which is faster than allocating more memory.
 KEPT_MATRICES = 2**27
 
-#: Memory for each pair of rows: distances of both kinds, and the kernel matrix of a thread.
+#: Bytes per pair of rows: distances of both kinds, and the kernel matrix of a thread.
 PAIR_BYTES = 2 * 4 + 2
 
 #: ``rank="auto"`` approximates the kernel of machines with more rows.
@@ -68,73 +69,73 @@ class EnsembleSVC(KernelClassifier):
     hard-margin SVM [1]_. Every plane on the way is a partially trained SVM, and all of them vote.
     Stopping early is what regularises: there is no constant C.
 
-    How long the path is, and the kernel, are chosen inside ``fit``: one machine per fold takes the
-    same path on the same kernel matrix, and its scores of the rows held out say how good every
+    The length of the path and the kernel are chosen inside ``fit``: one machine per fold follows
+    the same path on the same kernel matrix, and its scores of the held-out rows show how good every
     stage is. Stages and kernels (RBF and Laplacian of several widths) then vote, weighted by their
-    held-out log-loss; the same scores give the
-    probabilities. See ``hardmargin.solvers.staged_vote``.
+    held-out log-loss; the same scores give the probabilities. See
+    ``hardmargin.solvers.staged_vote``.
 
     Parameters
     ----------
     n_stages : "cv" or int, default="cv"
-        ``"cv"`` weighs all stages by their held-out loss; a number ends the path after as many.
+        ``"cv"`` weights all stages by their held-out loss; a number ends the path after that many.
     kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="cv"
-        The kernel; ``"cv"`` weighs RBF and Laplacian ones (with a fixed `gamma`, RBF alone). A
-        callable takes two sets of rows and returns the matrix of values. It should be positive
-        semi-definite.
+        The kernel; it should be positive semi-definite. ``"cv"`` weights RBF and Laplacian kernels
+        (with a fixed `gamma`, only RBF). A callable takes two sets of rows and returns the matrix
+        of values.
     gamma : float or {"cv", "scale", "spread", "pairwise"}, default="cv"
-        Width of the kernel. ``"cv"`` weighs several; ``"spread"``, the paper's, is 1 / mean squared
-        distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
+        Width of the kernel. ``"cv"`` weights several widths; ``"spread"``, the paper's, is 1 / mean
+        squared distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
         distance between rows.
     cv : int, splitter or iterable of splits, default=5
-        How rows are held out: shuffled stratified folds (by three shuffles up to 500 rows, copies
-        of a row in the same fold), or any splitter of scikit-learn, or pairs of train and test
-        indices. Splitters that need groups take those given to ``fit``, whose notes say how to hand
-        them on from ``cross_val_score`` and searches.
+        How rows are held out: the number of shuffled stratified folds (from three shuffles up to
+        500 rows, with copies of a row in the same fold), any splitter of scikit-learn, or pairs of
+        train and test indices. Splitters that need groups use those passed to ``fit``, whose notes
+        say how to pass them through ``cross_val_score`` and searches.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     max_stages : int or None, default=None
-        Limit on the stages of each machine, whatever `n_stages` is; None is 150 where they are
-        chosen, and none where `n_stages` is a number.
+        Limit on the stages of each machine, whatever `n_stages` is. None is a limit of 150 if
+        `n_stages` is ``"cv"``, and no limit if it is a number.
     fit_intercept : bool, default=True
-        Train with a bias; each class then holds half of the weight. The paper has none.
+        Whether to train with a bias; each class then has half of the weight. The paper has no bias.
     standardize : bool, default=True
-        Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart. Features that a few huge values would flatten
-        are clipped, with a warning.
+        Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
+        features with only two values are scaled to values 1 apart. Features that a few huge values
+        would flatten are clipped, with a warning.
     rank : int, float, "auto" or None, default="auto"
-        Approximate the kernel through landmark rows: this number of them, or as many as leave this
-        share of its trace. ``"auto"`` does so for machines of more than 10,000 rows, or where the
-        memory asks for it, and raises the rank while that lowers the held-out loss. A stage then
-        takes time in proportion to the rows, and prediction needs the landmarks alone. None never
-        approximates.
+        Approximate the kernel through landmark rows: an int is their number; a float is the share
+        of the kernel's trace that may be left over. ``"auto"`` approximates machines with more than
+        10,000 rows, or if memory requires it, and raises the rank while that lowers the held-out
+        loss. A stage then takes time in proportion to the rows, and prediction only needs the
+        landmarks. None never approximates.
     landmarks : {"random", "kmeans++", "cholesky", "greedy"}, default="random"
-        How landmarks are found; ``"greedy"`` takes the rows that GreedySVC chooses first.
+        How landmarks are chosen; ``"greedy"`` uses the rows that GreedySVC chooses first.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They multiply the odds of the classes: probabilities and decisions
-        move, and the ranking of the rows stays as it is.
+        change, the ranking of the rows does not.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values. While stages are chosen ``"auto"`` holds them in float64 up to
-        500 rows, in float32 up to 1,500 and in 16 bits above; predictions have float64 up to 5,000
-        rows and float32 above.
+        Precision of kernel values. In training, ``"auto"`` stores them in float64 up to 500 rows,
+        in float32 up to 1,500 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
+        and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
     n_jobs : int or None, default=None
-        Threads over kernels or over the machines of many classes in ``fit``, and over rows in
-        ``predict``. The model does not depend on it.
+        Number of threads: over kernels or machines in ``fit``, over rows in ``predict``. The model
+        does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
-        every stage; distances, a kernel matrix and one product with it are always made.
+        Seconds after which ``fit`` returns the model so far, with a warning. The time is checked
+        before every stage; distances, a kernel matrix and one product with it are always computed.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds, and draws the landmarks. None always draws the same, so that fits can be
-        repeated; other numbers show how much the model depends on the shuffle. With
+        Seed for the folds and the landmarks; None is a fixed seed, so that fits are reproducible.
+        Other seeds show how much the model depends on the shuffle; with
         ``cv=RepeatedStratifiedKFold(n_splits=5, n_repeats=5)`` it depends less, and takes longer.
 
     Attributes
@@ -142,56 +143,57 @@ default="cv"
     classes_ : (n_classes,) array
         The labels.
     kernel_weights_ : structured array
-        What voted: ``machine``, ``kernel``, ``gamma`` and ``share``, one record for each kernel
-        with a share of a machine's vote, kernels in the order of their shares of all votes.
-        ``pandas.DataFrame`` takes it as it is.
+        The kernels that vote: ``machine``, ``kernel``, ``gamma`` and ``share``, one record for each
+        kernel with a share of a machine's vote, in the order of the kernels' shares of all votes.
+        ``pandas.DataFrame(kernel_weights_)`` works.
     cv_table_ : structured array
-        How every stage was judged: ``machine``, ``kernel``, ``gamma``, ``stage`` and ``log_loss``
-        on held-out rows, each stage at its own best temperature.
+        The assessment of every stage: ``machine``, ``kernel``, ``gamma``, ``stage`` and
+        ``log_loss`` on held-out rows, each stage at its own best temperature.
     cv_log_loss_, cv_error_ : float
         Log-loss and share of errors on held-out rows, weighted by sample and class weights.
     temperature_ : float or array
         Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes
-        Stages of the longest path.
+        Number of stages of the longest path.
     stop_reason_ : str or array
-        Of the kernel with the largest share: ``"patience"`` (the held-out loss had not fallen for a
-        while), ``"outrun"`` (it fell behind others), ``"n_stages"``, ``"rho_zero"`` (no step
-        helps), ``"max_stages"`` or ``"max_time"``.
+        Why the path of the kernel with the largest share ended: ``"patience"`` (the held-out loss
+        had not fallen for a while), ``"outrun"`` (it fell behind others), ``"n_stages"``,
+        ``"rho_zero"`` (no step helps), ``"max_stages"`` or ``"max_time"``.
     rank_ : int or None
         Rank of the approximation.
     support_ : (n_support,) array
         All rows of positive weight, or the landmarks.
     support_vectors_ : (n_support, n_features) array or CSR matrix
-        Those rows, standardised where the option says so; empty for a precomputed kernel.
+        Those rows, standardised if `standardize` is set; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_kernels * n_support) array, or CSR array for many classes
         Coefficients of the vote: of all support rows with the first kernel of `kernel_weights_`,
-        then with the next other one, and so on.
+        then with the next different one, and so on.
     intercept_ : (n_machines,) array
         Bias of the vote.
     coef_ : (n_machines, n_features) array
-        For the linear kernel; of the standardised features where the option says so.
+        Weights of the (standardised) features, for the linear kernel only.
     gamma_ : float
-        Gamma of the kernel, of that with the largest share if there are several.
+        The kernel's gamma as a number; if there are several kernels, that of the largest share.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
-    GreedySVC : For more than some ten thousand rows.
+    GreedySVC : For more than about ten thousand rows.
     compress : Fewer support rows, for faster predictions.
     RhoEnsembleSVC : The published algorithm, stage by stage.
 
     Notes
     -----
-    A row of weight two equals the row twice, up to rounding, if both copies are in the same folds.
-    With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ..; the
-    decision is the sum of a class's pairwise probabilities, made steeper. ``predict_proba`` has its
-    order, and values from the mean logs of the same probabilities.
+    A row of weight two counts as the row twice, up to rounding, if both copies are in the same
+    folds. With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ...
+    The decision is then the sum of a class's pairwise probabilities, made steeper.
+    ``predict_proba`` ranks classes in the same order; its values come from the mean logs of the
+    same probabilities.
 
     References
     ----------
@@ -277,12 +279,12 @@ default="cv"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence. Weights
-            that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
-            scaled up to it, so that normalised weights do not look like too few rows.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
+            Weights that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of
+            rows, are scaled up to it, so that normalised weights do not look like too few rows.
         groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`; the notes say how they
-            come through ``cross_val_score`` and searches.
+            Group of each row, for a splitter given as `cv`; the notes say how to pass them through
+            ``cross_val_score`` and searches.
 
         Returns
         -------
@@ -290,22 +292,22 @@ default="cv"
 
         Notes
         -----
-        Where a splitter outside needs groups as well as `cv`, both must get them. Without metadata
-        routing, these are two arguments::
+        If an outer splitter needs groups as well as `cv`, both must get them. Without metadata
+        routing, that takes two arguments::
 
             cross_val_score(clf, X, y, cv=GroupKFold(5), groups=g, params={"groups": g})
 
-        hands the first to the splitter and the second to ``fit``; ``cross_validate`` and
-        ``cross_val_predict`` do the same. In a pipeline the second has the name of the step,
-        ``params={"ensemblesvc__groups": g}``. A search keeps what is called groups for its own
+        passes the first to the splitter and the second to ``fit``; ``cross_validate`` and
+        ``cross_val_predict`` do the same. In a pipeline, the second is prefixed with the name of
+        the step: ``params={"ensemblesvc__groups": g}``. A search keeps ``groups`` for its own
         splitter, so that only a pipeline can be searched::
 
             pipeline = make_pipeline(EnsembleSVC(cv=GroupKFold(3)))
             search = GridSearchCV(pipeline, grid, cv=GroupKFold(5))
             search.fit(X, y, groups=g, ensemblesvc__groups=g)
 
-        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument is for both, if the
-        classifier asks for it, in a pipeline or not::
+        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument serves both, if the
+        classifier requests it, in a pipeline or not::
 
             clf = EnsembleSVC(cv=GroupKFold(3)).set_fit_request(groups=True)
             cross_val_score(clf, X, y, cv=GroupKFold(5), params={"groups": g})
@@ -313,8 +315,8 @@ default="cv"
         """
         if isinstance(self.n_stages, str) and self.n_stages == "eps":
             raise ValueError(
-                "n_stages='eps' belongs to the published algorithm, which is RhoEnsembleSVC; here "
-                "n_stages is 'cv' or a number."
+                "n_stages='eps' belongs to the published algorithm, RhoEnsembleSVC; here n_stages "
+                "must be 'cv' or a number."
             )
         with self._fitting() as monitor:
             rows = self._check_training(X, y, sample_weight).as_evidence()
@@ -355,7 +357,7 @@ default="cv"
     def _votes(
         self, training: Training, folds: Folds, random: np.random.RandomState, monitor: Monitor
     ) -> tuple[list[Kernel], list[Vote]]:
-        """Let the candidates vote: on stored kernel matrices, or at low rank."""
+        """Let the candidate kernels vote: on stored kernel matrices, or at low rank."""
         if not training.kernel.has_unit_diagonal:
             finite_diagonal(training.kernel, training.X, training.codes)
         present = training.codes >= 0
@@ -371,14 +373,14 @@ default="cv"
         problem = Problem(training.X, training.codes, training.machines, weights)
         limit = memory_bytes(self.memory_limit)
         n_stages = None if self.n_stages == "cv" else int(self.n_stages)
-        # A number of stages that was asked for needs no other limit.
+        # A given number of stages needs no other limit.
         most = MAX_STAGES if n_stages is None else n_stages
         options = StagedVoteOptions(
             fit_intercept=self.fit_intercept,
             n_stages=n_stages,
             max_stages=most if self.max_stages is None else int(self.max_stages),
             memory_bytes=min(limit // 4, KEPT_MATRICES),
-            n_threads=self._threads(),
+            n_threads=effective_n_jobs(self.n_jobs),
         )
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
         rank: Any = self.rank
@@ -389,7 +391,7 @@ default="cv"
         if rank is None and needed > limit:
             raise ValueError(
                 f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
-                f"(now {limit:,}), or approximate with rank='auto'."
+                f"(now {limit:,}), or approximate the kernel with rank='auto'."
             )
         fits = largest <= MAX_STORED_ROWS and needed <= limit
         if rank is None or (rank == "auto" and fits):
@@ -424,7 +426,7 @@ default="cv"
         options: StagedVoteOptions,
         monitor: Monitor,
     ) -> list[Vote]:
-        """Vote on stored kernel matrices: of all rows, or of one machine after the other."""
+        """Vote on stored kernel matrices: of all rows, or of one machine after another."""
         n_rows = int((problem.codes >= 0).sum())
         is_small = PAIR_BYTES * n_rows**2 <= memory_bytes(self.memory_limit)
         machines = problem.machines
@@ -456,12 +458,12 @@ default="cv"
         votes: list[Vote],
         slopes: list[float],
     ) -> None:
-        """Keep what voted: the kernels in the order of their shares."""
+        """Keep the kernels that vote, in the order of their shares."""
         total = np.sum([vote.shares for vote in votes], axis=0)
         used = [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
         machines = []
         for m, (vote, slope) in enumerate(zip(votes, slopes, strict=True)):
-            # Class weights move the odds, and so the threshold.
+            # Class weights multiply the odds, which moves the threshold.
             ratio = None if training.class_weights is None else training.log_weight_ratio(m)
             threshold = (ratio or 0.0) / slope
             machines.append(
@@ -487,14 +489,14 @@ default="cv"
             if self.n_stages != "cv":
                 what = f"before n_stages={self.n_stages}"
             warn_caller(
-                f"Some paths stopped at max_stages={self.max_stages} {what}; to go on, raise "
-                "max_stages."
+                f"Some paths stopped at max_stages={self.max_stages} {what}; raise max_stages to "
+                "continue."
             )
         n_blind = sum(len(vote.held_rows) == 0 for vote in votes)
         if n_blind and not folds.shortage:
             warn_caller(
                 f"cv holds out no rows of both classes for {n_blind} of {len(votes)} machines, so "
-                "that nothing could be chosen for them; take other splits.",
+                "nothing could be chosen for them; use other splits.",
                 UserWarning,
             )
 
@@ -503,7 +505,7 @@ def _warn_of_folds(folds: Folds) -> None:
     if len(folds.train) == 0:
         warn_caller(
             f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
-            "kernel of middle width, few stages and no probabilities.",
+            "kernel of medium width, few stages and no probabilities.",
             UserWarning,
         )
     else:
@@ -511,14 +513,14 @@ def _warn_of_folds(folds: Folds) -> None:
 
 
 def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
-    """Say what a low rank may cost: where the memory asked for it, or allows no higher one.
+    """Warn that a low rank may cost accuracy, if memory requires it or allows no higher rank.
 
     Parameters
     ----------
     found : LowRankVotes
         The votes.
     n_rows : int or None
-        Rows whose distances do not fit the memory, where that is why the rank is low.
+        Number of rows whose distances do not fit in memory, if that is why the rank is low.
     limit : int
         The memory limit, in bytes.
     """
@@ -526,19 +528,20 @@ def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
         warn_caller(
             f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
             f"distances between {n_rows:,} rows need {PAIR_BYTES * n_rows**2 / 1e6:,.0f} MB, and "
-            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit; or take GreedySVC, "
+            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit, or use GreedySVC, "
             "which needs no approximation.",
             UserWarning,
         )
     elif found.is_limited:
-        reason = "memory_limit allows no more"
+        reason, advice = "memory_limit allows no more", "Raise memory_limit"
         if len(found.losses) > 1:
             reason = (
                 f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
                 f"{found.losses[-1]:.4f} when it was last doubled"
             )
+            advice = "Set a higher rank, which takes more time and memory"
         warn_caller(
-            f"The rank of {found.rank} limits the accuracy: {reason}. GreedySVC needs no "
-            "approximation; or set rank higher, which takes longer and more memory.",
+            f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or use GreedySVC, "
+            "which needs no approximation.",
             UserWarning,
         )

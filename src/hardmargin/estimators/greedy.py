@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
@@ -50,22 +51,22 @@ from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
 from hardmargin.solvers.problem import KernelRows
 from hardmargin.warn import warn_caller
 
-#: Stages whose kernel columns the staged methods hold at once.
+#: Number of stages whose kernel columns the staged methods hold at once.
 STAGES_AT_ONCE = 128
 
 #: Share of `max_time` that choosing may take.
 CHOOSING_SHARE = 0.5
 
-#: Up to this many rows choosing evaluates kernels in float64.
+#: Up to this many rows, kernels are evaluated in float64 while choosing.
 MAX_FLOAT64_CHOICE_ROWS = 500
 
 #: Kernels whose gamma can be chosen.
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 
-#: Rows that a threshold is moved by where none were held out.
+#: The most rows by which a threshold is moved if no rows were held out.
 MAX_THRESHOLD_ROWS = 5_000
 
-#: A slope below this says that the scores tell nothing of the classes.
+#: A slope below this means that the scores say nothing about the classes.
 LEAST_SLOPE = 1e-3
 
 
@@ -73,8 +74,8 @@ class GreedySVC(StagedMixin, KernelClassifier):
     """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
-    stage choosing the row whose step lowers it most. Each row is visited once at most, or a few
-    times; that it stops there is what regularises, there is no constant C. Training is exact (the
+    stage choosing the row whose step lowers it most. Each row is visited at most once, or a few
+    times. Stopping there is what regularises: there is no constant C. Training is exact (the
     published order of selection) and takes a small fraction of an ordinary SVM's time.
 
     By default the features are standardised and the kernel width, the number of visits and the
@@ -97,82 +98,84 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     max_visits : "cv" or int, default="cv"
-        How often a row may be chosen. 1 is the paper's algorithm; with more, rows can also give
-        back, and training goes on until no step exceeds `step_tol`. ``"cv"`` chooses among 1, 4 and
-        64, together with gamma.
+        How often a row may be chosen. 1 is the paper's algorithm; with more visits, multipliers can
+        also shrink again, and training goes on until no step exceeds `step_tol`. ``"cv"`` chooses
+        among 1, 4 and 64, together with gamma.
     step_tol : float, default=0.02
-        With more than one visit, the step that ends training.
+        With more than one visit, training ends when no step exceeds this.
     max_stages : int or None, default=None
-        Limit on the stages of each machine. None allows one a row (times its sample weight), with
-        more than one visit 8.
+        Limit on the stages of each machine. None allows one per row (times its sample weight), or
+        eight with more than one visit.
     threshold : "auto" or float, default="auto"
-        Scores above it go to the second class; the paper's machines have 0. ``"auto"`` is 0 too
-        unless rows are held out, to choose `gamma` or `max_visits`: it is then that of a sigmoid
-        fitted to the held-out scores, where this lowers their errors by more than the square root
-        of their number.
+        Scores above it are predicted as the second class; in the paper it is 0. ``"auto"`` is also
+        0, unless rows are held out to choose `gamma` or `max_visits`. It is then the threshold of a
+        sigmoid fitted to the held-out scores, if that lowers the number of their errors by more
+        than its square root.
     standardize : "auto" or bool, default="auto"
-        Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart. Features that a few huge values would flatten
-        are clipped, with a warning. ``"auto"`` does so where gamma is ``"cv"``, but not for
-        a callable; above 20,000 rows it compares with the features as they are, and
-        takes what is better. A precomputed kernel is never changed.
+        Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
+        features with only two values are scaled to values 1 apart. Features that a few huge values
+        would flatten are clipped, with a warning. ``"auto"`` does so if gamma is ``"cv"`` and the
+        kernel is not a callable; above 20,000 rows it also tries the features as they are, and uses
+        what is better. A precomputed kernel is never changed.
     cv : int, splitter or iterable of (train, test) indices, default=5
-        The splits that ``"cv"`` chooses by; a number stands for shuffled folds, stratified by
-        class, with copies of a row in the same fold. Splitters that need groups take those given to
-        ``fit``, whose notes say how to hand them on from ``cross_val_score`` and searches.
+        How rows are held out for ``"cv"``: the number of shuffled stratified folds, with copies of
+        a row in the same fold, any splitter of scikit-learn, or pairs of train and test indices.
+        Splitters that need groups use those passed to ``fit``, whose notes say how to pass them
+        through ``cross_val_score`` and searches.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. They leave training alone and move the threshold, by the log ratio
-        of the weights over the slope of a sigmoid fitted to the held-out scores, or to the training
-        scores where none were held out.
+        Weights of the classes. They do not affect training, but move the threshold: by the log
+        ratio of the weights, divided by the slope of a sigmoid fitted to the held-out scores, or to
+        the training scores if no rows were held out.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     method : {"auto", "fused", "lazy", "bits", "lazy-bits"}, default="auto"
         How kernel values are evaluated: every column as it comes (``"fused"``), only where the next
         choice can depend on it (``"lazy"``), with two-valued columns packed as bits (``"bits"``),
-        or both. All give the same model; ``"auto"`` takes what the data allow and changes over
-        when it does not pay.
+        or both. All give the same model; ``"auto"`` uses what the data allow, and switches if that
+        turns out to be slower.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above;
-        gradients and sums are always float64. float64 reproduces the algorithm step by step.
-        Choosing takes float32 from 500 rows on, unless this is ``"float64"``.
+        gradients and sums are always float64. ``"float64"`` reproduces the algorithm step by step.
+        Above 500 rows, float32 is used while choosing, unless this is ``"float64"``.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
     n_jobs : int or None, default=None
-        Threads over splits and candidates while choosing, over the machines of many classes in the
-        last fit, and over rows in ``predict``. The model does not depend on it.
+        Number of threads: over splits and candidates while choosing, over machines in the final
+        fit, over rows in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. Half of it is for
-        choosing.
+        Seconds after which ``fit`` returns the model so far, with a warning. Choosing may take half
+        of them.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds and draws the subsamples that large sets are chosen on, and the rows that
-        `class_weight` fits its sigmoid on when a machine has more than 5,000. None always draws
-        the same, so that fits can be repeated. The order of the rows matters as well, and more than
-        the seed: among equal steps the lowest row is chosen.
+        Seed for the folds, for the subsamples on which choices for large data are made, and for the
+        rows to which `class_weight` fits its sigmoid if a machine has more than 5,000. None is a
+        fixed seed, so that fits are reproducible. The order of the rows matters more than the seed:
+        among equal steps the lowest row is chosen.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
     max_visits_ : int
-        Visits that a row may have.
+        Number of visits that a row may have.
     standardized_ : bool
         Whether features are standardised.
     threshold_ : float, or array for many classes
         Threshold of each machine.
     cv_results_ : dict of arrays
-        What was tried: ``gamma``, ``max_visits``, ``standardized``, ``n_rows`` that took part, and
-        ``log_loss`` of the held-out rows, under sigmoids fitted to their scores (averaged over the
-        machines). This and the next two exist where gamma or max_visits is ``"cv"``.
+        The candidates: ``gamma``, ``max_visits``, ``standardized``, the number of rows used
+        (``n_rows``), and the ``log_loss`` of the held-out rows, under sigmoids fitted to their
+        scores (averaged over the machines). This and the next two exist only if gamma or max_visits
+        is ``"cv"``.
     cv_log_loss_, cv_error_ : float
-        Log-loss of the probabilities and share of wrong predictions of the rows held out, weighted
-        by sample and class weights; NaN where no rows could be held out, or `max_time` ended the
-        last fit. They are those the choice was made by, and so a little too good.
+        Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
+        by sample and class weights; NaN if no rows could be held out, or if `max_time` ended the
+        final fit. As the choice was made by them, they are a little too good.
     support_ : (n_support,) array
         Rows with a coefficient: in order of selection for two classes, else sorted.
     support_vectors_ : (n_support, n_features) array or CSR matrix
-        Those rows, standardised where the option says so; empty for a precomputed kernel.
+        Those rows, standardised if `standardized_`; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
@@ -180,9 +183,9 @@ default="rbf"
     intercept_ : (n_machines,) array
         Minus the threshold.
     coef_ : (n_machines, n_features) array
-        For the linear kernel; of the standardised features where the option says so.
+        Weights of the (standardised) features, for the linear kernel only.
     n_iter_ : int, or array of them for many classes
-        Stages.
+        Number of stages.
     loss_path_ : array, or list of them for many classes
         Dual objective after each stage.
     stage_indices_, stage_steps_ : array, or list of them for many classes
@@ -191,40 +194,41 @@ default="rbf"
         ``||w||``, from eq. (28) of TNN-08.
     vc_bound_ : float or array
         Bound on the VC dimension, eq. (26): ``min(R^2 ||w||^2, n) + 1``, where the sphere around
-        the origin with ``R^2 = max k(x, x)`` holds all rows.
+        the origin with ``R^2 = max k(x, x)`` encloses all rows.
     certificate_ : float or array
         Largest step still open when training stopped.
     n_kernel_evaluations_ : int or array
-        Kernel values evaluated.
+        Number of kernel values evaluated.
     stop_reason_ : str or array
         ``"converged"``, ``"exhausted"`` (every row was visited as often as it may be),
         ``"max_stages"`` or ``"max_time"``.
     method_ : str or array
-        The method in use at the end.
+        The method used last.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     Notes
     -----
-    One gamma and one number of visits serve all machines: those with the least log-loss of held-out
-    rows, each machine's scores going through a sigmoid of its own. From 2,500 rows on most of the
-    search is on a subsample. Above 20,000 rows choosing takes about as long as one to three fits:
-    a single split is followed on growing subsamples, up to four tenths of all rows, more than one
-    visit is kept only if it clearly pays and is not too slow, and threshold and probabilities come
-    from the last rows held out, 10,000 at most.
+    All machines share one gamma and one number of visits: those with the least log-loss of held-out
+    rows, where each machine's scores go through a sigmoid of its own. From 2,500 rows on, most of
+    the search uses a subsample. Above 20,000 rows, choosing takes about as long as one to three
+    fits: it follows a single split on growing subsamples, up to four tenths of all rows. More than
+    one visit is then kept only if it clearly helps and is not too slow, and threshold and
+    probabilities come from the last held-out rows, at most 10,000.
 
     The probability of a machine's positive side is a sigmoid of its margin, so it is at least one
     half exactly where that side is predicted. With many classes and held-out rows,
     ``decision_function`` is the sum of a class's pairwise probabilities, made steeper;
-    ``predict_proba`` has the order of it, and values from the mean logs of the same probabilities.
+    ``predict_proba`` ranks classes in the same order, and its values come from the mean logs of the
+    same probabilities.
 
-    A row of sample weight w may be chosen w times as often; a fraction left over scales its last
-    step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with more
-    visits it is approximate. Weights in the hundreds take long: divide them by their mean.
+    A row of sample weight w may be chosen w times as often; the fractional part of w scales its
+    last step. For whole weights and ``max_visits=1`` this equals repeating rows (up to ties); with
+    more visits it is approximate. Weights in the hundreds are slow: divide them by their mean.
 
     References
     ----------
@@ -318,12 +322,12 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence. Weights
-            that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of rows, are
-            scaled up to it, so that normalised weights do not look like too few rows.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
+            Weights that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of
+            rows, are scaled up to it, so that normalised weights do not look like too few rows.
         groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`; the notes say how they
-            come through ``cross_val_score`` and searches.
+            Group of each row, for a splitter given as `cv`; the notes say how to pass them through
+            ``cross_val_score`` and searches.
 
         Returns
         -------
@@ -331,31 +335,31 @@ default="rbf"
 
         Notes
         -----
-        Where a splitter outside needs groups as well as `cv`, both must get them. Without metadata
-        routing, these are two arguments::
+        If an outer splitter needs groups as well as `cv`, both must get them. Without metadata
+        routing, that takes two arguments::
 
             cross_val_score(clf, X, y, cv=GroupKFold(5), groups=g, params={"groups": g})
 
-        hands the first to the splitter and the second to ``fit``; ``cross_validate`` and
-        ``cross_val_predict`` do the same. In a pipeline the second has the name of the step,
-        ``params={"ensemblesvc__groups": g}``. A search keeps what is called groups for its own
+        passes the first to the splitter and the second to ``fit``; ``cross_validate`` and
+        ``cross_val_predict`` do the same. In a pipeline, the second is prefixed with the name of
+        the step: ``params={"greedysvc__groups": g}``. A search keeps ``groups`` for its own
         splitter, so that only a pipeline can be searched::
 
-            pipeline = make_pipeline(EnsembleSVC(cv=GroupKFold(3)))
+            pipeline = make_pipeline(GreedySVC(cv=GroupKFold(3)))
             search = GridSearchCV(pipeline, grid, cv=GroupKFold(5))
-            search.fit(X, y, groups=g, ensemblesvc__groups=g)
+            search.fit(X, y, groups=g, greedysvc__groups=g)
 
-        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument is for both, if the
-        classifier asks for it, in a pipeline or not::
+        With ``sklearn.set_config(enable_metadata_routing=True)`` one argument serves both, if the
+        classifier requests it, in a pipeline or not::
 
-            clf = EnsembleSVC(cv=GroupKFold(3)).set_fit_request(groups=True)
+            clf = GreedySVC(cv=GroupKFold(3)).set_fit_request(groups=True)
             cross_val_score(clf, X, y, cv=GroupKFold(5), params={"groups": g})
             GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         with self._fitting() as monitor:
             rows = self._check_training(X, y, sample_weight).as_evidence()
             as_they_came = rows.X
-            scales = self.standardize  # "auto": where gamma is chosen
+            scales = self.standardize  # "auto": only if gamma is chosen
             if scales == "auto":
                 scales = self.gamma == "cv" and not callable(self.kernel)
             if scales and self.kernel != "precomputed":
@@ -369,23 +373,16 @@ default="rbf"
                 max_stages=self.max_stages,
                 method=self.method,
                 memory_bytes=memory_bytes(self.memory_limit),
-                n_threads=self._threads(),
+                n_threads=effective_n_jobs(self.n_jobs),
             )
             held_out, max_visits = None, self.max_visits
             if self._holds_out:
-                views = self._views(training, as_they_came)
-                choice = self._choose(training, views, options, groups, random, monitor)
+                choice = self._choose(training, as_they_came, options, groups, random, monitor)
+                view = training.X
                 if choice.view > 0:  # the rows as they came are the better view
-                    self._scaling_ = None
-                rows_of_view = views[choice.view].X
-                training = replace(
-                    training,
-                    values=KernelRows(
-                        choice.kernel,
-                        rows_of_view,
-                        precision(rows_of_view, self.dtype, self.kernel),
-                    ),
-                )
+                    view, self._scaling_ = as_they_came, None
+                values = KernelRows(choice.kernel, view, precision(view, self.dtype, self.kernel))
+                training = replace(training, values=values)
                 held_out, max_visits = choice.held_out, choice.max_visits
             solutions = greedy.solve(
                 training,
@@ -412,10 +409,18 @@ default="rbf"
     def _holds_out(self) -> bool:
         return bool(self.gamma == "cv" or self.max_visits == "cv")
 
-    def _views(self, training: Training, as_they_came: Rows) -> list[KernelRows]:
-        """Rows as they were scaled, and as they came where that may be better.
+    def _choose(
+        self,
+        training: Training,
+        as_they_came: Rows,
+        options: GreedyOptions,
+        groups: Any,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> GreedyChoice:
+        """Choose gamma, the visits and the view: rows as they were scaled, or as they came.
 
-        Kernel values are float32 where that is safe: it is faster, and chooses as well.
+        Kernel values are float32 if that is safe, which is faster and gives equally good choices.
         """
         present, dtype = training.codes >= 0, training.dtype
         if self.dtype != "float64" and training.kernel.has_unit_diagonal:
@@ -439,18 +444,6 @@ default="rbf"
             )
             kernel = replace(training.kernel, gamma=gamma)
             views.append(KernelRows(kernel, as_they_came, dtype))
-        return views
-
-    def _choose(
-        self,
-        training: Training,
-        views: list[KernelRows],
-        options: GreedyOptions,
-        groups: Any,
-        random: np.random.RandomState,
-        monitor: Monitor,
-    ) -> GreedyChoice:
-        """Choose gamma and the visits, and say so where that was not possible."""
         folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
         task = Task(
             views,
@@ -479,7 +472,7 @@ default="rbf"
         elif choice.is_cut_short:
             warn_caller(
                 f"The choice of gamma and max_visits was ended by max_time, after "
-                f"{len(table['gamma'])} candidates; to go on, raise max_time."
+                f"{len(table['gamma'])} candidates; raise max_time to try more."
             )
         elif folds.shortage:
             warn_of_shortage(folds)
@@ -492,18 +485,18 @@ default="rbf"
         held_out: HeldOut | None,
         random: np.random.RandomState,
     ) -> tuple[list[float], FloatArray]:
-        """Settle the machines' thresholds, and the slopes of their sigmoids."""
+        """Return the machines' thresholds, and the slopes of their sigmoids."""
         fixed = None if self.threshold == "auto" else float(self.threshold)
         ratios: list[float | None] = [None] * len(solutions)
         if training.class_weights is not None:
             ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
         if held_out is not None:
-            cuts = cut_machines(held_out, training.weights, ratios, fixed)
-            return [cut.threshold for cut in cuts], np.array([cut.slope for cut in cuts])
+            cuts, slopes = cut_machines(held_out, training.weights, ratios, fixed)
+            return cuts.tolist(), slopes
         thresholds = [fixed or 0.0] * len(solutions)
         for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
             if ratio:
-                # With P = sigmoid(A f + B), weighing the negative class w times as much as the
+                # With P = sigmoid(A f + B), weighting the negative class w times as much as the
                 # positive one moves the best threshold by log(w) / A.
                 slope = self._training_slope(training, m, solution, random)
                 thresholds[m] += ratio / max(slope, LEAST_SLOPE)
@@ -516,7 +509,7 @@ default="rbf"
         solution: GreedySolution,
         random: np.random.RandomState,
     ) -> float:
-        """Slope of a machine's sigmoid, by scores of training rows."""
+        """Slope of a machine's sigmoid, fitted to scores of training rows."""
         sample = training.rows_of(machine)
         if len(sample) > MAX_THRESHOLD_ROWS:
             sample = random.permutation(sample)[:MAX_THRESHOLD_ROWS]
@@ -530,12 +523,13 @@ default="rbf"
         )[:, 0]
         positive = training.is_positive(machine)[training.codes[sample]]
         weights = None if training.weights is None else training.weights[sample]
-        return platt(scores, positive, weights)[0]
+        return float(platt(scores, positive, weights).slopes[0])
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 
-        Stage t of several machines applies the first t steps of each, or all it has.
+        Stage t of several machines applies the first t steps of each machine, or all if it has
+        fewer.
 
         Yields
         ------
@@ -586,16 +580,16 @@ default="rbf"
     def _warn_if_cut_short(self, solutions: list[GreedySolution]) -> None:
         reasons = {s.stop_reason for s in solutions}
         for limit, advice in (
-            ("max_stages", "raise max_stages, or step_tol to stop earlier"),
+            ("max_stages", "raise max_stages; to stop earlier, raise step_tol"),
             ("max_time", "raise max_time"),
         ):
-            # Chosen visits were chosen with the same limit: nothing was cut short.
+            # Visits were chosen with the same limit, so nothing was cut short.
             is_expected = limit == "max_stages" and self.max_visits == "cv" and not self.max_stages
             if limit in reasons and not is_expected:
                 largest = max(s.certificate for s in solutions if s.stop_reason == limit)
                 warn_caller(
                     f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "
-                    f"model is that of the stages so far. To go on, {advice}."
+                    f"model is that of the stages so far. To continue, {advice}."
                 )
         if any(s.n_stages == 0 for s in solutions):
             warn_caller(
@@ -620,7 +614,7 @@ default="rbf"
         self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
         self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
         self.method_ = one_or_all([s.method for s in solutions])
-        # What the staged methods need beyond that: labels, and rows that gave everything back.
+        # The staged methods also need labels, and visited rows whose multiplier fell back to zero.
         self._stage_signs_ = [
             np.where(np.isin(training.codes[s.history["row"]], positive), 1.0, -1.0)
             for s, (_, positive) in zip(solutions, training.machines, strict=True)

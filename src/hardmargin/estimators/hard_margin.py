@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
@@ -22,10 +23,10 @@ from hardmargin.warn import warn_caller
 class HardMarginSVC(KernelClassifier):
     """Hard-margin SVM: the plane with the widest margin, with a certificate.
 
-    The limit of an SVM for large C, without a C: pairwise steps (SMO with second-order selection)
-    find the nearest points of the two classes' hulls, or without a bias the point of the hull
-    nearest to the origin. It is what `MultiplicativeSVC` and `RhoSVC` converge to. On noisy data a
-    hard margin overfits; `EnsembleSVC` and `GreedySVC` stop early instead.
+    This is the limit of an SVM for large C. Pairwise steps (SMO with second-order selection) find
+    the nearest points of the two classes' convex hulls or, without a bias, the point of the hull
+    nearest to the origin. `MultiplicativeSVC` and `RhoSVC` converge to the same plane. On noisy
+    data a hard margin overfits; `EnsembleSVC` and `GreedySVC` stop early instead.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class HardMarginSVC(KernelClassifier):
         between rows.
     kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
-        The kernel; it should be positive semi-definite, and separate the classes.
+        The kernel; it should be positive semi-definite and separate the classes.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
@@ -43,43 +44,43 @@ default="rbf"
     fit_intercept : bool, default=True
         Whether the plane has a bias.
     tol : float, default=1e-3
-        Training ends when no pair of margins differs by more, relative to the margin; the relative
-        gap of the objective is then about twice that at most.
+        Training ends when no support row's margin exceeds the least margin by more than this share
+        of it; the relative gap of the objective is then at most about twice as large.
     max_stages : int or None, default=None
         Limit on the pairwise steps of each machine; None allows at least ten million.
     class_weight : dict, "balanced" or None, default=None
-        Accepted for the sake of tools that set it: a hard margin does not depend on positive
-        weights.
+        Has no effect, as a hard margin does not depend on positive weights; accepted for the sake
+        of tools that set it.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes in ``fit``, and over rows in ``predict``. The
-        model does not depend on it.
+        Number of threads: over machines in ``fit``, over rows in ``predict``. The model does not
+        depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Has no effect, as nothing is drawn; all estimators share it.
+        Has no effect, as nothing is random; all estimators accept it.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
     margin_ : float or array
-        Distance of the nearest rows from the plane, in feature space: ``1 / ||w||``.
+        Distance of the nearest rows from the plane in feature space, ``1 / ||w||``.
     weight_norm_ : float or array
         ``||w||``.
     certificate_ : float or array
-        Relative gap between ``||w||^2`` and its bound from the other side.
+        Relative gap between ``||w||^2`` and the bound on its optimum.
     n_iter_ : int, or array of them for many classes
-        Pairwise steps.
+        Number of pairwise steps.
     n_kernel_evaluations_ : int or array
-        Kernel values evaluated.
+        Number of kernel values evaluated.
     stop_reason_ : str or array
         ``"converged"``, ``"rho_zero"`` (the kernel does not separate the classes),
         ``"max_stages"`` or ``"max_time"``.
@@ -94,17 +95,17 @@ default="rbf"
     intercept_ : (n_machines,) array
         The bias.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     Notes
     -----
-    Sample weights select rows (zero is absence); positive ones do not change the optimum.
+    A sample weight of zero leaves a row out; positive weights do not change the optimum.
 
     Examples
     --------
@@ -168,7 +169,8 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of zero leaves the row out. Positive weights have no effect on a
+            hard margin, but rules for gamma use them.
 
         Returns
         -------
@@ -181,7 +183,7 @@ default="rbf"
                 tol=self.tol,
                 max_stages=self.max_stages,
                 memory_bytes=memory_bytes(self.memory_limit),
-                n_threads=self._threads(),
+                n_threads=effective_n_jobs(self.n_jobs),
             )
             part = monitor.part("violation", n_machines=len(training.machines))
             solutions = hard_margin.solve(training, options, part)
@@ -203,20 +205,20 @@ default="rbf"
 
 
 def warn_if_unfinished(reasons: Collection[str]) -> None:
-    """Warn of hard-margin machines that did not reach their optimum."""
+    """Warn about hard-margin machines that did not reach their optimum."""
     for reason, message in (
         (
             "rho_zero",
             "The kernel does not separate the classes: there is no margin to maximise. Use a "
             "narrower kernel (raise gamma), or EnsembleSVC or GreedySVC, which stop early.",
         ),
-        ("max_stages", "Training stopped at max_stages; raise max_stages, or tol to stop earlier."),
-        ("max_time", "Training stopped at max_time; raise max_time, or tol to stop earlier."),
+        ("max_stages", "Training stopped at max_stages; raise it, or raise tol to stop earlier."),
+        ("max_time", "Training stopped at max_time; raise it, or raise tol to stop earlier."),
     ):
         if reason in reasons:
             warn_caller(message)
 
 
 def _margin(solution: HardMarginSolution) -> float:
-    """Margin of the plane; where there is none, the scale of the simplex stays."""
+    """Margin of the plane; 1 if there is none, which keeps the scale of the simplex."""
     return solution.rho if solution.stop_reason != "rho_zero" and solution.rho > 0 else 1.0

@@ -24,17 +24,17 @@ from hardmargin.solvers.multiplicative import MultiplicativeOptions, Multiplicat
 from hardmargin.solvers.planes import support
 from hardmargin.warn import warn_caller
 
-#: Multiplicative updates never reach zero: rows that hold less than this part of the largest
-#: multiplier are on their way there, and change decisions by less than any sensible `tol`.
+#: Multiplicative updates never reach zero: multipliers below this share of the largest are on their
+#: way there, and change decisions by less than any sensible `tol`.
 SMALLEST_SUPPORT = 1e-6
 
-#: One minus the confidence of ``support_bound_``.
+#: ``support_bound_`` holds with probability one minus this.
 DELTA = 0.05
 
-#: The multipliers of all stages may take this share of the memory limit.
+#: Share of the memory limit that the multipliers of all stages may take.
 STAGES_SHARE = 0.125
 
-#: Coefficients of stages that the staged methods expand at once.
+#: Number of coefficients that the staged methods expand at once.
 COEFFICIENTS_AT_ONCE = 4_000_000
 
 
@@ -42,9 +42,9 @@ class MultiplicativeSVC(StagedMixin, KernelClassifier):
     """Hard-margin support vector classifier trained by multiplicative updates.
 
     The algorithm of ESANN-99 [1]_: every epoch multiplies each multiplier of the dual by
-    ``exp(eta * (1 - y * f(x)))``, with the bias in closed form, and converges to the hard-margin
-    SVM, that of ``SVC(C=inf)``. One product with the kernel matrix per epoch is all it takes; a
-    few dozen epochs give most of the margin, and the last per mille a few thousand.
+    ``exp(eta * (1 - y * f(x)))``, with the bias in closed form. It converges to the hard-margin
+    SVM, that of ``SVC(C=inf)``. An epoch takes one product with the kernel matrix. A few dozen
+    epochs reach most of the margin; the last 0.1 % takes a few thousand.
 
     Parameters
     ----------
@@ -60,40 +60,41 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     learning_rate : float or "auto", default="auto"
-        The rate eta. The paper fixes it; too small is slow, too large diverges. ``"auto"`` undoes
-        an epoch that lowers the dual objective and halves the rate, and raises it by a tenth after
-        every other one, which keeps it near the largest that converges.
+        The rate eta. In the paper it is fixed; training is slow if it is too small and diverges if
+        it is too large. ``"auto"`` undoes an epoch that lowers the dual objective and halves the
+        rate; all other epochs raise it by a tenth. This keeps it near the largest rate that
+        converges.
     tol : float, default=1e-3
         Relative gap between the primal and the dual objective that ends training.
     max_stages : int, default=10_000
         Limit on the epochs of each machine.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes. They multiply the sample weights, which only change the start.
+        Weights of the classes, which multiply the sample weights. They only change the start.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above;
         multipliers and sums are always float64.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A kernel matrix
-        that does not fit half of it is evaluated anew in every epoch, with a warning. The staged
-        methods need the multipliers of all epochs, which may take an eighth of it.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        A kernel matrix that does not fit in half of it is recomputed in every epoch, with a
+        warning. The multipliers of all epochs, for the staged methods, may take an eighth of it.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
-        in ``predict``. The model does not depend on it.
+        Number of threads: over machines and kernel values in ``fit``, over rows in ``predict``. The
+        model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Not used: nothing is random.
+        Has no effect, as nothing is random; all estimators accept it.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
     support_ : (n_support,) array
-        Rows whose multiplier exceeds 1e-6 of the machine's largest, ascending.
+        Rows whose multiplier exceeds 1e-6 times the machine's largest, in ascending order.
     support_vectors_ : (n_support, n_features) array or CSR matrix
         Those rows; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
@@ -101,12 +102,12 @@ default="rbf"
     dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
         Multiplier times label, on the usual scale: support rows have the score +1 or -1.
     intercept_ : (n_machines,) array
-        The bias that balances the least margins of the two classes (of a plane that does not
-        separate them: their means, weighted by the multipliers).
+        The bias that balances the least margins of the two classes or, if the plane does not
+        separate them, their mean margins weighted by the multipliers.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     n_iter_ : int, or array of them for many classes
-        Epochs: planes on the way, of which the first is the start.
+        Number of epochs, that is, of planes on the path; the first is the start.
     margin_path_ : array, or list of them for many classes
         Distance of the nearest training row from the plane of each epoch, negative while the
         plane does not separate the classes. It rises to 1 / ||w||.
@@ -117,33 +118,34 @@ default="rbf"
     learning_rate_ : float or array
         The rate of the last epoch.
     certificate_ : float or array
-        Relative gap between the bounds on the optimum that the last plane gives: 0 at the optimum,
-        1 while it does not separate the classes.
+        Relative gap between the last plane's bounds on the optimum: 0 at the optimum, 1 if the
+        plane does not separate the classes.
     weight_norm_ : float or array
         ``||w||``.
     margin_ : float or array
         The last value of `margin_path_`.
     support_bound_ : float or array
-        Bound on the error on fresh data that holds with 95 % confidence (section 2 of the paper):
-        ``(d log2(e p / d) + log2(p / 0.05)) / (p - d)`` for d support rows out of p. At most 1,
-        and 1 where a training row is misclassified, for which there is no such bound.
+        Bound on the error on new rows that holds with 95 % confidence (section 2 of the paper):
+        ``(d log2(e p / d) + log2(p / 0.05)) / (p - d)`` for d support rows out of p. It is at most
+        1, and 1 if a training row is misclassified, as there is no such bound then.
     stop_reason_ : str or array
         ``"converged"``, ``"not_separable"`` (the classes overlap for this kernel; the model is
         that of the epoch with the fewest training errors, and the paths end there),
-        ``"diverged"`` (the fixed learning rate is too large; likewise, with the best epoch),
-        ``"stalled"`` (rounding allows no further progress), ``"max_stages"`` or ``"max_time"``.
+        ``"diverged"`` (the fixed learning rate is too large; the model and the paths end at the
+        best epoch), ``"stalled"`` (rounding allows no further progress), ``"max_stages"`` or
+        ``"max_time"``.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     Notes
     -----
     Sample weights and `class_weight` set the first multipliers, in proportion within each class. A
-    weight of two equals the row twice on the whole way; but the optimum of a hard margin does not
-    depend on positive weights, and so a converged model does not either.
+    weight of two counts the row twice in every epoch. But the optimum of a hard margin does not
+    depend on positive weights, so a converged model does not either.
 
     The training rows and the multipliers of every epoch are kept for the staged methods, within an
     eighth of `memory_limit`.
@@ -216,7 +218,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------
@@ -245,8 +247,8 @@ default="rbf"
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every epoch, as `decision_function` gives them at the end.
 
-        Each has the bias that its own margins give. Stage t of several machines is
-        epoch t of each, or its last.
+        Each epoch has the bias that its own margins give. Stage t of several machines is epoch t of
+        each machine, or its last epoch if it has fewer.
 
         Yields
         ------
@@ -255,8 +257,8 @@ default="rbf"
         Q = self._check_rows(X)
         if self._stages_ is None:
             raise AttributeError(
-                "The multipliers of all epochs did not fit an eighth of memory_limit and were not "
-                "kept: there are no staged decisions. Raise memory_limit and fit again."
+                "There are no staged decisions: the multipliers of all epochs did not fit in an "
+                "eighth of memory_limit and were not kept. Raise memory_limit and fit again."
             )
         if self._kernel_.name == "precomputed":
             Q = Q[:, self._stage_rows_]
@@ -302,7 +304,7 @@ default="rbf"
         every: NDArray[Any],
         solutions: Sequence[MultiplicativeSolution],
     ) -> None:
-        """Keep the planes over all rows that take part, if those of all machines were kept."""
+        """Keep the planes over all rows of positive weight, if every machine has kept its own."""
         self._stage_rows_, self._stage_vectors_ = every.astype(np.int32), None
         self._stage_biases_ = [s.history["bias"] for s in solutions]
         planes = [_spread_out(s, every) for s in solutions if s.planes is not None]
@@ -316,15 +318,15 @@ default="rbf"
         if "not_separable" in gaps:
             warn_caller(
                 "Training stopped because the classes overlap for this kernel: no plane separates "
-                "them by a margin. The model is that of the epoch with the fewest training errors; "
-                "a larger gamma may tell the rows apart, and other classifiers allow errors."
+                "them by a margin. The model is that of the epoch with the fewest training errors. "
+                "Raise gamma to separate the rows, or use a classifier that allows errors."
             )
         if "diverged" in gaps:
             tried = max(s.n_tried for s in solutions if s.stop_reason == "diverged")
             warn_caller(
                 f"learning_rate={self.learning_rate!r} is too large: training was given up after "
-                f"{tried} epochs, and the model is that of the best. Lower learning_rate, or set "
-                "it to 'auto'."
+                f"{tried} epochs, and the model is that of the best one. Lower learning_rate, or "
+                "set it to 'auto'."
             )
         if "stalled" in gaps:
             warn_caller(
@@ -333,11 +335,11 @@ default="rbf"
             )
         for limit in ("max_stages", "max_time"):
             if limit in gaps:
-                advice = f"Raise {limit} to go on, or tol to end earlier."
-                if gaps[limit] >= 1:  # not even separated: a looser tol would not end it
+                advice = f"Raise {limit} to continue, or raise tol to stop earlier."
+                if gaps[limit] >= 1:  # not even separated: a looser tol would not end training
                     advice = (
-                        "Its plane does not separate the classes yet: a larger gamma makes that "
-                        "easier; HardMarginSVC gets there faster, EnsembleSVC does not need to."
+                        "It does not separate the classes yet. Raise gamma to make that easier; "
+                        "HardMarginSVC gets there faster, EnsembleSVC does not need to."
                     )
                 warn_caller(
                     f"Training stopped at {limit} with a relative gap of {gaps[limit]:.3g}; the "
@@ -346,7 +348,7 @@ default="rbf"
 
 
 def _spread_out(solution: MultiplicativeSolution, every: NDArray[Any]) -> Any:
-    """Planes of a machine, over all rows that take part in any."""
+    """Planes of a machine, over the rows of all machines."""
     planes: Any = solution.planes
     columns = np.searchsorted(every, solution.rows).astype(np.int32)
     entries = (planes.data, columns[planes.indices], planes.indptr)
@@ -361,7 +363,7 @@ def _without_small(solution: MultiplicativeSolution) -> MultiplicativeSolution:
 
 
 def _support_bound(solution: MultiplicativeSolution) -> float:
-    """Bound the error by the number of rows that the machine can be built from again."""
+    """Bound the error by the number of rows from which the machine can be rebuilt."""
     p, d = len(solution.rows), len(support(solution.coefficients, SMALLEST_SUPPORT))
     if solution.history["error"][-1] > 0 or d >= p:
         return 1.0

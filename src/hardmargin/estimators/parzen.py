@@ -14,9 +14,9 @@ from hardmargin.solvers.problem import Expansion, finite_diagonal
 class ParzenClassifier(KernelClassifier):
     """Parzen window: the class whose rows have the larger sum of kernel values.
 
-    The first plane of the path that ends at the hard-margin SVM (`RhoSVC`) and whose planes
-    `EnsembleSVC` lets vote: every row has the same multiplier. There is nothing to train, which
-    makes it the baseline of IJCAI-07 [1]_.
+    Every row has the same multiplier. This is the first plane of the path that ends at the
+    hard-margin SVM (`RhoSVC`), and whose planes vote in `EnsembleSVC`. There is nothing to train:
+    it is the baseline of IJCAI-07 [1]_.
 
     Parameters
     ----------
@@ -32,21 +32,22 @@ default="rbf"
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. ``"balanced"`` compares mean
-        kernel values in place of sums.
+        kernel values instead of sums.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
+        One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a prediction, as ``"2GB"`` or in bytes; None is half of the free memory.
+        Memory limit of a prediction, such as ``"2GB"`` or a number of bytes; None is half the free
+        memory.
     n_jobs : int or None, default=None
-        Threads over rows in ``predict``.
+        Number of threads, over rows in ``predict``.
     max_time : float or None, default=None
-        Has no effect, as there is nothing to train; all estimators share it.
+        Has no effect, as there is nothing to train; all estimators accept it.
     verbose : int, default=0
-        Has no effect.
+        Has no effect, as there is nothing to train; all estimators accept it.
     random_state : int, RandomState instance or None, default=None
-        Has no effect.
+        Has no effect, as nothing is random; all estimators accept it.
 
     Attributes
     ----------
@@ -63,13 +64,13 @@ default="rbf"
     intercept_ : (n_machines,) array
         Zeros.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     References
     ----------
@@ -124,7 +125,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------

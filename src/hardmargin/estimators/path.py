@@ -32,32 +32,33 @@ from hardmargin.warn import warn_caller
 class PathSVC(RegularizationPathClassifier):
     """The soft-margin SVM for every C at once, and the C that is best.
 
-    Minimises ``||w||^2 / 2 + C sum(slack)``, as scikit-learn's ``SVC``. Multipliers and intercept
-    are piecewise linear in C, and the path [1]_ goes from one breakpoint to the next, exactly: one
-    fit takes as long as many single SVMs do, and then `at` returns the SVM of any C at once. Which
-    one predicts is chosen by rows held out, each split following its own path, or by a bound on
-    the leave-one-out error [2]_. It is the SVM(BEST) and SVM(LOO) of IJCAI-07.
+    Minimises ``||w||^2 / 2 + C sum(slack)``, like scikit-learn's ``SVC``. Multipliers and intercept
+    are piecewise linear in C, and the path [1]_ goes from one breakpoint to the next, exactly. One
+    fit takes as long as many single SVMs; afterwards `at` returns the SVM of any C without
+    training. The C that predicts is chosen by held-out rows, with a path for each split, or by a
+    bound on the leave-one-out error [2]_. These are the SVM(BEST) and SVM(LOO) of IJCAI-07.
 
     Parameters
     ----------
     selection : {"cv", "loo", "validation"} or float, default="cv"
-        How C is chosen: by the error of cross-validation; by the least leave-one-out bound, the
-        weighted share of rows with ``alpha_i k(x_i, x_i) >= y_i f(x_i)``, alpha shared among copies
-        of a row (with a bias it is an estimate, and may be too low where C is small); by the error
-        on a share of the rows; or that C. Where several C are best, the middle of the longest range
-        of them is taken, on a logarithmic scale. Errors count sample and class weights. With many
-        classes each machine has a C of its own, unless it is given.
+        How C is chosen. ``"cv"`` minimises the cross-validation error, ``"validation"`` the error
+        on a share of the rows that is held out. ``"loo"`` minimises a leave-one-out bound: the
+        weighted share of rows with ``alpha_i k(x_i, x_i) >= y_i f(x_i)``, where copies of a row
+        share alpha. (With a bias it is only an estimate, and may be too low for small C.) A number
+        is C itself. If several C are best, the middle of their longest range on a logarithmic scale
+        is chosen. Errors are weighted by sample and class weights. With many classes, each machine
+        chooses its own C.
     cv : int, splitter or iterable of splits, default=5
-        For ``selection="cv"``: shuffled stratified folds, or any splitter of scikit-learn.
-        Splitters that need groups take those given to ``fit``.
+        For ``selection="cv"``: the number of shuffled stratified folds, or any splitter of
+        scikit-learn. Splitters that need groups use those passed to ``fit``.
     validation_fraction : float, default=0.2
         For ``selection="validation"``: the share of every class that is held out. The final SVM is
-        that of all rows.
+        trained on all rows.
     C_min : float or None, default=None
-        The least C that can be chosen, unless the path ends before it; None is a tenth of where the
-        first row reaches the margin. (The path always begins at C = 0.)
+        The least C that can be chosen, unless the path ends before it; None is a tenth of the C at
+        which the first row reaches the margin. (The path always begins at C = 0.)
     C_max : float, default=1e4
-        Where the path ends at the latest, or at `selection`, if that is a larger C.
+        The C at which the path ends at the latest, unless `selection` is a larger C.
     gamma : float or {"scale", "spread", "pairwise"}, default="scale"
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
@@ -72,57 +73,59 @@ default="rbf"
     max_stages : int or None, default=None
         Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply the sample weights: row i has ``C * weight_i``.
+        Weights of the classes, which multiply the sample weights: the C of row i is
+        ``C * weight_i``.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values in predictions: float64 up to 5,000 rows and float32 above. Paths
-        always have float64.
+        Precision of kernel values in predictions. ``"auto"`` is float64 up to 5,000 rows and
+        float32 above. Paths always use float64.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A path needs up
-        to four matrices of the size of the kernel matrix.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        A path needs up to four matrices of the size of the kernel matrix.
     n_jobs : int or None, default=None
-        Threads over splits or machines in ``fit``, and over rows in ``predict``. The model does not
-        depend on it.
+        Number of threads: over splits or machines in ``fit``, over rows in ``predict``. The model
+        does not depend on it.
     max_time : float or None, default=None
         Seconds after which the paths end where they are, with a warning.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Shuffles the folds, or draws the rows that are held out; None always draws the same.
+        Seed for the folds, or for the held-out share of rows; None is a fixed seed.
 
     Attributes
     ----------
     C_ : float or array
-        The C that was chosen, or that of the hard margin, which larger ones do not change.
+        The C that was chosen, or the last of the path if that is smaller (a larger C does not
+        change a hard margin).
     path_ : RegularizationPath, or list of them for many classes
         All breakpoints, in ascending order of C from 0: ``C``, ``intercept``, ``elbow_size``,
         ``n_support``, ``error`` (of the training rows), ``loo_bound``, ``squared_norm``,
-        ``slack_sum``; ``multipliers(k)`` gives those of a breakpoint and ``at(C)`` those of any C.
-        Rows count within the machine.
+        ``slack_sum``. ``multipliers(k)`` returns those of breakpoint k, ``at(C)`` those of any C.
+        Row numbers are those within the machine; `path_rows_` maps them to X.
     path_rows_ : array, or list of them for many classes
-        The rows of X that a path has: those of its classes, but for weights of zero.
+        The rows of X on a path: those of its machine's classes with positive weight.
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at the breakpoints.
     cv_results_ : dict, or list of them for many classes
-        ``"C"``: where the held-out error changes, and ``"error"`` from there to the next; for
-        selection by rows held out.
+        ``"C"``: where the held-out error changes; ``"error"``: its value from there to the next C.
+        Only with ``selection="cv"`` or ``"validation"``.
     cv_error_ : float or array
-        The error at `C_`: that of each machine, so for many classes one per pair.
+        The held-out error of each machine at its `C_`; likewise.
     loo_bound_ : float or array
-        The leave-one-out bound at `C_`; for ``selection="loo"``.
+        The leave-one-out bound at `C_`, only with ``selection="loo"``.
     certificate_ : float or array
-        Largest violation of the conditions of optimality, at breakpoints and between them.
+        Largest violation of the optimality conditions, at breakpoints and between them.
     weight_norm_ : float or array
         ``||w||``.
     slack_sum_ : float or array
         Weighted sum of the slacks.
     n_iter_ : int, or array of them for many classes
-        Events on the path.
+        Number of events on the path.
     stop_reason_ : str or array
-        Why the path ended: ``"hard_margin"`` (larger C change nothing), ``"C_max"``, ``"stalled"``
-        (rounding, or a kernel that is not positive semi-definite), ``"max_stages"`` or
-        ``"max_time"``.
+        Why the path ended: ``"hard_margin"`` (a larger C changes nothing), ``"C_max"``,
+        ``"stalled"`` (rounding, or a kernel that is not positive semi-definite), ``"max_stages"``
+        or ``"max_time"``.
     classes_ : (n_classes,) array
         The labels.
     support_ : (n_support,) array
@@ -136,32 +139,32 @@ default="rbf"
     intercept_ : (n_machines,) array
         The bias.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
-    RigorousSVC : The C-SVM whose ``||w||`` is given, on the same path.
-    HardMarginSVC : Where the path ends, if the kernel separates the classes.
+    RigorousSVC : The C-SVM of a given ``||w||``, found on the same path.
+    HardMarginSVC : The end of the path, if the kernel separates the classes.
 
     Notes
     -----
-    A breakpoint costs ``O(n * elbow_size)``, and there are usually about as many as rows. The path
-    needs the kernel matrix; the fitted estimator keeps the training rows, for `at`. Where no row is
-    on the margin the intercept is not unique, and need not be that of ``SVC``.
+    A breakpoint costs ``O(n * elbow_size)``, and there are usually about as many breakpoints as
+    rows. The path needs the kernel matrix; the fitted estimator keeps the training rows, for `at`.
+    If no row is on the margin, the intercept is not unique and may differ from that of ``SVC``.
 
     References
     ----------
     .. [1] T. Hastie, S. Rosset, R. Tibshirani and J. Zhu, "The Entire Regularization Path for the
        Support Vector Machine", JMLR 5, 2004.
     .. [2] T. Evgeniou, M. Pontil and A. Elisseeff, "Leave One Out Error, Stability, and
-       Generalization of Voting Combinations of Classifiers", Machine Learning 55, 2004. The bound
-       is theirs for machines without bias; with one it is an estimate.
+       Generalization of Voting Combinations of Classifiers", Machine Learning 55, 2004. Their bound
+       is for machines without bias; with a bias it is an estimate.
 
     Examples
     --------
@@ -238,10 +241,10 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
         groups : (n_samples,) array, optional
-            Rows that belong together, for a splitter that is given as `cv`; the notes of
-            ``EnsembleSVC.fit`` say how they come through ``cross_val_score`` and searches.
+            Group of each row, for a splitter given as `cv`; the notes of ``EnsembleSVC.fit`` say
+            how to pass them through ``cross_val_score`` and searches.
 
         Returns
         -------
@@ -278,7 +281,7 @@ default="rbf"
         return self
 
     def _folds(self, training: Training, groups: Any) -> Folds | None:
-        """Split the rows as `selection` asks; None where it does not."""
+        """Split the rows as `selection` requires; None if it needs no splits."""
         random = random_numbers(self.random_state)
         if self.selection == "validation":
             return validation_split(training.codes, self.validation_fraction, random)
@@ -300,13 +303,13 @@ default="rbf"
 
 
 def _warn_of_folds(folds: Folds, machines: list[MachinePaths]) -> None:
-    """Warn where rows held out could not choose, or only a few."""
+    """Warn if there were no held-out rows to choose by, or only a few."""
     n_blind = sum(not machine.parts for machine in machines)
     if n_blind:
         whose = "" if len(machines) == 1 else f" of {n_blind} of {len(machines)} machines"
         reason = folds.shortage or "no split has rows of two classes to train on and to score"
         warn_caller(
-            f"C{whose} could not be chosen by rows held out: {reason}. It is that of the least "
+            f"C{whose} could not be chosen by held-out rows: {reason}. It is chosen by the least "
             "leave-one-out bound instead.",
             UserWarning,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.metaestimators import available_if
 
@@ -26,7 +27,7 @@ from hardmargin.resources import memory_bytes
 from hardmargin.solvers import hard_margin
 from hardmargin.solvers.hard_margin import HardMarginOptions, HardMarginSolution
 
-#: Pairwise steps of ``solver="smo"`` for every stage that `max_stages` allows.
+#: Pairwise steps that ``solver="smo"`` may take per stage of `max_stages`.
 STEPS_PER_STAGE = 1_000
 
 
@@ -34,15 +35,15 @@ def _has_stages(estimator: RhoSVC) -> bool:
     if estimator.solver == "multiplicative":
         return True
     raise AttributeError(
-        "Only solver='multiplicative' has stages; solver='smo' goes to the optimum at once."
+        "Only solver='multiplicative' has stages; solver='smo' goes straight to the optimum."
     )
 
 
 class RhoSVC(StagedMixin, KernelClassifier):
     """Hard-margin SVM in the form of the rho-SVM, trained by adaptive multiplicative updates.
 
-    Its multipliers add up to one. It is the plane at the end of the path on which `RhoEnsembleSVC`
-    lets all planes vote [1]_. On noisy data a hard margin overfits, and the vote is the better
+    Its multipliers add up to one. It is the last plane of the path whose planes all vote in
+    `RhoEnsembleSVC` [1]_. On noisy data a hard margin overfits, and the vote is the better
     classifier.
 
     Parameters
@@ -58,63 +59,63 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     solver : {"multiplicative", "smo"}, default="multiplicative"
-        Algorithm 1 of the paper, which stops some way before the optimum; or pairwise steps, which
-        reach it to `tol`, and many times faster.
+        Algorithm 1 of the paper, which stops before the optimum; or pairwise steps, which reach it
+        to within `tol`, many times faster.
     eps_start, eps_stop : float, default=0.1 and 0.005
         The first epsilon of the path, and the one that ends it.
     tol : float, default=1e-3
-        Relative gap at which ``solver="smo"`` ends.
+        Relative gap that ends ``solver="smo"``.
     max_stages : int, default=10_000
-        Limit on the stages of each machine (for ``"smo"``, on thousands of pairwise steps).
+        Limit on the stages of each machine (for ``"smo"``, in thousands of pairwise steps).
     fit_intercept : bool, default=False
-        Train with a bias; each class then holds half of the weight. The paper has none.
+        Whether to train with a bias; each class then has half of the weight. The paper has no bias.
     rank : int, float, "auto" or None, default=None
-        Approximate the kernel through landmark rows, as in `RhoEnsembleSVC`; for
+        Approximate the kernel through landmark rows, as in `RhoEnsembleSVC`; only with
         ``solver="multiplicative"``.
     landmarks : {"random", "kmeans++", "cholesky"}, default="random"
-        How landmarks are found.
+        How landmarks are chosen.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply the sample weights. They change where a path starts
-        and so what is reached when it stops early; the optimum does not depend on them.
+        Weights of the classes, which multiply the sample weights. They change the start of the
+        path, and so its end if it stops early; the optimum does not depend on them.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
-        in ``predict``. The model does not depend on it.
+        Number of threads: over machines and kernel values in ``fit``, over rows in ``predict``. The
+        model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
-        every stage; the kernel matrix and one product with it are always made.
+        Seconds after which ``fit`` returns the model so far, with a warning. The time is checked
+        before every stage; the kernel matrix and one product with it are always computed.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks; None always draws the same.
+        Seed for the landmarks; None is a fixed seed.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
     rho_ : float or array
-        The objective at the end: the squared norm of the plane, and its margin at the optimum.
-        Multipliers of the standard hard-margin SVM are those here divided by it.
+        The final objective: the squared norm of the plane, which at the optimum is also its margin.
+        Divided by it, the multipliers are those of the standard hard-margin SVM.
     rho_lower_bound_ : float or array
-        The optimum is between this and `rho_`.
+        The optimum lies between this and `rho_`.
     certificate_ : float or array
         Relative gap between the two.
     n_iter_ : int, or array of them for many classes
-        Stages, or pairwise steps.
+        Number of stages, or of pairwise steps.
     stop_reason_ : str or array
         ``"eps"``, ``"converged"`` (``"smo"``), ``"rho_zero"`` (the classes overlap: no margin is
         left), ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
     n_stages_, stage_weights_, stage_intercepts_, rho_path_, eps_path_ : see `RhoEnsembleSVC`
-        The path; for ``solver="multiplicative"``.
+        The path; only with ``solver="multiplicative"``.
     rank_ : int or None
         Rank of the approximation.
     support_ : (n_support,) array
-        Rows with a coefficient. Multiplicative updates leave every row one.
+        Rows with a coefficient; with multiplicative updates, every row has one.
     support_vectors_ : (n_support, n_features) array or CSR matrix
         Those rows; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
@@ -124,13 +125,13 @@ default="rbf"
     intercept_ : (n_machines,) array
         The bias.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
@@ -214,7 +215,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------
@@ -235,8 +236,9 @@ default="rbf"
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 
-        Stage t of several machines is stage t of each, or its last: for many classes that is not
-        the model of ``max_stages=t``, whose machines all go on to stage t.
+        Stage t of several machines is stage t of each machine, or its last stage if it has fewer.
+        With many classes this is not the model of ``max_stages=t``, whose machines all go on to
+        stage t.
 
         Yields
         ------
@@ -250,15 +252,15 @@ default="rbf"
         """Train all machines by pairwise steps."""
         if self.rank is not None:
             raise ValueError(
-                f"rank={self.rank!r} needs solver='multiplicative'; solver='smo' has the whole "
-                "kernel, with rank=None."
+                f"rank={self.rank!r} needs solver='multiplicative'; solver='smo' always uses the "
+                "whole kernel, so set rank=None."
             )
         options = HardMarginOptions(
             fit_intercept=self.fit_intercept,
             tol=self.tol,
             max_stages=STEPS_PER_STAGE * self.max_stages,
             memory_bytes=memory_bytes(self.memory_limit),
-            n_threads=self._threads(),
+            n_threads=effective_n_jobs(self.n_jobs),
         )
         part = monitor.part("violation", n_machines=len(training.machines))
         solutions = hard_margin.solve(training, options, part)

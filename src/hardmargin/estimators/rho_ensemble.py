@@ -1,4 +1,4 @@
-"""The ensemble of partially trained SVMs as IJCAI-07 has it."""
+"""The ensemble of partially trained SVMs, as in IJCAI-07."""
 
 from __future__ import annotations
 
@@ -50,57 +50,59 @@ default="rbf"
     max_stages : int, default=10_000
         Limit on the stages of each machine, whatever `n_stages` is.
     fit_intercept : bool, default=False
-        Train with a bias; each class then holds half of the weight. The paper has none.
+        Whether to train with a bias; each class then has half of the weight. The paper has no bias.
     standardize : bool, default=False
-        Shift and scale every feature to mean 0 and variance 1 (scale only, for sparse rows); those
-        that take two values only, to values 1 apart. Features that a few huge values would flatten
-        are clipped, with a warning.
+        Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
+        features with only two values are scaled to values 1 apart. Features that a few huge values
+        would flatten are clipped, with a warning.
     rank : int, float, "auto" or None, default=None
-        Approximate the kernel through landmark rows: this many, or as many as leave this share of
-        its trace; ``"auto"`` is 1 % with at most 1,000 landmarks. A stage then takes time in
-        proportion to the rows, and prediction needs the landmarks alone. None is the whole kernel.
+        Approximate the kernel through landmark rows: an int is their number; a float is the share
+        of the kernel's trace that may be left over; ``"auto"`` is 1 % with at most 1,000 landmarks.
+        A stage then takes time in proportion to the rows, and prediction only needs the landmarks.
+        None uses the whole kernel.
     landmarks : {"random", "kmeans++", "cholesky"}, default="random"
-        How landmarks are found.
+        How landmarks are chosen.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values: float64 up to 5,000 rows and float32 above.
+        Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A kernel matrix
-        that does not fit half of it is evaluated anew at every stage, with a warning. The staged
-        methods need the planes of all stages, which may take an eighth of it.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        A kernel matrix that does not fit in half of it is recomputed at every stage, with a
+        warning. The planes of all stages, for the staged methods, may take an eighth of it.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes and over kernel values in ``fit``, and over rows
-        in ``predict``. The model does not depend on it.
+        Number of threads: over machines and kernel values in ``fit``, over rows in ``predict``. The
+        model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. It is looked at before
-        every stage; the kernel matrix and one product with it are always made.
+        Seconds after which ``fit`` returns the model so far, with a warning. The time is checked
+        before every stage; the kernel matrix and one product with it are always computed.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks; None always draws the same.
+        Seed for the landmarks; None is a fixed seed.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         The labels.
     n_stages_, n_iter_ : int, or array of them for many classes
-        Stages.
+        Number of stages.
     stage_weights_ : array, or list of them for many classes
         The rate of every stage: the weight of its plane in the vote.
     stage_intercepts_ : array, or list of them for many classes
         The bias of every stage; zeros without `fit_intercept`.
     rho_path_ : array, or list of them for many classes
-        The objective ``rho_bar`` of every plane, one more than stages; it never rises.
+        The objective ``rho_bar`` of every plane, of which there is one more than stages. It never
+        rises.
     eps_path_ : array, or list of them for many classes
         Epsilon at every stage.
     rho_lower_bound_ : float or array
-        The optimum is between this and the end of `rho_path_`.
+        The optimum lies between this and the end of `rho_path_`.
     certificate_ : float or array
-        Relative gap between the two. It certifies the last plane; the vote is meant to stop early.
-        At low rank it is that of the approximate kernel.
+        Relative gap between the two. It certifies the last plane, not the vote, which is meant to
+        stop early. At low rank it is that of the approximate kernel.
     stop_reason_ : str or array
         ``"eps"``, ``"n_stages"``, ``"rho_zero"`` (the classes overlap: no margin is left),
         ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
@@ -109,7 +111,7 @@ default="rbf"
     support_ : (n_support,) array
         All rows of positive weight, or the landmarks.
     support_vectors_ : (n_support, n_features) array or CSR matrix
-        Those rows, standardised where the option says so; empty for a precomputed kernel.
+        Those rows, standardised if `standardize` is set; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
@@ -117,25 +119,25 @@ default="rbf"
     intercept_ : (n_machines,) array
         Bias of the vote.
     coef_ : (n_machines, n_features) array
-        For the linear kernel; of the standardised features where the option says so.
+        Weights of the (standardised) features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
     EnsembleSVC : Chooses stages and kernels by held-out rows, and has probabilities.
     RhoSVC : The last plane of the path.
-    ParzenClassifier : The first.
+    ParzenClassifier : The first plane of the path.
 
     Notes
     -----
-    There are no probabilities, as no rows are held out. A row of weight two equals the row twice,
-    up to rounding. The planes of all stages are kept for the staged methods, within an eighth of
-    `memory_limit`.
+    There are no probabilities, as no rows are held out. A row of weight two counts as the row
+    twice, up to rounding. The planes of all stages are kept for the staged methods, within an
+    eighth of `memory_limit`.
 
     References
     ----------
@@ -217,7 +219,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------
@@ -239,8 +241,9 @@ default="rbf"
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 
-        Stage t of several machines is stage t of each, or its last: for many classes that is not
-        the model of ``n_stages=t``, whose machines all go on to stage t.
+        Stage t of several machines is stage t of each machine, or its last stage if it has fewer.
+        With many classes this is not the model of ``n_stages=t``, whose machines all go on to
+        stage t.
 
         Yields
         ------

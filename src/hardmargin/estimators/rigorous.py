@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import Training
@@ -26,16 +27,16 @@ from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.regularization_path import RegularizationPathOptions
 from hardmargin.warn import warn_caller
 
-#: Share of the time that the greedy machines may take, which give the bound.
+#: Share of the time that the greedy machines, which give the bound, may take.
 GREEDY_SHARE = 0.5
 
 
 class RigorousSVC(RegularizationPathClassifier):
     """Rigorous SVM: the least sum of slacks among planes of bounded norm.
 
-    Minimises ``sum(slack)`` subject to ``||w|| <= norm_bound`` [1]_, with a bias. That is a C-SVM,
+    Minimises ``sum(slack)`` subject to ``||w|| <= norm_bound`` [1]_, with a bias. This is a C-SVM
     whose C is found on the regularisation path: ``||w||`` grows with C, and on every piece its
-    square is a quadratic in C. In TNN-08 [2]_ the bound is the norm that `GreedySVC` stops at, to
+    square is a quadratic in C. In TNN-08 [2]_ the bound is the norm at which `GreedySVC` stops, to
     show how close that comes to the best plane of its norm.
 
     Parameters
@@ -56,51 +57,51 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     C_max : float, default=1e6
-        Where the search ends at the latest. Where classes overlap, no C reaches a bound that is
-        large enough: then the SVM is that of C_max, with a warning.
+        The C at which the search ends at the latest. If the classes overlap, a large bound may be
+        out of reach for any C: the SVM is then that of C_max, with a warning.
     max_stages : int or None, default=None
         Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply the sample weights, those of the slacks.
+        Weights of the classes, which multiply the sample weights; both weight the slacks.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
-        Precision of kernel values in predictions: float64 up to 5,000 rows and float32 above. Paths
-        always have float64.
+        Precision of kernel values in predictions. ``"auto"`` is float64 up to 5,000 rows and
+        float32 above. Paths always use float64.
     memory_limit : str, number or None, default=None
-        Memory for a fit, as ``"2GB"`` or in bytes; None is half of the free memory. A path needs up
-        to four matrices of the size of the kernel matrix.
+        Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
+        A path needs up to four matrices of the size of the kernel matrix.
     n_jobs : int or None, default=None
-        Threads over the machines of many classes in ``fit``, and over rows in ``predict``. The
-        model does not depend on it.
+        Number of threads: over machines in ``fit``, over rows in ``predict``. The model does not
+        depend on it.
     max_time : float or None, default=None
-        Seconds that a fit may take, half of them for the greedy machines; then the path ends where
-        it is, with a warning.
+        Seconds after which the path ends where it is, with a warning. The greedy machines may take
+        half of them.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
-        Has no effect, as nothing is drawn; all estimators share it.
+        Has no effect, as nothing is random; all estimators accept it.
 
     Attributes
     ----------
     C_ : float or array
-        The C of the C-SVM that this is; the least there is.
+        The C of the equivalent C-SVM; the least, if there are several.
     norm_bound_ : float or array
         The bound.
     weight_norm_ : float or array
-        ``||w||``: the bound, or less where it is not reached.
+        ``||w||``: the bound, or less if it is not reached.
     slack_sum_ : float or array
         The objective: the weighted sum of the slacks.
     path_ : RegularizationPath, or list of them for many classes
         The path as far as it was followed; see `PathSVC`.
     path_rows_ : array, or list of them for many classes
-        The rows of X that a path has: those of its classes, but for weights of zero.
+        The rows of X on a path: those of its machine's classes with positive weight.
     loo_path_ : array, or list of them for many classes
-        The leave-one-out bound at its breakpoints.
+        The leave-one-out bound at the breakpoints.
     certificate_ : float or array
-        Largest violation of the conditions of optimality, at breakpoints and between them.
+        Largest violation of the optimality conditions, at breakpoints and between them.
     n_iter_ : int, or array of them for many classes
-        Events on the path.
+        Number of events on the path.
     stop_reason_ : str or array
         Why the path ended: ``"norm"`` (the bound is reached), ``"hard_margin"``, ``"C_max"``,
         ``"stalled"`` (rounding, or a kernel that is not positive semi-definite), ``"max_stages"``
@@ -114,22 +115,22 @@ default="rbf"
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_support) array, or CSR array for many classes
-        Multiplier times label, of the C-SVM.
+        Multiplier times label in the C-SVM.
     intercept_ : (n_machines,) array
         The bias.
     coef_ : (n_machines, n_features) array
-        For the linear kernel.
+        Weights of the features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
-        Names of the features, where X has them.
+        Names of the features, if X has them.
 
     See Also
     --------
     PathSVC : The whole path.
-    GreedySVC : Where the bound of TNN-08 comes from.
+    GreedySVC : The source of the bound in TNN-08.
 
     References
     ----------
@@ -198,7 +199,7 @@ default="rbf"
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
-            Weights; a weight of two equals the row twice, a weight of zero its absence.
+            Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 
         Returns
         -------
@@ -210,7 +211,7 @@ default="rbf"
                 bounds = self._greedy_norms(training, monitor)
             else:
                 bounds = [float(self.norm_bound)] * len(training.machines)
-            with np.errstate(over="ignore", under="ignore"):  # an infinite square is no bound
+            with np.errstate(over="ignore", under="ignore"):  # an infinite square bounds nothing
                 squares: list[float] = np.square(bounds).tolist()
             options = [
                 RegularizationPathOptions(
@@ -223,7 +224,7 @@ default="rbf"
             paths = [machine.whole.path for machine in machines]
             if any(path.stop_reason == "C_max" for path in paths):
                 warn_caller(
-                    f"No C up to C_max={self.C_max:g} has a norm as large as norm_bound; raise "
+                    f"No C up to C_max={self.C_max:g} gives a norm as large as norm_bound; raise "
                     "C_max, or lower norm_bound."
                 )
             self.norm_bound_ = one_or_all(bounds)
@@ -233,10 +234,10 @@ default="rbf"
         return self
 
     def _greedy_norms(self, training: Training, monitor: Monitor) -> list[float]:
-        """Return the norms at which `GreedySVC` stops, as published."""
+        """Return the norms at which the published `GreedySVC` stops."""
         weights = None if training.weights is None else as_rows(training.weights)
         options = GreedyOptions(
-            memory_bytes=memory_bytes(self.memory_limit), n_threads=self._threads()
+            memory_bytes=memory_bytes(self.memory_limit), n_threads=effective_n_jobs(self.n_jobs)
         )
         n_machines = len(training.machines)
         part = monitor.part("largest open step", n_machines=n_machines, share=GREEDY_SHARE)
@@ -244,11 +245,11 @@ default="rbf"
         if any(s.stop_reason == "max_time" for s in solutions):
             warn_caller(
                 "The greedy machines that give the bound stopped at max_time; raise max_time, or "
-                "give norm_bound."
+                "set norm_bound to a number."
             )
         elif any(s.n_stages == 0 for s in solutions):
             warn_caller(
-                "The greedy machines that give the bound have no rows, as k(x, x) <= 0 for all of "
-                "them; change the kernel, or its gamma and coef0."
+                "The greedy machines that give the bound have no rows, as k(x, x) <= 0 for all "
+                "rows; change the kernel, or its gamma and coef0."
             )
         return [float(np.sqrt(s.squared_norm)) for s in solutions]

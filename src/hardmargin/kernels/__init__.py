@@ -1,4 +1,4 @@
-"""What a kernel is: rows, gamma rules, values; matrices, columns and low rank beside them."""
+"""Kernels: rows, gamma rules and values; also matrices, columns and low-rank factors."""
 
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
@@ -12,6 +12,7 @@ from hardmargin.kernels.kernel import (
     Rows,
     as_core_matrix,
     canonical,
+    check_indices,
     distances,
     is_sparse,
     make_kernel,
@@ -32,6 +33,7 @@ __all__ = [
     "Rows",
     "as_core_matrix",
     "canonical",
+    "check_indices",
     "distances",
     "is_sparse",
     "make_kernel",

@@ -1,7 +1,7 @@
 """Columns of a kernel matrix that several machines share.
 
-Solvers that look at a few columns again and again, for one class after another, have them evaluated
-once: :class:`KernelColumns` keeps as many as its memory holds, and evaluates the others anew.
+Solvers use a few columns again and again, for one class after another. :class:`KernelColumns` keeps
+as many of them as its memory holds, and evaluates the others each time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.resources import CORE_SHARE, each_block
 
-#: Columns evaluated at once, so that Ctrl-C is heard in between.
+#: Columns evaluated at once, so that Ctrl-C can interrupt in between.
 _COLUMNS_AT_ONCE = 256
 
 #: The compiled core reads columns in cache lines: of this many bytes, and of this many rows.
@@ -30,13 +30,13 @@ _LINE_BYTES, ROWS_PER_CACHE_LINE = 64, 16
 #: Rows that a thread adds up at a time.
 _ROWS_AT_ONCE = 16_384
 
-#: Rows that a core set may have in any case.
+#: Rows that a core set may have whatever the memory.
 _LEAST_ROOM = 64
 
 
 @dataclass
 class _Store:
-    """What tasks share: columns, where each of them is, and matrices that are used in turns."""
+    """What tasks share: columns, where each of them is, and matrices that they use in turn."""
 
     values: NDArray[Any]
     slots: NDArray[np.int64]
@@ -66,9 +66,9 @@ class KernelColumns:
     diagonal : (n_rows,) array
         The values ``k(x, x)``.
     is_kept : (n_rows,) bool array
-        Columns that this task has kept.
+        Whether this task has kept each column.
     n_evaluations : int
-        Kernel values that this took, or that were evaluated anew.
+        Kernel values evaluated, for columns that are kept and for others.
 
     Examples
     --------
@@ -111,8 +111,8 @@ class KernelColumns:
     def for_task(self) -> Self:
         """Return the same columns for one of several tasks, which may run at the same time.
 
-        They share the memory, and no column is evaluated twice. But a task sees only columns that
-        it has kept itself, so that its results do not depend on what others have kept so far.
+        The tasks share memory, and no kept column is evaluated twice. But a task sees only columns
+        that it has kept itself, so that its results do not depend on what others have kept so far.
         """
         task = copy.copy(self)
         task.is_kept = np.zeros(self.n_rows, dtype=bool)
@@ -166,8 +166,8 @@ class KernelColumns:
     def workspace(self, n_rows: int, memory_bytes: int) -> Iterator[NDArray[Any]]:
         """Lend a matrix for values between `n_rows` rows, or as many as the memory holds.
 
-        It has a few more columns, and what was there before. Machines use it in turns, as fresh
-        memory is slow, and only what they write to takes any.
+        It has a few more columns, and holds old values. Machines use it in turn, as fresh memory is
+        slow; memory is only used where they write.
         """
         size = max(int(np.sqrt(memory_bytes / np.dtype(self.dtype).itemsize)), _LEAST_ROOM)
         size = min(size, n_rows)
@@ -234,8 +234,8 @@ def core_sets_at_once(
 ) -> int:
     """How many core sets may be solved at once, on columns that they share.
 
-    Where the memory might be too short for all columns, or for a core set of all rows, what one
-    task has would depend on what the others have at the same time: then they run in turn.
+    If the memory may be too small for all columns, or for a core set of all rows, the memory of one
+    task would depend on that of the others at the same time: they then run in turn.
     """
     whole = n_rows * (n_rows + ROWS_PER_CACHE_LINE) * np.dtype(dtype).itemsize
     return max(1, min(n_threads, n_tasks, int(CORE_SHARE * memory_bytes) // whole))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.resources import multiply, tasks_at_once
+from hardmargin.resources import multiply
 
 Rows: TypeAlias = Any  # a dense array or a CSR matrix of float32 or float64
 Precision: TypeAlias = Literal["float32", "float64"]
@@ -39,10 +39,10 @@ METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 #: Sparse rows of more columns than this are not packed.
 _MAX_PACKED_COLUMNS = 4_096
 
-#: What a row takes in a machine at most, columns aside.
+#: Largest memory of a row in a machine, without its columns.
 _BYTES_PER_ROW = 80
 
-# The diagonal of a kernel function comes from blocks: few calls, not many values too many.
+# The diagonal of a kernel function is cut from blocks: few calls, and few values in excess.
 _ROWS_PER_CALL = 64
 
 
@@ -92,7 +92,7 @@ class Kernel:
 
     @property
     def spec(self) -> _core.KernelSpec:
-        """The kernel as the compiled core takes it."""
+        """The kernel in the form that the compiled core needs."""
         return (self.name, float(self.gamma), float(self.coef0), float(self.degree))
 
     def block(
@@ -106,7 +106,7 @@ class Kernel:
     ) -> NDArray[Any]:
         """Kernel values of all rows of X against all rows of Z (of X itself by default).
 
-        They are written to `out`, in its precision, where that is given.
+        If `out` is given, they are written to it, in its precision.
         """
         if self.name in ("precomputed", "callable"):
             is_function = self.name == "callable"
@@ -118,7 +118,7 @@ class Kernel:
         Z = X if Z is None else Z
         if X.shape[1] != Z.shape[1]:
             raise ValueError(
-                f"Rows of {X.shape[1]} and of {Z.shape[1]} features have no kernel value."
+                f"A kernel needs rows of equal length, got {X.shape[1]} and {Z.shape[1]} features."
             )
         if out is None:
             out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
@@ -155,7 +155,7 @@ class Kernel:
             products = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         if self.name == "linear":
             return products
-        with np.errstate(over="ignore", invalid="ignore"):  # whoever asks sees what is not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # callers check that values are finite
             inner = self.gamma * products + self.coef0
             return inner**self.degree if self.name == "poly" else np.tanh(inner)
 
@@ -191,8 +191,8 @@ class Kernel:
             Queries and support rows. For a precomputed kernel, Q holds the kernel values of the
             queries against the support rows and S is ignored.
         coef : (n_machines, n_support) array or CSR matrix
-            One expansion per row. Where most are zero a support row costs only what it takes part
-            in; rows that take part in the same machines should stand together.
+            One expansion per row. Where most are zero, a support row costs only for the machines it
+            is part of; support rows of the same machines should be next to each other.
         """
         if self.name == "precomputed":
             if is_sparse(Q) or is_sparse(coef):
@@ -204,7 +204,7 @@ class Kernel:
             )
         if Q.shape[1] != S.shape[1]:
             raise ValueError(
-                f"Rows of {Q.shape[1]} and of {S.shape[1]} features have no kernel value."
+                f"A kernel needs rows of equal length, got {Q.shape[1]} and {S.shape[1]} features."
             )
         if self.name == "callable":
             return self._expand_by_blocks(Q, S, coef)
@@ -258,11 +258,16 @@ class KernelRows:
     X: Rows
     dtype: Precision = "float64"
 
+    def some(self, rows: NDArray[Any]) -> KernelRows:
+        """Return some of the rows, and of a precomputed kernel the values between them."""
+        is_matrix = self.kernel.name == "precomputed"
+        return replace(self, X=self.X[np.ix_(rows, rows)] if is_matrix else self.X[rows])
+
     @property
     def core_source(
         self,
     ) -> tuple[_core.Matrix, _core.KernelSpec | None, Callable[[int], FloatArray] | None]:
-        """Where the compiled core takes kernel values from: the matrix, the kernel, a function."""
+        """Where the compiled core gets kernel values from: the matrix, the kernel, a function."""
 
         def column(row: int) -> FloatArray:
             return np.ascontiguousarray(self.kernel.columns(self.X, [row])[:, 0])
@@ -276,7 +281,7 @@ class KernelRows:
 
     @contextmanager
     def core_errors(self, method: str = "auto") -> Iterator[None]:
-        """Raise errors of the compiled core again, in terms of the estimators' parameters."""
+        """Turn errors of the compiled core into ones about the estimators' parameters."""
         try:
             yield
         except _core.MemoryTooSmall as error:
@@ -294,15 +299,15 @@ class KernelRows:
     def machines_at_once(
         self, n_threads: int, memory_bytes: int, *, share_rows: bool = True
     ) -> int:
-        """Threads that the memory is enough for, so that a machine is trained as it would be alone.
+        """How many threads the memory is enough for if each machine is to be trained as if alone.
 
-        Each thread has a share of the memory, and the compiled core trains a machine that has room
-        to sort its rows in another order than one that has not.
+        Each thread has a share of the memory. The compiled core sorts the rows of a machine only if
+        there is room for that, and so trains it in another order than without.
 
         Parameters
         ----------
         n_threads, memory_bytes : int
-            What there is.
+            The number of threads and the memory available.
         share_rows : bool
             Whether all machines have one copy of the rows, as the core packs them.
         """
@@ -315,7 +320,7 @@ class KernelRows:
             memory_bytes -= packed
         else:
             each += packed
-        return tasks_at_once(n_threads, n_threads, each, memory_bytes)
+        return max(1, min(n_threads, memory_bytes // max(each, 1)))
 
 
 def distances(
@@ -354,17 +359,40 @@ def make_kernel(
     coef0: float = 0.0,
     sample_weight: FloatArray | None = None,
 ) -> Kernel:
-    """Settle a kernel's numbers on the rows it will see."""
+    """Turn the parameters of a kernel into numbers, based on the rows that it will see.
+
+    Rows of weight zero are ignored.
+    """
     if callable(kernel):
         return Kernel("callable", function=kernel)
     if kernel in ("precomputed", "linear"):
         return Kernel(kernel)
+    if sample_weight is not None and not sample_weight.all():
+        X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
     value = resolve_gamma(gamma, X, kernel=kernel, sample_weight=sample_weight)
-    return Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
+    made = Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
+    if kernel == "poly" and float(degree) % 1 != 0:
+        _check_powers(made, X)
+    return made
+
+
+def _check_powers(kernel: Kernel, X: Rows) -> None:
+    """Refuse a fractional degree if its base may be negative."""
+    values = X.data if is_sparse(X) else X
+    least = 0.0
+    if values.min(initial=0.0) < 0:  # x'z is no less than minus the largest x'x
+        with np.errstate(over="ignore", invalid="ignore"):
+            least = -kernel.gamma * float(Kernel("linear").diagonal(X).max())
+    if least + kernel.coef0 < 0:
+        raise ValueError(
+            f"degree={kernel.degree} is not a whole number, and gamma * x'z + coef0 may be "
+            "negative on these rows, where such a power is undefined; use a whole degree, "
+            "non-negative features, or a larger coef0."
+        )
 
 
 def by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Coefficients, one expansion per row, as the compiled core takes them."""
+    """Coefficients, one expansion per row, in the form that the compiled core needs."""
     columns = sp.csc_array(coef)
     return (
         columns.indptr.astype(np.int64, copy=False),
@@ -387,7 +415,7 @@ def resolve_gamma(
     gamma : float or {"scale", "spread", "pairwise"}
         ``"scale"`` is scikit-learn's 1 / (n_features * X.var()); ``"spread"`` 1 / mean squared
         distance to the mean; ``"pairwise"`` 1 / mean squared distance between all ordered pairs of
-        rows. For the Laplacian kernel the last two take L1 distances in place of squared ones.
+        rows. For the Laplacian kernel the last two use L1 distances in place of squared ones.
         Where all rows are equal every rule gives 1.
     X : rows
         What the kernel sees; sparse rows stay sparse.
@@ -410,10 +438,10 @@ def resolve_gamma(
             width, rounding = _squared_width(gamma, X, w, mean), rounding * rounding
     if not np.isfinite(width):
         raise ValueError(
-            f"gamma={gamma!r} has no value for features so large ({_largest(X):.2g}); scale them, "
-            "or give a number."
+            f"gamma={gamma!r} cannot be computed for features as large as {_largest(X):.2g}; scale "
+            "them, or give a number."
         )
-    # What rounding leaves of the width of equal rows is none.
+    # The width of equal rows is zero, except for rounding.
     return float(min(1.0 / width, 1e308)) if width > X.shape[1] * rounding else 1.0
 
 
@@ -469,7 +497,7 @@ def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
 
 
 def as_core_matrix(X: Rows) -> _core.Matrix:
-    """Rows as the compiled core takes them."""
+    """Rows in the form that the compiled core needs."""
     if not is_sparse(X):
         array: NDArray[Any] = X
         return array
@@ -484,11 +512,18 @@ def canonical(X: Rows) -> Rows:
     """Sparse rows with every entry stored once, their indices checked; dense ones as they are."""
     if not is_sparse(X):
         return X
-    X.check_format(full_check=True)  # the compiled core relies on it
+    check_indices(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def check_indices(X: Rows) -> None:
+    """Refuse a sparse matrix whose indices point outside of it: compiled code would crash."""
+    X.check_format(full_check=True)
+    if (np.diff(X.indptr) < 0).any():  # which SciPy misses where the last one is negative
+        raise ValueError("indptr must not decrease")
 
 
 def _dense(X: Rows) -> NDArray[Any]:

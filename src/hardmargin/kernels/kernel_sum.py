@@ -83,7 +83,8 @@ class KernelSum:
                 continue
             if Q.shape[1] != S.shape[1]:
                 raise ValueError(
-                    f"Rows of {Q.shape[1]} and of {S.shape[1]} features have no kernel value."
+                    f"A kernel needs rows of equal length, got {Q.shape[1]} and {S.shape[1]} "
+                    "features."
                 )
             _core.expand_decays(
                 METRICS[name],

@@ -4,13 +4,13 @@ A few landmark rows S stand for all: with ``W W' = K_SS^-1`` and the factor ``Z 
 
 .. math:: K \approx Z Z' = K_{nS} K_{SS}^{-1} K_{Sn}.
 
-A product with it takes O(n r), and whatever is expanded over all n rows collapses into an
-expansion over the landmarks, so that prediction needs only those.
+A product with it takes O(n r), and any expansion over all n rows collapses into one over the
+landmarks, so that prediction needs only those.
 
 The landmarks are drawn at random (Nystroem), drawn far from each other (k-means++ in the feature
 space of the kernel), or chosen by pivoted incomplete Cholesky: the row that the landmarks so far
-explain worst is the next. Pivots give the least trace that is left over; random landmarks are
-often better for prediction at small rank, as pivots pick outliers.
+explain worst is the next. Pivots leave the smallest part of the trace unexplained; random
+landmarks are often better for prediction at small rank, as pivots pick outliers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LowRankMatrix:
     factor : (n, rank) array
         In the precision of the kernel values.
     landmarks : (n_landmarks,) int array
-        The landmark rows, sorted and numbered as in the X the factor was made of.
+        The landmark rows, sorted and numbered as in the X that the factor was made from.
     collapse : (n_landmarks, rank) array
         ``k(., landmarks) @ collapse`` is the factor of any row.
     diagonal : (n,) array
@@ -137,11 +137,11 @@ def low_rank_matrix(
     chosen : int array, optional
         Landmark rows of X, found by other means than `landmarks`.
     rows : int array, optional
-        Which rows of X; all by default. `LowRankMatrix.landmarks` number the rows of X.
+        Which rows of X; all by default. `LowRankMatrix.landmarks` are indices into X.
     dtype : {"float32", "float64"}
         Precision of the factor.
     memory_bytes : int
-        What the factor may take, with what is needed to make it.
+        Memory for the factor, including what is needed to compute it.
     n_jobs : int, optional
         Threads that evaluate kernel values, and multiply.
     random_state : RandomState, optional
@@ -182,7 +182,7 @@ def low_rank_matrix(
 
 @dataclass(frozen=True)
 class _Gram:
-    """Kernel values between rows, numbered among the chosen ones."""
+    """Kernel values between some rows of X, which are indexed by their position among them."""
 
     kernel: Kernel
     X: Rows
@@ -225,7 +225,7 @@ def _nystroem(gram: _Gram, chosen: NDArray[Any]) -> LowRankMatrix:
         raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
     inner = (inner + inner.T) / 2
     eigenvalues, vectors = scipy.linalg.eigh(inner)
-    # Directions lost in the eigenvalues' own rounding, or in that of predictions: coefficients grow
+    # Leave out directions lost in the rounding of eigenvalues or of predictions: coefficients grow
     # with the inverse root of the least eigenvalue.
     rounding = len(chosen) * np.finfo(np.float64).eps * max(float(eigenvalues[-1]), 0.0)
     in_prediction = 10 * float(np.finfo(gram.dtype).eps) * max(float(np.trace(inner)), 0.0)
@@ -256,7 +256,7 @@ def _nystroem(gram: _Gram, chosen: NDArray[Any]) -> LowRankMatrix:
 
 
 def _pivots(gram: _Gram, most: int, tolerance: float) -> NDArray[np.intp]:
-    """Rows chosen by pivoted incomplete Cholesky: always the one explained worst."""
+    """Choose rows by pivoted incomplete Cholesky: always the one explained worst so far."""
     left = gram.diagonal()
     trace = float(left.sum())
     smallest = 1e-12 * float(left.max(initial=0.0))
@@ -280,7 +280,7 @@ def _pivots(gram: _Gram, most: int, tolerance: float) -> NDArray[np.intp]:
 
 
 def _far_apart(gram: _Gram, n: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """k-means++ in feature space: each drawn with its squared distance from those before."""
+    """k-means++ in feature space: the chance of a row is its squared distance from those drawn."""
     diagonal = gram.diagonal()
     chosen = [int(random.randint(gram.n_rows))]
     nearest = np.full(gram.n_rows, np.inf)

@@ -1,9 +1,9 @@
 """The kernel matrix of a set of rows, as something to multiply by.
 
 Solvers that touch every multiplier at every stage need one product with the whole kernel matrix per
-stage, and nothing else of it. A :class:`StoredMatrix` holds the matrix, a :class:`StreamedMatrix`
-evaluates it anew for every product where it would not fit the memory; ``low_rank.py`` has
-a third kind, which approximates it.
+stage, and nothing else. A :class:`StoredMatrix` holds the matrix, a :class:`StreamedMatrix`
+evaluates it again for every product where it would not fit into memory; ``low_rank.py`` has a third
+kind, which approximates it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from scipy.linalg import blas
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.resources import multiply
 
-#: Smaller multipliers would become subnormal in float32, which are slow and change no sum.
+#: Smaller multipliers would be subnormal in float32: subnormals are slow and change no sum.
 _SMALLEST_FLOAT32 = 1e-30
 
 
 class KernelMatrix(Protocol):
-    """What the solvers ask of a kernel matrix."""
+    """What the solvers need of a kernel matrix."""
 
     @property
     def n_rows(self) -> int:
@@ -46,8 +46,8 @@ class StoredMatrix:
     values : (n, n) array
         The matrix.
     n_jobs : int or None
-        Threads that multiply with several vectors at a time. One vector has a single thread: to
-        split a product that reads each value once, for both triangles, would take longer.
+        Threads that multiply with several vectors at a time. A product with one vector uses a
+        single thread: it reads each value once, for both triangles, and would be slower if split.
     """
 
     values: NDArray[Any]
@@ -108,7 +108,7 @@ def kernel_matrix(
     memory_bytes: int = 2**30,
     n_jobs: int | None = None,
 ) -> StoredMatrix | StreamedMatrix:
-    """Make the kernel matrix of some rows of X (all by default): stored if the memory allows it.
+    """Make the kernel matrix of some rows of X, stored if the memory allows it.
 
     Parameters
     ----------
@@ -117,11 +117,11 @@ def kernel_matrix(
     X : rows
         Rows, or the whole kernel matrix for a precomputed kernel.
     rows : array of int, optional
-        Which of them.
+        Indices of the rows; all by default.
     dtype : {"float32", "float64"}
         Precision of the values.
     memory_bytes : int
-        What the matrix may take.
+        Memory that the matrix may take.
     n_jobs : int, optional
         Threads that evaluate it and multiply with it.
     """
@@ -140,7 +140,7 @@ def kernel_matrix(
 
 
 def as_precision(V: FloatArray, dtype: Any) -> NDArray[Any]:
-    """Multipliers in the precision of the kernel values."""
+    """Return multipliers in the precision of the kernel values."""
     if dtype != np.float32:
         return V
     return np.where(np.abs(V) < _SMALLEST_FLOAT32, 0.0, V).astype(np.float32)

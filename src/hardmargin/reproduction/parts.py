@@ -53,7 +53,7 @@ Place: TypeAlias = tuple[str, str, str]
 
 
 class NoDataError(Exception):
-    """The data set of a task is not there; the message says what is missing."""
+    """The data set of a task is not available; the message says what is missing."""
 
 
 class CutError(Exception):
@@ -62,7 +62,7 @@ class CutError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user asked for; tasks see it.
+    """The user's settings, which all tasks receive.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class Axes:
     log_x, log_y : bool
         Whether the axis is logarithmic.
     shown : tuple of float
-        The places where the page and the terminal give numbers; empty is all.
+        The places where the page and the terminal give numbers; empty for all.
     y_of : mapping
         Labels of panels that have their own.
     """
@@ -325,7 +325,7 @@ class Claim:
     text : str
         What it says.
     check : callable
-        Takes `Found`; whether our numbers agree, None if they cannot tell.
+        Takes `Found`; returns whether our numbers agree, None if they cannot show it.
     """
 
     text: str
@@ -350,13 +350,13 @@ class Part:
         The protocol, our reading of what the paper leaves open, and the rule of the verdict;
         paragraphs are separated by empty lines.
     tasks : callable
-        Takes `Settings` and gives the tasks.
+        Takes `Settings` and returns the tasks.
     columns : tuple of Column
         The columns of a table.
     numbers : mapping
         The paper's numbers by (row, column).
     holds : callable or None
-        Takes a `Cell` that has a number; whether it holds, None if it is not judged.
+        Takes a `Cell` that has a number; returns whether it holds, None if it is not judged.
     claims : tuple of Claim
         What else is judged.
     axes : Axes or None

@@ -58,10 +58,10 @@ def run(
     parts : iterable of Part
         Which.
     settings : Settings
-        What was asked for.
+        The user's settings.
     out : Path or None, default=None
-        A folder: finished tasks are kept in its folder ``cells`` and not run again unless the data
-        files changed. Tasks that failed or lacked their data are run again.
+        A folder: finished tasks are kept in its folder ``cells`` and not run again unless the
+        package or the data files changed. Tasks that failed or lacked their data are run again.
     n_jobs : int, default=1
         Number of processes, with one BLAS thread each.
     quiet : bool, default=False

@@ -2,21 +2,21 @@ r"""What :class:`~hardmargin.MinimumEnclosingBall` chooses by itself: kernel, sl
 
 Three rules, none of which looks at labels:
 
-*gamma* (``"near"``) is one over the squared distance that a tenth of the pairs of different rows
-are within. A few far rows do not move it as they move the mean distance. Where the rows form
-clusters it is about the width of one of them, not the distance between them.
+*gamma* (``"near"``) is one over the squared distance within which a tenth of the pairs of different
+rows lie. A few far rows change it much less than the mean distance. Where the rows form clusters it
+is about the width of one of them, not the distance between them.
 
 *C* (``"auto"``) lets rows exceed the ball by a tenth of the variance
 :math:`V = \tfrac{1}{2} \sum_{ij} w_i w_j D_{ij} / W^2` in the kernel's space, on average:
 :math:`\sum_i w_i \xi_i = 1 / (2C) = V W / 10`, :math:`W = \sum_i w_i`. Most rows are then a little
-outside, and so have a say in where the centre is, which a few outliers can not move. Less slack
-makes outliers what the centre is a mean of.
+outside and so determine the centre, which a few outliers cannot move. With less slack, the centre
+would be a mean of the outliers.
 
-*The threshold* is a fence like that of a box plot: rows are outliers beyond the median by four
-times the way from the median to the upper quartile. What is measured is the squared distance u
-from the centre; a kernel with values in (0, 1] has no distance beyond a bound B, and there it is
-:math:`-\log(1 - u / B)`, minus the log of the similarity to the centre. Outliers, as long as they
-are less than a quarter of the rows, can not move the fence far.
+*The threshold* is a fence like that of a box plot: outliers exceed the median by more than four
+times the distance from the median to the upper quartile. This is measured on the squared distance u
+from the centre. For a kernel with values in (0, 1], u has an upper bound B, and the measure is
+:math:`-\log(1 - u / B)`, minus the log of the similarity to the centre. Outliers cannot move the
+fence far as long as they are fewer than a quarter of the rows.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from hardmargin.solvers.core_sets.enclosing_ball import HalfDistances
 #: The most rows that a ball with ``C="auto"`` is found on; they are drawn at random.
 MAX_ROWS = 3_000
 
-#: Rows between which distances are looked at.
+#: The most rows between which distances are computed.
 MAX_ROWS_IN_PAIRS = 1_000
 
 #: Share of the pairs that are nearer to each other than the kernel's width.
 NEAR_SHARE = 0.1
 
-#: What rows exceed the squared radius by on average, relative to the variance.
+#: How far rows exceed the squared radius on average, relative to the variance.
 MEAN_EXCESS = 0.1
 
-#: Outliers are beyond the median by more than this many times the way to the quartile.
+#: Outliers exceed the median by more than this many times its distance to the quartile.
 FENCE = 4.0
 
 #: Squares of larger features overflow.
@@ -54,18 +54,18 @@ def near_gamma(
     kernel: str = "rbf",
     n_jobs: int | None = None,
 ) -> float:
-    """One over the (squared) distance that a tenth of the pairs of different rows are within.
+    """One over the (squared) distance within which a tenth of the pairs of different rows lie.
 
     Parameters
     ----------
     X : rows
         Dense or CSR.
     weights : (n,) array, optional
-        Weights; a weight of two equals the row twice.
+        Weights; a weight of two equals having the row twice.
     random : RandomState
-        Draws the rows to look at, where there are many.
+        Draws the rows to use, where there are many.
     kernel : str
-        ``"laplacian"`` takes L1 distances, any other kernel squared Euclidean ones.
+        ``"laplacian"`` uses L1 distances, any other kernel squared Euclidean ones.
     n_jobs : int, optional
         Threads.
     """
@@ -75,8 +75,8 @@ def near_gamma(
     largest = float(np.abs(some.data if is_sparse(some) else some).max(initial=0.0))
     if largest > _LARGEST_FEATURE:
         raise ValueError(
-            f"gamma='near' has no value for features so large ({largest:.2g}); scale them, or give "
-            "a number."
+            f"gamma='near' cannot be computed for features as large as {largest:.2g}; scale them, "
+            "or give a number."
         )
     metric = "laplacian" if kernel == "laplacian" else "rbf"
     i, j = np.triu_indices(len(rows), 1)
@@ -92,7 +92,7 @@ def near_gamma(
 
 
 def drawn(weights: FloatArray, most: int, random: np.random.RandomState) -> NDArray[np.intp]:
-    """Rows of positive weight, in order: all of them, or as many as `most` at random."""
+    """Rows of positive weight, in order: all of them, or `most` of them at random."""
     rows = np.flatnonzero(weights > 0)
     if len(rows) > most:
         rows = np.sort(random.permutation(rows)[:most])
@@ -104,7 +104,7 @@ def soft_C(columns: HalfDistances, weights: FloatArray | None) -> float:
     w = np.ones(columns.n_rows) if weights is None else weights
     shares = w / w.sum()
     variance = -float(shares @ columns.product(np.arange(columns.n_rows), shares))
-    if not variance > np.finfo(columns.dtype).eps:  # rows in one place leave C any value
+    if not variance > np.finfo(columns.dtype).eps:  # if all rows coincide, any C will do
         variance = 1.0
     return float(1.0 / (2.0 * MEAN_EXCESS * variance * w.sum())) / columns.unit
 
@@ -119,7 +119,7 @@ def fence(squares: FloatArray, weights: FloatArray, largest: float) -> float:
     weights : (n,) array
         Their weights, positive.
     largest : float
-        What no squared distance exceeds; infinite where there is no such bound.
+        Upper bound on squared distances; infinite where there is none.
     """
     values = squares
     if np.isfinite(largest):
@@ -133,7 +133,7 @@ def fence(squares: FloatArray, weights: FloatArray, largest: float) -> float:
 
 
 def quantile(values: FloatArray, weights: FloatArray, q: float) -> float:
-    """Linear interpolation as numpy's, with every value as often as it weighs."""
+    """Interpolate linearly like ``numpy.quantile``, each value repeated by its weight."""
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
     begins = ends - weights[order]

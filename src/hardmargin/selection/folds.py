@@ -17,33 +17,33 @@ from hardmargin.warn import warn_caller
 
 BoolArray = NDArray[np.bool_]
 
-#: As many as scikit-learn has where `cv` is None.
+#: The default of scikit-learn where `cv` is None.
 DEFAULT_FOLDS = 5
 
-#: What to do where a splitter needs groups and ``fit`` was given none.
+#: Advice where a splitter needs groups and ``fit`` was given none.
 MISSING_GROUPS = (
-    "cv needs groups, and fit was given none: fit(X, y, groups=groups). From cross_val_score, "
-    "cross_validate and cross_val_predict they come with params={'groups': groups} (in a pipeline "
-    "params={'<step>__groups': groups}), besides groups=groups for a splitter outside. A search "
-    "hands them on to a step of a pipeline: "
+    "cv needs groups, and fit was given none: fit(X, y, groups=groups). With cross_val_score, "
+    "cross_validate and cross_val_predict, pass params={'groups': groups} (in a pipeline "
+    "params={'<step>__groups': groups}), besides groups=groups for the outer splitter. A search "
+    "passes them on to a step of a pipeline: "
     "search.fit(X, y, groups=groups, <step>__groups=groups). "
-    "Where metadata routing is on, call set_fit_request(groups=True); they then reach both."
+    "With metadata routing, call set_fit_request(groups=True); groups then reach both."
 )
 
-#: Rows of each class that every fold has at least; else there are fewer folds.
+#: The fewest rows of each class in a fold; with fewer rows there are fewer folds.
 ROWS_PER_FOLD = 2
 
-#: A smaller share of copies is none.
+#: A smaller share of copies is ignored.
 LEAST_SHARE = 0.25
 
-#: A feature of fewer values does not tell rows apart.
+#: A feature with fewer values does not distinguish rows.
 LEAST_VALUES = 20
 
 #: Numbers that are hashed at a time.
 _NUMBERS_AT_ONCE = 1_000_000
 
-#: Up to the first number of rows, a choice is made on all of them; of more, on a subsample of the
-#: second first, and the winner is compared on this many splits of all rows.
+#: Up to MAX_SEARCHED_ROWS rows, a choice is made on all of them. With more, it is first made on a
+#: subsample of SUBSAMPLE_ROWS, and the winner is compared on SPLITS_TO_COMPARE splits of all rows.
 MAX_SEARCHED_ROWS = 2_500
 SUBSAMPLE_ROWS = 2_000
 SPLITS_TO_COMPARE = 2
@@ -57,7 +57,7 @@ LARGEST_SHARE = 0.4
 GROWTH = 4
 MAX_HELD_OUT_ROWS = 10_000
 
-#: Rows of each class that subsamples keep at least.
+#: The fewest rows of each class that subsamples keep.
 ROWS_PER_CLASS = 20
 
 
@@ -71,7 +71,7 @@ class Folds:
         Rows that train and rows that are scored, split by split. A row can be in several test
         parts (repeated splits) or in none (the first rows of a time series).
     shortage : str
-        What is wrong with the splits for choosing, as the end of a sentence; empty if nothing is.
+        What makes the splits poor for choosing, as the end of a sentence; empty if nothing does.
     """
 
     train: BoolArray
@@ -85,7 +85,7 @@ class Folds:
 
 
 def warn_of_shortage(folds: Folds) -> None:
-    """Say what is wrong with the splits."""
+    """Warn of what is wrong with the splits."""
     warn_caller(f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning)
 
 
@@ -103,15 +103,15 @@ def make_folds(
     Parameters
     ----------
     cv : int, splitter or iterable of (train, test) indices
-        A number stands for shuffled folds, stratified by class: fewer if a class has less than two
-        rows a fold. Rows of a class with less than four are never held out. Copies of a row are in
-        the same fold (see `first_copies`).
+        A number stands for shuffled folds, stratified by class; there are fewer folds if a class
+        has fewer than two rows per fold. Rows of a class with fewer than four are never held out.
+        Copies of a row are in the same fold (see `first_copies`).
     X : rows or None
-        Splitters, and the search for copies, look at them.
+        Used by splitters, and to find copies.
     codes : (n,) int array
         Class of each row, -1 for rows that take no part: no split contains them.
     groups : (n,) array, optional
-        Handed to the splitter.
+        Passed to the splitter.
     n_shuffles : int
         How often the rows are shuffled and split, where `cv` is a number.
     random_state : RandomState, optional
@@ -135,7 +135,7 @@ def make_folds(
 def growing_splits(
     folds: Folds, codes: NDArray[np.int32], random_state: np.random.RandomState
 ) -> Iterator[Folds]:
-    """Split more and more rows; the last splits are what a choice rests on.
+    """Split more and more rows; a choice is based on the last splits.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDA
 
 
 def _subsample(codes: NDArray[Any], rank: NDArray[np.intp], n_rows: int) -> BoolArray:
-    """Draw rows by class, in proportion but some of each; fewer rows are a part of more."""
+    """Draw rows by class, in proportion but some of each; smaller samples are parts of larger."""
     chosen = np.zeros(len(codes), dtype=bool)
     sizes = np.bincount(codes[codes >= 0])
     share = min(1.0, n_rows / max(sizes.sum(), 1))
@@ -208,7 +208,7 @@ def _stratified(
     n_used = min(n_folds, int(sizes[foldable].min()) // ROWS_PER_FOLD)
     shortage = ""
     if not foldable.all():
-        shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have less than 4 rows"
+        shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have fewer than 4 rows"
     elif n_used < n_folds:
         shortage = f"the smallest class has {sizes.min()} rows, which allow {n_used} folds"
     held_out = different[foldable[codes[different]]]
@@ -225,7 +225,7 @@ def _stratified(
 def _of_splitter(
     cv: Any, X: Any, codes: NDArray[np.int32], present: NDArray[Any], groups: Any
 ) -> Folds:
-    # Their indices are those of the rows as they came.
+    # Their indices refer to all rows, including those of weight zero.
     given_splits = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
     n = len(codes)
     trains: list[BoolArray] = []
@@ -237,7 +237,7 @@ def _of_splitter(
         rows = present
         among = None if groups is None else groups[present]
         with warnings.catch_warnings():
-            # How few rows a class has is said once, by whoever uses the folds.
+            # The caller warns once of classes with few rows.
             warnings.filterwarnings("ignore", message="The least populated class")
             try:
                 splits = list(cv.split(X[present], codes[present], among))
@@ -298,7 +298,7 @@ def _groups_of_rows(groups: Any, n: int) -> NDArray[Any]:
         given = np.asarray(groups)
         found = f"shape {given.shape}"
     except ValueError as error:
-        given, found = np.empty(0), f"what is no array: {error}"
+        given, found = np.empty(0), f"something that is not an array: {error}"
     if given.shape != (n,):
         raise ValueError(f"groups must have one entry per row, {n} in all, got {found}.")
     return given
@@ -307,22 +307,22 @@ def _groups_of_rows(groups: Any, n: int) -> NDArray[Any]:
 def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
     """Find the first copy of every row: the same features and the same class.
 
-    Rows of few possible values are equal by chance, and none is then a copy of another. Copies are
-    looked for where a feature takes at least half as many values as there are different rows, and
-    at least twenty. They must be a quarter of the rows, as where rows were drawn again: the rows to
-    come repeat a few as well, and these do no harm.
+    Rows with few possible values are often equal by chance, and do not count as copies. Copies are
+    looked for only if a feature takes at least half as many values as there are different rows, and
+    at least twenty. They must be at least a quarter of the rows, as where rows were resampled: a
+    few repeated rows do no harm, as new rows repeat some as well.
 
     Parameters
     ----------
     X : rows
         Dense or CSR.
     codes : (n,) int array
-        Class of each row, -1 for rows that take no part: they are no copies.
+        Class of each row, -1 for rows that take no part: they are not copies.
 
     Returns
     -------
     (n,) int array
-        The number of the first row that each is equal to; its own, where there is none before it.
+        The index of the first row that each row is equal to, which may be its own.
     """
     itself = np.arange(len(codes))
     present = np.flatnonzero(codes >= 0)
@@ -334,7 +334,7 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
     def bits(values: NDArray[Any]) -> NDArray[np.uint64]:
         numbers = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # no zero is negative
         as_bits = numbers.view(np.uint64)
-        return as_bits ^ (as_bits >> np.uint64(32))  # the last bits of most numbers are zeros
+        return as_bits ^ (as_bits >> np.uint64(32))  # the low bits of most numbers are zeros
 
     if is_sparse(some):
         sums = np.zeros(len(some.data) + 1, dtype=np.uint64)
@@ -356,7 +356,7 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
 
 
 def _has_many_values(X: Rows) -> bool:
-    """Whether a feature takes enough values to tell rows apart."""
+    """Whether a feature takes enough values to distinguish rows."""
     least = max(X.shape[0] / 2, LEAST_VALUES)
     columns = X.tocsc() if is_sparse(X) else X
     for j in range(X.shape[1]):

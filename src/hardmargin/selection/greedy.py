@@ -1,9 +1,10 @@
-"""Choosing gamma and the visits a row may have for the greedy stagewise SVM.
+"""Choosing gamma and the visits allowed per row for the greedy stagewise SVM.
 
 One gamma and one number of visits serve all machines: those whose held-out scores have the least
 log-loss once a Platt sigmoid is fitted to them, averaged over the machines by their rows. The
-search is a coarse grid of gamma for one visit, climbs from its best for more visits, and one finer
-step around the winner; on 50 data sets that finds what the full grid does, at a fifth of its cost.
+search is a coarse grid of gamma for one visit, then climbs from its best for more visits, then one
+finer step around the winner. On 50 data sets that does as well as the full grid, at a fifth of its
+cost.
 
 Above 2,500 rows the search runs on a subsample of 2,000; two splits of all rows compare its winner
 with the neighbours, and all splits score what wins. Above 20,000 rows there are no folds of all
@@ -18,7 +19,6 @@ Nothing here depends on a clock unless there is a time limit, nor on the number 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -27,36 +27,36 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, KernelRows, Rows
+from hardmargin.kernels import FloatArray, Kernel, KernelRows
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
-from hardmargin.selection.sigmoids import platt_of_machines
+from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import GreedyOptions, GreedySolution
 from hardmargin.solvers.problem import Machine, Problem
 
-#: Visits a row may have, to choose from.
+#: Visits allowed per row, to choose from.
 VISITS = (1, 4, 64)
 
-#: Gammas to begin with, as powers of two times where the kernel stands, and how far they may go.
+#: Gammas to begin with, and their range, as exponents of two relative to the kernel's gamma.
 GRID = range(-8, 7, 2)
 EXPONENTS = range(-16, 17)
 
 #: How near to the best, as a factor of the log-loss, other visits and other views of the rows must
-#: come to be looked at again on more rows.
+#: come to be tried again on more rows.
 NEAR = 1.02
 NEAR_VIEW = 1.15
 
-#: Above `MAX_FOLDED_ROWS`: what more visits may cost, in plain fits, and the factor they must
-#: lower the log-loss by.
+#: Above `MAX_FOLDED_ROWS`: the largest cost of more visits, in plain fits, and the factor by which
+#: they must lower the log-loss.
 MAX_COST = 6.0
 CLEAR_GAIN = 0.98
 
-#: How many times as long a stage with revisits takes, about, as one without.
+#: About how many times as long a stage with revisits takes as one without.
 COST_OF_REVISITS = 2.0
 
-#: Kernel values between two looks at the clock and at Ctrl-C.
+#: Kernel values between two checks of the clock and of Ctrl-C.
 VALUES_AT_ONCE = 50_000_000
 
 
@@ -74,13 +74,13 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """All that a choice is made for.
+    """The problem that a choice is made for.
 
     Attributes
     ----------
     views : sequence of KernelRows
-        The same rows as different scalings show them, to choose from; the first is taken where
-        there is no choice. The gamma of a view's kernel is where the search starts, its dtype the
+        The same rows under different scalings, to choose from; the first is used where nothing
+        can be compared. The gamma of a view's kernel is where the search starts, its dtype the
         precision of kernel values while choosing.
     codes : (n,) int32 array
         Class of each row, -1 for rows that take no part.
@@ -95,7 +95,7 @@ class Task:
     visits : sequence of int
         Visits to choose from, in ascending order.
     monitor : Monitor
-        The clock; it hears the log-loss of everything that is tried.
+        The clock; it receives the log-loss of everything that is tried.
     """
 
     views: Sequence[KernelRows]
@@ -115,7 +115,7 @@ class Task:
 
 @dataclass(frozen=True)
 class GreedyChoice:
-    """What was chosen, and by what.
+    """What was chosen, and on what basis.
 
     Attributes
     ----------
@@ -124,13 +124,13 @@ class GreedyChoice:
     kernel : Kernel
         Its kernel, with the gamma of the choice.
     max_visits : int
-        Visits a row may have.
+        Visits allowed per row.
     held_out : HeldOut or None
-        Scores under the choice, on the last rows it was made with; None where nothing could be
+        Scores of the choice, on the last rows that it was tried on; None where nothing could be
         compared.
     table : dict of arrays
-        All that was tried: ``view``, ``gamma``, ``max_visits``, ``n_rows`` that it was tried on,
-        and ``log_loss``.
+        Everything that was tried: ``view``, ``gamma``, ``max_visits``, ``n_rows`` that it was tried
+        on, and ``log_loss``.
     is_cut_short : bool
         Whether the time limit ended the search.
     """
@@ -166,7 +166,7 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
             searches.append(search)
             if choice is None:
                 _search(search)
-            elif splits is folds:  # the last word is on the winner alone
+            elif splits is folds:  # the last splits score the winner alone
                 search.run([choice[1]])
             else:
                 _follow(search, _survivors(choice[0]))
@@ -175,19 +175,19 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
         is_cut_short = True
         tried = [search for search in searches if search.trials]
         if tried:
-            # More visits take long on all rows: in a hurry the fewest are the safe choice.
+            # More visits take long on all rows: out of time, the fewest are the safe choice.
             search = tried[-1] if choice is None else choice[0]
             fewest = min(c.visits for c in search.trials)
             choice = (search, search.best(visits=fewest))
-    tried_all = [(len(s.rows), c, t) for s in searches for c, t in s.trials.items()]
+    tried_all = [(len(s.rows), c, loss) for s in searches for c, loss in s.losses.items()]
     table: dict[str, NDArray[Any]] = {
         "view": np.array([c.view for _, c, _ in tried_all], dtype=np.intp),
         "gamma": np.array([task.kernel_of(c).gamma for _, c, _ in tried_all], dtype=np.float64),
         "max_visits": np.array([c.visits for _, c, _ in tried_all], dtype=np.intp),
         "n_rows": np.array([n for n, _, _ in tried_all], dtype=np.intp),
-        "log_loss": np.array([t.log_loss for _, _, t in tried_all], dtype=np.float64),
+        "log_loss": np.array([loss for _, _, loss in tried_all], dtype=np.float64),
     }
-    if choice is None or not np.isfinite(choice[0].trials[choice[1]].log_loss):
+    if choice is None or not np.isfinite(choice[0].losses[choice[1]]):
         kernel = task.views[0].kernel
         return GreedyChoice(0, kernel, task.visits[0], None, table, is_cut_short)
     search, best = choice
@@ -218,20 +218,20 @@ def _search(search: _Search) -> None:
         search.run([first])
         if is_large and not _is_affordable(search, first):
             break
-        # Many visits take the longest: one try shows whether they are worth more.
-        if before == few or search.loss(first) < NEAR * search.loss(search.best(view, before)):
+        # Many visits take the longest: one try shows whether more tries are worthwhile.
+        if before == few or search.losses[first] < NEAR * search.losses[search.best(view, before)]:
             search.climb(view, visits, step=2)
         before = visits
     search.run(search.best().neighbours(step=1))
 
 
 def _follow(search: _Search, survivors: list[Candidate]) -> None:
-    """Search around what was best on fewer rows: the best gamma grows with the rows, if at all."""
+    """Search around what was best on fewer rows: the best gamma can only grow with the rows."""
     search.run(survivors)
-    least = search.loss(search.best())
+    least = search.losses[search.best()]
     for view in sorted({c.view for c in search.trials}):
         best = search.best(view)
-        if search.loss(best) > NEAR_VIEW * least:
+        if search.losses[best] > NEAR_VIEW * least:
             continue
         below, above = best.neighbours(step=1)
         search.run([above])
@@ -242,39 +242,38 @@ def _follow(search: _Search, survivors: list[Candidate]) -> None:
 
 
 def _survivors(search: _Search) -> list[Candidate]:
-    """Choose what is tried on more rows: the best, and what comes near."""
+    """Choose what to try on more rows: the best candidates, and those near them."""
     best, few = search.best(), search.task.visits[0]
     of_visits = {
         visits: search.best(best.view, visits)
         for visits in sorted({c.visits for c in search.trials if c.view == best.view})
     }
     if (search.task.codes >= 0).sum() <= MAX_FOLDED_ROWS:
-        return [c for c in of_visits.values() if search.loss(c) < NEAR * search.loss(best)]
+        return [c for c in of_visits.values() if search.losses[c] < NEAR * search.losses[best]]
     plain = of_visits.pop(few)
     affordable = [
         c
         for c in of_visits.values()
-        if _is_affordable(search, c) and search.loss(c) < CLEAR_GAIN * search.loss(plain)
+        if _is_affordable(search, c) and search.losses[c] < CLEAR_GAIN * search.losses[plain]
     ]
     others = [
         search.best(v, few) for v in sorted({c.view for c in search.trials}) if v != best.view
     ]
-    near = [c for c in others if search.loss(c) < NEAR_VIEW * search.loss(plain)]
+    near = [c for c in others if search.losses[c] < NEAR_VIEW * search.losses[plain]]
     return [plain, *affordable, *near]
 
 
 def _is_affordable(search: _Search, candidate: Candidate) -> bool:
-    """Tell whether revisits cost no more than some plain fits, by the stages that they take."""
+    """Whether revisits cost no more than some plain fits, by the number of their stages."""
     plain = search.best(candidate.view, search.task.visits[0])
     n_plain, n_stages = search.trials[plain].n_stages, search.trials[candidate].n_stages
     return COST_OF_REVISITS * n_stages <= MAX_COST * n_plain
 
 
 class Trial(NamedTuple):
-    """One candidate on some rows: the scores of its splits one after another."""
+    """One candidate on some rows: the scores of its splits, concatenated."""
 
     scores: FloatArray
-    log_loss: float
     n_stages: int
 
 
@@ -284,16 +283,19 @@ class _Search:
     def __init__(self, task: Task, splits: Folds) -> None:
         self.task = task
         self.trials: dict[Candidate, Trial] = {}
+        self.losses: dict[Candidate, float] = {}
         self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
         self.weights = None if task.weights is None else task.weights[self.rows]
-        self._lock = threading.Lock()
-        self._X: dict[int, Rows] = {}  # of the views that are looked at
+        self.views = [
+            view if len(self.rows) == len(task.codes) else view.some(self.rows)
+            for view in task.views
+        ]
         codes = task.codes[self.rows]
         self.train_codes = [
             np.where(train[self.rows], codes, -1).astype(np.int32) for train in splits.train
         ]
         self.test_rows = [np.flatnonzero(test[self.rows]) for test in splits.test]
-        # Where every machine's held-out scores are among all that are evaluated.
+        # The places of every machine's held-out scores among all that are evaluated.
         side = np.zeros((len(task.machines), int(task.codes.max()) + 1), dtype=np.int8)
         for of_machine, (negative, positive) in zip(side, task.machines, strict=True):
             of_machine[list(negative)], of_machine[list(positive)] = -1, 1
@@ -312,16 +314,10 @@ class _Search:
         self.starts = np.flatnonzero(np.diff(self.machines, prepend=-1, append=len(side)))
         self.held_out_rows = np.concatenate(self.test_rows)[self.at]
 
-    def loss(self, candidate: Candidate) -> float:
-        """Return the log-loss of a candidate that was tried."""
-        return self.trials[candidate].log_loss
-
     def best(self, view: int | None = None, visits: int | None = None) -> Candidate:
-        """Return the candidate of least loss, among those of a view, and of these visits."""
+        """Return the candidate of least loss, of a view and number of visits if given."""
         among = [c for c in self.trials if view in (None, c.view) and visits in (None, c.visits)]
-        return min(
-            among, key=lambda c: (self.trials[c].log_loss, c.view, c.visits, abs(c.exponent), c)
-        )
+        return min(among, key=lambda c: (self.losses[c], c.view, c.visits, abs(c.exponent), c))
 
     def climb(self, view: int, visits: int, step: int) -> None:
         """Try the neighbours of the best gamma until both are worse."""
@@ -332,13 +328,13 @@ class _Search:
                 break
 
     def run(self, candidates: Sequence[Candidate]) -> None:
-        """Try candidates that were not, on all splits and on threads; raises Stopped in the end."""
+        """Try new candidates on all splits, on threads; raises Stopped when time is up."""
         task, n_splits = self.task, len(self.train_codes)
         exponents = EXPONENTS if task.tunes_gamma else (0,)
         new = [c for c in candidates if c not in self.trials and c.exponent in exponents]
         options, n_workers = task.options, min(task.options.n_threads, n_splits * len(new))
         if n_workers > 1:
-            n_workers = self._rows(new[0]).machines_at_once(
+            n_workers = self.views[new[0].view].machines_at_once(
                 n_workers, options.memory_bytes, share_rows=False
             )
             options = replace(
@@ -357,39 +353,30 @@ class _Search:
             log_loss = np.inf
             if np.isfinite(scores).all():
                 weights = None if self.weights is None else self.weights[self.held_out_rows]
-                fit = platt_of_machines(scores, self.positive, weights, self.starts)
+                fit = platt(scores, self.positive, weights, self.starts)
                 mass = np.diff(self.starts)
                 if weights is not None:
                     mass = np.add.reduceat(weights, self.starts[:-1])
                 log_loss = float(np.average(fit.log_losses, weights=mass))
-            self.trials[candidate] = Trial(scores, log_loss, sum(n for _, n in of_splits))
+            self.trials[candidate] = Trial(scores, sum(n for _, n in of_splits))
+            self.losses[candidate] = log_loss
             kernel = task.kernel_of(candidate)
             tried = f"gamma {kernel.gamma:.3g}, max_visits {candidate.visits}"
             where = f"choosing on {len(self.rows):,} rows: {tried}"
             task.monitor.report(0, len(self.trials), log_loss, where)
-
-    def _rows(self, candidate: Candidate) -> KernelRows:
-        """Return the rows as a candidate sees them."""
-        view, rows = self.task.views[candidate.view], self.rows
-        with self._lock:
-            if candidate.view not in self._X:
-                X = view.X
-                if len(rows) < len(self.task.codes):
-                    is_matrix = view.kernel.name == "precomputed"
-                    X = X[np.ix_(rows, rows)] if is_matrix else X[rows]
-                self._X[candidate.view] = X
-        return KernelRows(self.task.kernel_of(candidate), self._X[candidate.view], view.dtype)
 
     def _score(
         self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
     ) -> tuple[FloatArray, int]:
         """Train on a split; return the held-out scores of all machines, and the stages taken."""
         monitor.check()
-        task, rows, codes = self.task, self._rows(candidate), self.train_codes[split]
-        kernel, X, test = rows.kernel, rows.X, self.test_rows[split]
+        task, codes, test = self.task, self.train_codes[split], self.test_rows[split]
+        kernel = task.kernel_of(candidate)
+        rows = replace(self.views[candidate.view], kernel=kernel)
+        X = rows.X
         may_overflow = task.tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(X)).all():
-            # A gamma at which the kernel overflows is no choice; if all do, the last fit says so.
+            # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
             return np.full((len(test), len(task.machines)), np.nan), 0
         solutions = greedy.solve(
             Problem(rows, codes, task.machines, self.weights),

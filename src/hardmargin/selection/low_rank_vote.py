@@ -1,7 +1,7 @@
 """Votes on many rows: the kernel chosen on a sample, its matrix replaced by one of low rank.
 
 A kernel that suits a sample is too wide for all rows, so one of four times its gamma is tried
-beside it. The rank grows while that lowers the held-out loss.
+as well. The rank grows while that lowers the held-out loss.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SAMPLE_ROWS = 2_000
 #: What the sample's gamma is multiplied by for all rows.
 GAMMA_FACTORS = (1.0, 4.0)
 
-#: Ranks that ``"auto"`` tries in turn ..
+#: Ranks that ``"auto"`` tries in turn ...
 RANKS = (250, 500, 1_000)
 
-#: .. as long as each lowers the held-out loss by this share of it.
+#: ... as long as each lowers the held-out loss by at least this share of it.
 LEAST_IMPROVEMENT = 0.01
 
 
@@ -46,14 +46,14 @@ class LowRankVotes:
     kernels : list of Kernel
         The one that was chosen.
     votes : list of Vote
-        One a machine; its rows are the landmarks.
+        One per machine; its rows are the landmarks.
     rank : int
         Rank of the approximation.
     losses : list of float
         Held-out loss at every rank tried.
     is_limited : bool
-        Whether the loss still fell when the rank could not grow any more, or the memory was too
-        short for any rank worth having.
+        Whether the loss still fell when the rank could grow no further, or the memory was too
+        small for the first of the ranks.
     """
 
     kernels: list[Kernel]
@@ -84,8 +84,8 @@ def low_rank_votes(
     kernels, problem, folds, options, monitor
         As for `matrix_votes`.
     rank : int, float or "auto"
-        A number of landmarks, a share of the trace that may be left over, or what lowers the
-        held-out loss.
+        A number of landmarks; a share of the trace that may be left over; or "auto", the rank that
+        lowers the held-out loss.
     landmarks : {"random", "kmeans++", "cholesky", "greedy"}
         How landmarks are found.
     dtype : {"float32", "float64"}
@@ -98,7 +98,7 @@ def low_rank_votes(
         Draws the sample and the landmarks.
     """
     if landmarks == "greedy" and isinstance(rank, float):
-        raise ValueError("landmarks='greedy' needs a number of them: an int as rank, or 'auto'.")
+        raise ValueError("landmarks='greedy' needs an int as rank, or 'auto'.")
     rows = np.flatnonzero(problem.codes >= 0)
     candidates = list(kernels)
     if len(kernels) > 1:
@@ -110,7 +110,7 @@ def low_rank_votes(
     if rank == "auto":
         room = min(memory_bytes // (4 * len(candidates) * row_bytes), len(rows))
         ranks = [r for r in RANKS if r <= room] or [max(1, room)]
-        # A landmark there must be, whatever the memory.
+        # There must be a landmark, whatever the memory.
         memory_bytes = max(memory_bytes, 4 * row_bytes)
 
     def factor(kernel: Kernel, n: Any) -> LowRankMatrix:
@@ -157,7 +157,7 @@ def _votes_of_factors(
     options: StagedVoteOptions,
     monitor: Monitor,
 ) -> tuple[list[Vote], int, float]:
-    """Run all candidates at one rank: votes of the best, which it is, and its held-out loss."""
+    """Run all candidates at one rank; return the votes, number and held-out loss of the best."""
     assert problem.weights is not None
     scales = np.array([diagonal_scale(factor.diagonal) for factor in factors])
     candidates = Candidates(

@@ -1,4 +1,4 @@
-"""Which C of a regularisation path: by rows held out, or by the leave-one-out bound."""
+"""The choice of C on a regularisation path: by rows held out, or by the leave-one-out bound."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class Curve:
     def best(self) -> tuple[float, float]:
         """Return a C of least error and that error.
 
-        Of the ranges of C that have it, the one is taken that is longest on a logarithmic scale;
-        of that the middle.
+        It is the middle of the longest range of C that has this error, on a logarithmic scale.
         """
         is_best = self.error <= self.error.min() + 1e-12
         edges = np.flatnonzero(np.diff(np.concatenate([[False], is_best, [False]]).astype(int)))
@@ -46,7 +45,7 @@ class Curve:
 
 
 class HeldOutChoice(NamedTuple):
-    """The C that rows held out choose, its error, and the error at every C."""
+    """The C chosen by rows held out, its error, and the error at every C."""
 
     C: float
     error: float
@@ -81,23 +80,23 @@ def held_out_curve(
     weights: FloatArray,
     C_min: float | None,
 ) -> Curve:
-    """Return the held-out error for all C that every path has come to.
+    """Return the held-out error for all C that every path reaches.
 
     Parameters
     ----------
     path : RegularizationPath
-        Of all rows.
+        The path of all rows.
     parts : sequence of (RegularizationPath, bool array)
-        Paths that were trained on a part of the rows each, and the rows that are scored.
+        Paths that were each trained on a part of the rows, and the rows that they score.
     positive : (n,) bool array
         Labels.
     weights : (n,) array
-        What each row counts.
+        Weight of each row in the error.
     C_min : float or None
         The least C of the curve; None is a tenth of that of the first event.
     """
     everyone = [path, *(p for p, _ in parts)]
-    # A hard margin stays what it is for all larger C.
+    # A hard margin stays the same for all larger C.
     last = min((p.C[-1] for p in everyone if p.stop_reason != "hard_margin"), default=np.inf)
     last = min(float(last), max(float(p.C[-1]) for p in everyone))
     first = min(_least_C(p) for p in everyone) if C_min is None else C_min
@@ -115,14 +114,14 @@ def held_out_curve(
 
 
 def _least_C(path: RegularizationPath) -> float:
-    """Return a C before the first event: b still goes from the larger class to its proper place."""
+    """Return a C before the first event, where b still moves away from the larger class."""
     return float(path.C[min(1, len(path) - 1)]) / 10
 
 
 def _errors(
     path: RegularizationPath, positive: NDArray[np.bool_], weights: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Weight that is misclassified at C = 0, and what every change of a sign adds to it."""
+    """Weight that is misclassified at C = 0, and what every change of sign adds to it."""
     is_wrong = (path.intercept[0] >= 0) != positive
     start = float(weights[is_wrong].sum())
     changes = np.empty(len(path.crossing_C))

@@ -1,9 +1,9 @@
 """Probabilities from held-out scores: sigmoids for two classes, a softmax for many.
 
 Platt's sigmoid is ``P(positive) = 1 / (1 + exp(-(A f + B)))``. Its targets are drawn in by one row
-a class, so that scores that separate the classes keep a finite slope (Platt 1999; Lin, Lin & Weng
+per class, so that scores that separate the classes keep a finite slope (Platt 1999; Lin, Lin & Weng
 2007). All fits are Newton's method with a bounded number of steps; weights count rows, as
-`as_rows` has it.
+in `as_rows`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.special import expit, logsumexp
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-#: Slopes, times the largest score, lie between these: below, scores tell nothing of the classes.
+#: Slopes, times the largest score, lie between these; at the lower one, scores mean nothing.
 SLOPE_BOUNDS = (1e-3, 1e6)
 
 #: The softmax of sums of probabilities is sharpened or flattened by a factor between these.
@@ -29,7 +29,7 @@ _MAX_NEWTON_STEPS = 50
 _MAX_HALVINGS = 30
 _TOLERANCE = 1e-10
 
-# Newton's method ends at gains per row below this: what is left is of the order of its square.
+# Newton's method ends at gains per row below this: about its square is left to gain.
 _GAIN = 1e-7
 _ROUNDING = 1e-13
 
@@ -38,9 +38,9 @@ def as_rows(weights: FloatArray) -> FloatArray:
     r"""Scale weights so that they add up to the number of rows they stand for.
 
     That is :math:`\max(\sum w, (\sum w)^2 / \sum w^2)`. Whole numbers count rows and stay as they
-    are, so that a weight of two is the row twice. The second term is the effective number of rows,
-    which does not depend on the scale of the weights: those that were normalised, to add up to one
-    for instance, still count as many rows.
+    are, so that a weight of two equals having the row twice. The second term is the effective
+    number of rows, which does not depend on the scale of the weights: weights that were normalised,
+    to add up to one for instance, still count as that many rows.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ class Sigmoids:
     Attributes
     ----------
     slopes, offsets : (n_machines,) arrays
-        A and B.
+        A and B; A is negative where the scores are wrong more often than not.
     log_losses : (n_machines,) array
-        Mean negative log-likelihood of the labels.
+        Weighted mean negative log-likelihood of the labels.
     """
 
     slopes: FloatArray
@@ -81,54 +81,35 @@ class Sigmoids:
 
 
 def platt(
-    scores: FloatArray, positive: BoolArray, weights: FloatArray | None = None
-) -> tuple[float, float, float]:
-    """Fit ``P(positive) = sigmoid(A * score + B)``.
+    scores: FloatArray,
+    positive: BoolArray,
+    weights: FloatArray | None = None,
+    starts: NDArray[np.intp] | None = None,
+) -> Sigmoids:
+    """Fit ``P(positive) = sigmoid(A * score + B)`` to the scores of every machine.
 
     Parameters
     ----------
     scores : (n,) array
-        Scores of rows that the machine was not trained on, if they are to be honest.
+        Scores of rows that the machines were not trained on, one machine after another.
     positive : (n,) bool array
         Their labels.
     weights : (n,) array, optional
         How many rows each stands for.
-
-    Returns
-    -------
-    A, B : float
-        The sigmoid; A may be negative, where the scores are wrong more often than not.
-    log_loss : float
-        Weighted mean negative log-likelihood of the labels.
+    starts : (n_machines + 1,) int array, optional
+        Where each machine's rows begin, and where the last one's end; none is empty. None means
+        that there is one machine.
 
     Examples
     --------
     >>> import numpy as np
     >>> from hardmargin.selection.sigmoids import platt
     >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
-    >>> slope, offset, log_loss = platt(scores, scores > 0)
-    >>> round(slope, 2), abs(round(offset, 2)), round(log_loss, 2)
-    (0.67, 0.0, 0.32)
+    >>> fit = platt(scores, scores > 0)
+    >>> fit.slopes.round(2), fit.log_losses.round(2)
+    (array([0.67]), array([0.32]))
     """
-    fit = platt_of_machines(scores, positive, weights, np.array([0, len(scores)]))
-    return float(fit.slopes[0]), float(fit.offsets[0]), float(fit.log_losses[0])
-
-
-def platt_of_machines(
-    scores: FloatArray,
-    positive: BoolArray,
-    weights: FloatArray | None,
-    starts: NDArray[np.intp],
-) -> Sigmoids:
-    """Fit a sigmoid to every machine's scores, all at once.
-
-    Parameters
-    ----------
-    scores, positive, weights : (n,) arrays
-        As for `platt`, the machines one after another.
-    starts : (n_machines + 1,) int array
-        Where each machine's rows begin, and where the last one's end; none is empty.
-    """
+    starts = np.array([0, len(scores)]) if starts is None else starts
     machine = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
     def total(values: FloatArray) -> FloatArray:
@@ -143,7 +124,7 @@ def platt_of_machines(
     target = np.where(
         positive, ((n_positive + 1) / (n_positive + 2))[machine], (1 / (n_negative + 2))[machine]
     )
-    # Scores of one size make the two unknowns alike.
+    # Scores of unit size put the two unknowns on the same scale.
     scale = np.maximum(np.maximum.reduceat(np.abs(scores), starts[:-1]), 1e-300)
     s = scores / scale[machine]
 
@@ -193,13 +174,13 @@ def platt_slope(
     Parameters
     ----------
     margins : (n,) array
-        Scores less the threshold.
+        Scores minus the threshold.
     positive : (n,) bool array
         Their labels.
     weights : (n,) array, optional
         How many rows each stands for.
     copies : float
-        How often each row is there, on average: it counts once all the same.
+        How often each row occurs, on average; it still counts only once.
 
     Examples
     --------
@@ -257,7 +238,7 @@ def softmax_scale(
     Parameters
     ----------
     decisions : (n, n_classes) array
-        Scores of rows; the largest is the class they are given.
+        Scores of rows; the largest is that of the predicted class.
     codes : (n,) int array
         Their classes.
     weights : (n,) array, optional

@@ -1,8 +1,8 @@
-"""Kernels that are weighed by held-out rows, and vote.
+"""Kernels that vote, weighted by their loss on held-out rows.
 
 The candidates are RBF and Laplacian kernels of widths around the spread of the rows. Each runs a
-path of stages (``solvers/staged_vote.py``); its weight in the vote is its path's mass, faded by
-how much worse its held-out loss is than the best of all.
+path of stages (``solvers/staged_vote.py``). Its weight in the vote is its path's mass, and falls
+the more its held-out loss exceeds the best of all.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from hardmargin.solvers.staged_vote import (
     StagedVoteOptions,
 )
 
-#: Candidate widths, as factors of what `_UNIT_RULES` gives.
+#: Candidate gammas, as factors of the gamma by `_UNIT_RULES`.
 WIDTHS = {"rbf": (1 / 16, 1 / 4, 1.0, 4.0, 16.0), "laplacian": (1 / 4, 1.0, 4.0)}
 _OTHER_WIDTHS = (1 / 4, 1.0, 4.0)
 
-#: The width that a factor of one stands for.
+#: The rule for the gamma that a factor of one stands for.
 _UNIT_RULES = {"rbf": "spread", "laplacian": "pairwise"}
 
 #: Sparse rows of more columns than this have no Laplacian candidates: they would be slow.
@@ -62,22 +62,22 @@ LOSSES = np.dtype([*_KERNEL, ("stage", np.int64), ("log_loss", np.float64)])
 
 @dataclass(frozen=True, kw_only=True)
 class Vote(Expansion):
-    """What the kernels of one machine vote; coefficients have one row per kernel.
+    """The vote of one machine's kernels; coefficients have one row per kernel.
 
     Attributes
     ----------
     shares : (n_kernels,) array
         Weight of every candidate: they add up to one, and most are zero.
     held_rows : (n_held,) int array
-        Rows that were held out, each as often as it was.
+        Rows that were held out, repeated if held out several times.
     held_positive : (n_held,) bool array
-        Whether they are of the machine's positive side.
+        Whether they are on the machine's positive side.
     held_weights : (n_held,) array
         Their weights.
     held_scores : (n_held,) array
         Their scores, the bias included.
     paths : list of StagedSolution
-        Of every candidate.
+        The paths of all candidates.
     """
 
     shares: FloatArray
@@ -105,7 +105,7 @@ def candidate_kernels(
     coef0: float = 0.0,
     sample_weight: FloatArray | None = None,
 ) -> list[Kernel]:
-    """Kernels to choose from: one, where kernel and gamma are given.
+    """Kernels to choose from; a single one if kernel and gamma are given.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def candidate_kernels(
         unit = resolve_gamma(rule, X, kernel=name, sample_weight=sample_weight)
         widths = WIDTHS.get(name, _OTHER_WIDTHS)
         if name == "poly" and coef0 == 0:
-            widths = (1.0,)  # all others are multiples of it
+            widths = (1.0,)  # other gammas only multiply its values
         for width in widths:
             found.append(Kernel(name, gamma=width * unit, degree=degree, coef0=coef0))
     return found
@@ -171,7 +171,7 @@ def matrix_votes(
     dtype : {"float32", "float64"}
         Precision of distances and kernel values.
     """
-    # Rows of a class side by side: those of a machine are then few runs.
+    # Rows of a class are contiguous, so that those of a machine are a few runs.
     rows = np.flatnonzero(problem.codes >= 0)
     rows = rows[np.argsort(problem.codes[rows], kind="stable")]
     arrays, sources, scales = _arrays(kernels, problem.values, rows, dtype, options.n_threads)
@@ -187,7 +187,7 @@ def matrix_votes(
         options,
         monitor,
     )
-    # Where nothing is held out, the kernel of middle width, of the first kind.
+    # Used where nothing is held out: the kernel of middle width, of the first kind.
     unchosen = sum(kernel.name == kernels[0].name for kernel in kernels) // 2
     return [count_votes(paths, problem, m, rows, scales, unchosen) for m, paths in enumerate(found)]
 
@@ -200,22 +200,22 @@ def count_votes(
     scales: FloatArray,
     unchosen: int = 0,
 ) -> Vote:
-    """Weigh the kernels of a machine, and add up what they say.
+    """Weigh the kernels of a machine, and add up their votes.
 
     Parameters
     ----------
     paths : list of StagedSolution
-        Of all candidates.
+        The paths of all candidates.
     problem : Problem
         Weights and classes of all rows.
     machine : int
         Which machine of the problem.
     rows : int array
-        The row that each number in `paths` stands for.
+        The row that each index in `paths` refers to.
     scales : (n_kernels,) array
         What the values of each kernel were divided by.
     unchosen : int
-        The kernel to take where no rows were held out.
+        The kernel to use where no rows were held out.
     """
     assert problem.weights is not None
     of_machine, held_rows = rows[paths[0].rows], rows[paths[0].held_rows]
@@ -249,7 +249,7 @@ def count_votes(
 def _arrays(
     kernels: Sequence[Kernel], X: Rows, rows: NDArray[Any], dtype: Precision, n_jobs: int
 ) -> tuple[list[NDArray[Any]], list[KernelSource], FloatArray]:
-    """Distances or values that the kernels are made of, each once, and what they are divided by."""
+    """Distances or values from which kernels are computed, each once, and their divisors."""
     arrays: list[NDArray[Any]] = []
     sources: list[KernelSource] = []
     of_distance: dict[str, int] = {}
@@ -279,7 +279,7 @@ def _arrays(
 
 
 def diagonal_scale(diagonal: NDArray[Any]) -> float:
-    """Mean size of ``k(x, x)``: kernels are divided by it, as steps have a least length."""
+    """Mean size of ``k(x, x)``: kernels are divided by it, as steps have a minimum length."""
     size = float(np.abs(diagonal).mean(dtype=np.float64))
     return size if size > 0 else 1.0
 
@@ -297,7 +297,7 @@ def held_out_scores(votes: Sequence[Vote]) -> HeldOut:
 def vote_tables(
     kernels: Sequence[Kernel], used: Sequence[int], votes: Sequence[Vote]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Tables that pandas reads: what voted, and how every stage was judged.
+    """Tables for pandas: the kernels that voted, and the loss of every stage judged.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def vote_tables(
     losses : structured array
         One record for every stage that held-out rows judged, of every kernel and machine.
     """
-    # Six digits of gamma tell all candidates apart.
+    # Six digits of gamma distinguish all candidates.
     names = [(kernel.name, float(f"{kernel.gamma:.6g}")) for kernel in kernels]
     shares = [
         (m, *names[k], vote.shares[k])

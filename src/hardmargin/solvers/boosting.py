@@ -25,29 +25,29 @@ relative precision            :math:`\varrho_t = \min_{r \le t} \gamma_r - \nu_t
                               :math:`\nu_t = \gamma_t\, \epsilon_t / (1 + \epsilon_t)`
 ============================  ===============================================================
 
-What equals the rho-SVM by multiplicative updates (``rho.py``), stage by stage, with
+Two of them equal the rho-SVM by multiplicative updates (``rho.py``) stage by stage, with
 :math:`d_t = \alpha_t`, :math:`c_t = \eta_t` and the same vote:
 
 - a target of :math:`\varrho = \rho^*` is section 2.2 (``constraint="equality"``). The rate there
   may have any sign, but is never negative, since no edge is below :math:`\rho^*`. AdaBoost itself
   is the case of overlapping classes, :math:`\rho^* = 0`;
-- relative precision is Algorithm 1, if like there a stage whose edge rises, or whose target no
-  distribution reaches, is taken back and :math:`\epsilon_t` halved. The edges of the stages that
-  stay then never rise, so that the least edge is the last one and
+- relative precision is Algorithm 1, if a stage whose edge rises, or whose target no distribution
+  reaches, is undone and :math:`\epsilon_t` halved, as it is there. The edges of the remaining
+  stages then never rise, so the least edge is the last one and
   :math:`\varrho_t = \gamma_t / (1 + \epsilon_t)`, the paper's :math:`\rho_t`. The least
   :math:`\nu_t` is the nu of its section 2.4, which bounds the stages by :math:`2 \ln n / \nu^2`
   for n rows.
 
-So AdaBoost*_nu itself, with a constant nu, equals Algorithm 1 only while nu is
-:math:`\nu_t`: for one stage. As the edges fall a constant nu is an ever larger part of them, and
-in the end more than all of them. And the equality needs the exact minimum of eq. (20)
+AdaBoost*_nu itself, with a constant nu, therefore equals Algorithm 1 only while nu is
+:math:`\nu_t`, which is for one stage. As the edges fall, a constant nu becomes an ever larger part
+of them and finally exceeds them. The equality also needs the exact minimum of eq. (20)
 (``step="exact"``); the closed form that is usual for AdaBoost (``step="bound"``),
 
 .. math:: c_t = \tfrac12 \ln \tfrac{1 + \gamma_t}{1 - \gamma_t}
               - \tfrac12 \ln \tfrac{1 + \varrho_t}{1 - \varrho_t},
 
-minimises an upper bound of it that holds for hypotheses within [-1, 1], which are those of a kernel
-with values within [-1, 1]; its steps are never longer.
+minimises an upper bound of it that holds for hypotheses within [-1, 1], that is, for kernels with
+values within [-1, 1]; its steps are never longer.
 
 This module is for comparisons and shares no code with ``rho.py``.
 """
@@ -82,7 +82,7 @@ class BoostingOptions:
     nu : float or None
         AdaBoost*_nu with this precision, in place of `target`.
     eps : (float, float) or None
-        Relative precision in place of `target`: the first epsilon, and the one below which to end.
+        Relative precision in place of `target`: the first epsilon, and the one below which it ends.
     step : {"exact", "bound"}
         Eq. (20) of the paper, or the closed form for hypotheses within [-1, 1].
     """
@@ -109,15 +109,15 @@ class BoostingSolution(Solution):
     Attributes
     ----------
     certificate : float
-        As that of the rho-SVM whose multipliers are the last distribution.
+        That of the rho-SVM whose multipliers are the last distribution.
     stop_reason : str
         ``"n_stages"``; ``"no_edge"`` (no window is above its target); ``"unreachable"`` (every
-        row's margin is above the target: a single window is as good as was asked for);
+        row's margin is above the target, so the last window alone reaches it);
         ``"eps"`` (the relative precision fell below its limit); ``"max_time"`` or ``"callback"``.
     history : dict of arrays
-        Of each of the T + 1 windows: ``"edge"``. Of each of the T stages: ``"step"``, which is
-        ``c_t``; ``"target"``; ``"precision"``, which is ``nu_t``, how far the target was below the
-        least edge until then.
+        For each of the T + 1 windows: ``"edge"``. For each of the T stages: ``"step"``, which is
+        ``c_t``; ``"target"``; ``"precision"``, which is ``nu_t``, the distance of the target below
+        the least edge so far.
     ensemble : Expansion
         The vote as one weighted window: the mean of the windows 1 .. T, weighted by the steps.
     distributions : (T + 1, n) array
@@ -142,7 +142,7 @@ def solve(
     options : BoostingOptions, optional
         Which algorithm to run.
     monitor : Monitor, optional
-        Hears of the stages and the edge before every stage.
+        Receives the number of stages and the edge before every stage.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def _boost(
             stop_reason = "unreachable"
             break
         if options.eps is not None and (following is window or following.edge > window.edge):
-            epsilon /= 2  # take the stage back
+            epsilon /= 2  # undo the stage
             if epsilon < smallest:
                 stop_reason = "eps"
                 break
@@ -218,7 +218,7 @@ class _Window:
 
 
 class _Windows:
-    """Makes the windows of one machine, and its solution of them."""
+    """Makes the windows of one machine, and its solution from them."""
 
     def __init__(self, problem: Problem[KernelMatrix], machine: int) -> None:
         labels = problem.labels_of(machine)
@@ -268,7 +268,7 @@ class _Windows:
 
 
 def _exact_step(window: _Window, level: float) -> float:
-    """Eq. (20): the step after which the margins have the mean `level`; infinite if none does."""
+    """Eq. (20): the step after which the mean margin is `level`; infinite if there is none."""
     log_d, margins = window.log_d, window.margins
     if margins.min() >= level:
         return np.inf
@@ -283,12 +283,12 @@ def _exact_step(window: _Window, level: float) -> float:
 
 
 def _bound_step(window: _Window, level: float) -> float:
-    """Minimise the bound of eq. (20) that all hypotheses within [-1, 1] of this edge share."""
+    """Minimise the bound of eq. (20) that holds for all hypotheses within [-1, 1] of this edge."""
     largest = float(np.abs(window.margins).max())
     if largest > 1:
         raise ValueError(
             f"step='bound' needs a kernel with values within [-1, 1], but a window reaches "
-            f"{largest:.3g}; use step='exact' or divide the kernel."
+            f"{largest:.3g}; use step='exact' or scale the kernel down."
         )
     if level <= -1 or window.edge >= 1:
         return np.inf

@@ -1,4 +1,4 @@
-"""Entropy projections of multipliers: eqs. (8) and (9) of IJCAI-07, whose problem rho.py has."""
+"""Entropy projections of multipliers: eqs. (8) and (9) of IJCAI-07, used by ``rho.py``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hardmargin.kernels import FloatArray
 _RATE_TOL = 1e-6
 _MAX_RATE_STEPS = 200
 
-#: Rows whose multipliers have a sum of their own.
+#: Rows whose multipliers add up to a fixed sum.
 Group: TypeAlias = slice | NDArray[np.intp]
 
 
 def groups_of(y: FloatArray, fit_intercept: bool) -> list[Group]:
-    """Return the sets of rows whose multipliers have a sum of their own."""
+    """Return the groups of rows whose multipliers each add up to a fixed sum."""
     if not fit_intercept:
         return [slice(None)]
     return [np.flatnonzero(y > 0), np.flatnonzero(y < 0)]
@@ -30,7 +30,7 @@ def tilt(
     rate: float,
     groups: list[Group],
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Eq. (8): the multipliers after a stage, as logarithms and as they are, and its bias.
+    """Eq. (8): the multipliers after a stage, as logarithms and as values, and the stage's bias.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def rate_to_level(
     groups: list[Group],
     start: float | None = None,
 ) -> float:
-    """Eq. (9): the rate after which the margins have the mean `level`.
+    """Eq. (9): the rate after which the mean margin is `level`.
 
-    The mean falls with the rate, at the speed of the margins' variance, from `rho_bar` towards
-    their minimum: Newton's method, kept within a bracket that grows until it holds the root.
+    As the rate grows, the mean falls from `rho_bar` towards the least margin, at the speed of the
+    margins' variance. Newton's method is kept within a bracket that grows until it holds the root.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def rate_to_level(
             low = rate
         else:
             high = rate
-        # From the safe side of the root the step may be too long by far, or not finite.
+        # From the safe side of the root the step may be far too long, or not finite.
         step = (mean - level) / variance if variance > 0 else np.inf
         following = rate + step
         if np.isinf(high):

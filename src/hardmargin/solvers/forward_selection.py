@@ -1,12 +1,13 @@
 r"""Forward selection by orthogonal least squares: Chen, Cowan & Grant, IEEE TNN 1991.
 
-Columns are chosen one after the other, each the one that explains most of what is left of the
-target once the part that those before it explain is taken off:
+Columns are chosen one after the other. Each is the one that explains most of the residual that
+those before it leave of the target:
 
 .. math:: \text{gain} = (k' r)^2 / (\|k\|^2 - \|U'k\|^2),
 
-with orthonormal columns U of those so far, the residual r and a candidate k. Candidates are taken
-in batches that grow with their number so far, each by exact selection among the most promising.
+with an orthonormal basis U of the columns so far, the residual r and a candidate k. Candidates are
+chosen in batches that grow with the number so far, each by exact selection among the most
+promising.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 
-#: A batch has at most so many rows, chosen among so many times as many.
+#: Rows in a batch at most, and the promising candidates considered for each of them.
 MAX_BATCH = 32
-CANDIDATES_A_ROW = 4
+CANDIDATES_PER_ROW = 4
 
-#: A column of which less than this part is new brings only rounding.
+#: A column whose new part is smaller than this, relative to the column, adds only rounding.
 LEAST_NEW_PART = 1e-5
 
 
 class Selection:
-    """Orthogonal least squares: rows chosen one after the other, and what they leave over.
+    """Orthogonal least squares: rows chosen one after the other, and their residual.
 
     Parameters
     ----------
     columns : (n_sample, n_kernels * n_candidates) array
-        Columns of the candidates, those of the first kernel first.
+        Columns of the candidates, with those of the first kernel first.
     target : (n_sample, n_machines) array
-        What is to be explained, every machine's mean square being one or less.
+        The values to explain; every machine's mean square is at most one.
     n_kernels : int
-        A candidate brings a column a kernel.
+        Every candidate has one column per kernel.
     most : int
-        Candidates that will be chosen at most.
+        The largest number of candidates to choose.
     """
 
     def __init__(self, columns: FloatArray, target: FloatArray, n_kernels: int, most: int) -> None:
@@ -51,7 +52,7 @@ class Selection:
         self._products = columns.T @ target
         self._norms = np.einsum("ij,ij->j", columns, columns)
         self._least = LEAST_NEW_PART**2 * self._norms
-        self._new_norms = self._norms.copy()  # of what the basis does not explain
+        self._new_norms = self._norms.copy()  # of the part that the basis does not explain
         self._is_free = np.ones(self._n_candidates, dtype=bool)
 
     @property
@@ -61,11 +62,11 @@ class Selection:
 
     @property
     def change(self) -> float:
-        """Root mean square of what is left over."""
+        """Root mean square of the residual."""
         return float(np.sqrt((self._residual**2).mean())) if self._residual.size else 0.0
 
     def grow(self, n: int, sought: float = 0.0) -> bool:
-        """Choose until there are n, or the change is what is sought; whether any was chosen."""
+        """Choose until there are n, or `change` is at most `sought`; say whether any was chosen."""
         n_before = len(self.chosen)
         while len(self.chosen) < min(n, self.most) and self.change > sought:
             room = (self._basis.shape[1] - self._width) // self._n_kernels
@@ -75,10 +76,10 @@ class Selection:
         return len(self.chosen) > n_before
 
     def _batch(self, size: int) -> tuple[NDArray[np.intp], FloatArray]:
-        """Choose a few rows, exactly, among the most promising; and the new part of columns."""
+        """Choose a few of the most promising rows exactly; also return the new part of columns."""
         gains = _gains(self._products, self._new_norms, self._least)
         gains = np.where(self._is_free, gains.reshape(self._n_kernels, -1).sum(axis=0), 0.0)
-        n_promising = min(CANDIDATES_A_ROW * size, len(gains))
+        n_promising = min(CANDIDATES_PER_ROW * size, len(gains))
         promising = np.argpartition(-gains, n_promising - 1)[:n_promising]
         promising = np.sort(promising[gains[promising] > 0])
         at = columns_of(promising, self._n_candidates, self._columns.shape[1])
@@ -105,10 +106,10 @@ class Selection:
         return promising[order], new[:, by_row.ravel()]
 
     def _add(self, picked: NDArray[np.intp], new: FloatArray, sought: float) -> bool:
-        """Take chosen rows into the basis, as many of them as it takes to reach what is sought."""
+        """Add chosen rows to the basis, no more of them than it takes to reach `sought`."""
         if len(picked) == 0:
             return False
-        new -= self.basis @ (self.basis.T @ new)  # once more: rounding
+        new -= self.basis @ (self.basis.T @ new)  # again, against rounding
         directions = scipy.linalg.qr(new, mode="economic", overwrite_a=True)[0]
         explained = directions.T @ self._residual
         by_row = (explained**2).sum(axis=1).reshape(len(picked), -1).sum(axis=1)
@@ -130,14 +131,14 @@ class Selection:
 
 
 def columns_of(rows: NDArray[np.intp], n_rows: int, n_columns: int) -> NDArray[np.intp]:
-    """Columns of some rows, those of the first kernel first."""
+    """Return the columns of some rows, with those of the first kernel first."""
     starts = np.arange(0, n_columns, n_rows)
     at: NDArray[np.intp] = (starts[:, None] + rows).ravel()
     return at
 
 
 def _gains(products: FloatArray, norms: FloatArray, least: FloatArray) -> FloatArray:
-    """How much of the target's squares each column explains; none where it is not new."""
+    """How much of the target's sum of squares each column explains; 0 where it is not new."""
     is_new = norms > least
     squares = np.einsum("ij,ij->i", products, products)
     gains: FloatArray = np.where(is_new, squares / np.where(is_new, norms, 1.0), 0.0)

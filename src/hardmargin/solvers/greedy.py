@@ -14,8 +14,8 @@ is lowered one multiplier at a time. With the gradient :math:`g = \tilde K\alpha
 4. stop when no row is left with :math:`g < 0`.
 
 In the paper each row is visited at most once; stopping there is what regularises. With
-``max_visits`` > 1 a row may be visited again and may give back what it has: the step is
-:math:`\max(-g_i/K_{ii}, -\alpha_i)`, the row with the longest step is taken (with the largest gain
+``max_visits`` > 1 a row may be visited again and its multiplier may shrink: the step is
+:math:`\max(-g_i/K_{ii}, -\alpha_i)`, the row with the longest step is chosen (the largest gain
 where the diagonal is not constant), and the path ends at steps below ``step_tol``.
 
 Returned per machine: the path, and as certificate the largest step still open. The loop itself is
@@ -40,10 +40,10 @@ from hardmargin.solvers.problem import (
 
 METHODS = ("auto", "fused", "lazy", "bits", "lazy-bits")
 
-#: With revisits, stages allowed for each row.
+#: Stages allowed per row, with revisits.
 STAGES_PER_ROW = 8
 
-#: Larger weights than this, on average, do not raise the limit on stages any more.
+#: Mean weights above this do not raise the limit on stages any further.
 MAX_MEAN_WEIGHT = 100
 
 
@@ -56,14 +56,14 @@ class GreedyOptions:
     max_visits : int
         Visits allowed per row (times its weight); 1 is the paper's algorithm.
     step_tol : float
-        With revisits, stop when no step changes its own gradient by more.
+        With revisits, stop when no step would change its row's gradient by more.
     max_stages : int or None
-        Limit on the stages of a machine; None stands for one per row (times its weight), with
-        revisits for 8.
+        Limit on the stages of a machine; None allows one per row (times its weight), or 8 with
+        revisits.
     method : {"auto", "fused", "lazy", "bits", "lazy-bits"}
         How to evaluate kernel values; the result does not depend on it.
     memory_bytes : int
-        For packed rows, cached columns and columns put off.
+        For packed rows, cached columns and deferred columns.
     n_threads : int
         Threads over machines.
     block_rows : int
@@ -83,8 +83,8 @@ class GreedyOptions:
 class GreedySolution(Solution):
     """One machine of the greedy stagewise SVM, with its whole path.
 
-    Its rows are in the order of their first stage. The certificate is the largest change of its own
-    gradient that a step open to the algorithm would still make; at most the tolerance when the
+    Its rows are in the order of their first stage. The certificate is the largest change that an
+    open step would still make to the gradient of its row; it is at most the tolerance when the
     solver converged. ``history`` has the ``"row"`` changed in each stage, the ``"step"`` of its
     multiplier (negative where a revisit took some of it back) and the ``"loss"``, the dual
     objective ``a' Kt a / 2 - sum(a)`` after the stage. ``stop_reason`` is ``"converged"``,
@@ -120,7 +120,7 @@ def solve(
     options : GreedyOptions, optional
         How to run.
     monitor : Monitor, optional
-        The clock; it hears the largest step that is still open.
+        The clock; it receives the largest step that is still open.
     """
     options, monitor = options or GreedyOptions(), monitor or Monitor()
     rows, weights, codes = problem.values, problem.weights, problem.codes

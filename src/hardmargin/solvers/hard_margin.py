@@ -1,4 +1,4 @@
-r"""The hard-margin SVM to its optimum, free of scale, by pairwise steps (SMO).
+r"""The hard-margin SVM, solved to its optimum by pairwise steps (SMO) at any scale of the kernel.
 
 .. math:: \min_{\alpha \ge 0} \alpha' \tilde K \alpha, \qquad \tilde K_{ij} = y_i y_j K_{ij},
 
@@ -7,16 +7,17 @@ the rho-SVM), or each class 1/2 (with bias: the nearest points of the hulls of t
 There is no C. With :math:`g = \tilde K\alpha` and the objective
 :math:`\bar\rho = \alpha'g = \|w\|^2`, and u = 1 without bias or u = y with bias,
 
-1. take the row i of least :math:`u_i (g_i - c)`, c the mean of g weighted by alpha, among the rows
-   whose multiplier may move along u (all where u = 1, those with :math:`\alpha_i > 0` where
-   u = -1); and of the rows j whose multiplier may move against u the one of largest gain
+1. choose the row i of least :math:`u_i (g_i - c)`, where c is the mean of g weighted by alpha,
+   among the rows whose multiplier may move along u (all where u = 1, those with
+   :math:`\alpha_i > 0` where u = -1); and, among the rows whose multiplier may move against u, the
+   row j of largest gain
    :math:`(u_j (g_j - c) - u_i (g_i - c))^2 / (K_{ii} + K_{jj} - 2 u_i u_j y_i y_j K_{ij})`
    (second-order working set selection: Fan, Chen & Lin, JMLR 2005);
-2. change :math:`\alpha_i` by :math:`u_i t` and :math:`\alpha_j` by :math:`-u_j t`, t the minimum
-   along the way or where a multiplier becomes 0. Without bias that moves mass from j to i; with
-   bias multipliers of opposite labels may also grow or fall together, and the fixed sums follow
-   by scaling. (Moves within the classes alone would zigzag between close rows of opposite
-   labels. Without bias every other step therefore takes u = y too.)
+2. change :math:`\alpha_i` by :math:`u_i t` and :math:`\alpha_j` by :math:`-u_j t`, where t leads
+   to the minimum along the way, or to where a multiplier becomes 0. Without bias that moves mass
+   from j to i. With bias, multipliers of opposite labels may also grow or fall together, and
+   scaling restores the fixed sums. (Moves within the classes alone would zigzag between close
+   rows of opposite labels. Without bias every other step therefore uses u = y too.)
 3. add both columns to g;
 4. stop when :math:`\max_{\alpha > 0} g - \min g \le` ``tol`` :math:`\bar\rho` in every group, or
    when :math:`\bar\rho` vanishes: then no plane separates the classes.
@@ -42,7 +43,7 @@ from hardmargin.solvers.problem import (
     finite_diagonal,
 )
 
-#: Steps allowed by default: at least the first number, and the second for every row.
+#: Steps allowed by default: the first number, or the second per row if that is more.
 MIN_MAX_STAGES, STAGES_PER_ROW = 10_000_000, 100
 
 
@@ -57,7 +58,7 @@ class HardMarginOptions:
     tol : float
         Relative difference of margins that ends training.
     max_stages : int or None
-        Limit on the steps of a machine; None allows ten million, or 100 per row.
+        Limit on the steps of a machine; None allows ten million, or 100 per row if that is more.
     memory_bytes : int
         For packed rows and cached columns.
     n_threads : int
@@ -106,7 +107,7 @@ def solve(
     options : HardMarginOptions, optional
         How to run.
     monitor : Monitor, optional
-        The clock; it hears the largest difference of margins.
+        The clock; it receives the largest difference of margins.
     """
     options, monitor = options or HardMarginOptions(), monitor or Monitor()
     rows, codes = problem.values, problem.codes

@@ -17,15 +17,15 @@ is climbed by gradient ascent in :math:`\ln \alpha`, the algorithm of section 3:
 The paper leaves the rate :math:`\eta` open. It can be fixed, or found on the way: begin with
 :math:`1 / \sum_i \alpha_i \|\phi_i - \bar\phi\|^2`, undo an epoch that lowers W and halve the rate,
 raise it by a tenth after one that does not. (The trace bounds the curvature of W in
-:math:`\ln \alpha`; distances to the mean may stand for :math:`K_{ii}` because
+:math:`\ln \alpha`; distances to the mean may replace :math:`K_{ii}` because
 :math:`y'\alpha = 0` makes W independent of the origin.) A start so large that W is negative is
 scaled down first, to its best multiple; kernels with values up to one never need that.
 
-Bias: at the optimum :math:`\lambda` is the bias. Before it, the bias that balances the least
-margins of the two classes, :math:`b = (\min_- \gamma - \min_+ \gamma)/2`, gives the plane the
-largest margin it can have and does not depend on the rate; it is what is returned. A plane that
-does not separate the classes would be at the mercy of its worst two rows; it gets the limit of
-:math:`\lambda` for small rates, the same with means weighted by alpha in place of the minima.
+Bias: at the optimum :math:`\lambda` is the bias. The bias that is returned balances the least
+margins of the two classes, :math:`b = (\min_- \gamma - \min_+ \gamma)/2`: it gives any plane the
+largest margin it can have and does not depend on the rate. For a plane that does not separate the
+classes it would depend on the two worst rows alone. Such a plane gets the limit of :math:`\lambda`
+for small rates, which is the same with means weighted by alpha in place of the minima.
 
 Certificate: with :math:`m = (\min_+ \gamma + \min_- \gamma)/2` the plane divided by m is feasible
 in the primal, and the best multiple of :math:`\alpha` is feasible in the dual, so that
@@ -35,7 +35,7 @@ in the primal, and the best multiple of :math:`\alpha` is feasible in the dual, 
 
 Both bounds are free of the scale of :math:`\alpha`. A run has converged when the gap is at most
 ``tol`` and the scale is right as well: :math:`1'\alpha = \|w\|^2` to the same relative accuracy.
-The lower bound also proves that classes overlap: it grows beyond every limit then.
+The lower bound also proves that classes overlap: it then grows beyond every limit.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from hardmargin.solvers.problem import Problem, Solution
 #: kernel values decides on the plane.
 MAX_SQUARED_NORM = 1e8
 
-#: Squared distances below this part of the values they are differences of are rounding.
+#: Squared distances are differences of kernel values; below this part of those they are rounding.
 ROUNDING = 1e-14
 
-#: Epochs in a row without a new best objective after which a fixed rate is given up: a rate that
-#: converges may overshoot at the start, but is back on its way after a few dozen epochs.
+#: A fixed rate is given up after this many epochs in a row without a new best objective: a rate
+#: that converges may overshoot at the start, but recovers within a few dozen epochs.
 PATIENCE = 100
 
-#: Halvings of the rate in a row after which not even rounding separates two epochs.
+#: After this many halvings of the rate in a row, two epochs no longer differ even by rounding.
 MAX_HALVINGS = 60
 
-#: Exponentials beyond this, summed, would overflow.
+#: Sums of exponentials of more than this would overflow.
 _MAX_EXPONENT = 600.0
 
-#: Objectives that differ by less are equal.
+#: Objectives that differ by less, relatively, count as equal.
 _SAME = 1e-9
 
 Side = NDArray[np.intp]
@@ -92,7 +92,7 @@ class MultiplicativeOptions:
     keep_planes : int
         Bytes that the planes of a machine may take in its solution; 0 keeps none.
     smallest_kept : float
-        Planes are kept without multipliers up to this part of their largest.
+        Planes are kept without their multipliers of up to this part of the largest.
     """
 
     learning_rate: float | Literal["auto"] = "auto"
@@ -112,37 +112,37 @@ class MultiplicativeOptions:
 class MultiplicativeSolution(Solution):
     """One machine, with its path through the planes 1 .. T, of which the first is the start.
 
-    It is the last plane; where a fixed rate diverged, the one closest to the optimum; where the
-    classes overlap, and the last plane is between rows that coincide, the one with the fewest
-    errors. The path ends there.
+    The machine is the last plane, with two exceptions. Where a fixed rate diverged, it is the plane
+    closest to the optimum. Where the classes overlap, the last plane lies between rows that
+    coincide, and the machine is the plane with the fewest errors. The path ends at that plane.
 
     Attributes
     ----------
     coefficients : (n_support,) array
         On the scale of the standard SVM, whose margin is 1.
     intercept : float
-        The bias that balances the least margins of the two classes; where the plane does not
-        separate them, their means weighted by alpha.
+        The bias that balances the least margins of the two classes or, where the plane does not
+        separate them, their mean margins weighted by alpha.
     certificate : float
         The relative gap between the bounds on the optimum; 1 where the plane does not separate the
         classes.
     stop_reason : str
-        ``"converged"``, ``"not_separable"`` (the dual proves a margin of practically nothing),
+        ``"converged"``, ``"not_separable"`` (the dual proves that the margin is practically 0),
         ``"diverged"`` (a fixed rate that is too large), ``"stalled"`` (rounding allows no
         further rise of the objective), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
     n_stages : int
         T, the number of planes, the start included.
     history : dict of arrays
-        Of each plane: ``"margin"``, the distance of the nearest row at the bias that balances the
+        For each plane: ``"margin"``, the distance of the nearest row at the bias that balances the
         margins (negative where the plane does not separate the classes); ``"objective"`` of the
-        dual; ``"bias"``; ``"error"``, the training rows that it misclassifies. Of each plane but
-        the first: ``"rate"``, which led to it.
+        dual; ``"bias"``; ``"error"``, the number of training rows misclassified. For each plane
+        but the first: the ``"rate"`` that led to it.
     last_rate : float
-        The last rate, or the one that the second plane would have been tried with.
+        The last rate or, with a single plane, the rate that the next would have been tried with.
     squared_norm : float
         ``||w||^2``.
     n_tried : int
-        Planes that were passed; more than T where an earlier plane was taken.
+        Number of planes passed; more than T where an earlier plane is returned.
     planes : (T, n_support) CSR array or None
         Coefficients of every plane; None where they did not fit `keep_planes`.
     """
@@ -164,11 +164,11 @@ def solve(
     ----------
     problem : Problem of a KernelMatrix
         Stored, streamed or of low rank. The first multipliers of each class are a multiple of the
-        weights: a weight of two equals the row twice, zero its absence.
+        weights: a weight of two equals having the row twice, zero equals leaving it out.
     options : MultiplicativeOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of the planes and the gap before every product but the first.
+        Receives the number of planes and the gap before every product but the first.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def _train(
     if first is None:
         raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
     if options.learning_rate == "auto" and first.objective < 0:
-        # Kernel values far above 1: the best multiple of the start saves a long way down.
+        # Kernel values far above 1: starting from the best multiple saves many epochs.
         log_alpha += np.log(first.total / first.squared_norm)
         first = _plane(matrix, y, sides, log_alpha) or first
     run = _Run(y, sides, options, first, _spread(matrix, first.alpha))
@@ -208,7 +208,7 @@ def _train(
 
 @dataclass(frozen=True)
 class _Plane:
-    """A plane and all that its margins tell."""
+    """A plane and all that follows from its margins."""
 
     log_alpha: FloatArray
     alpha: FloatArray
@@ -233,7 +233,7 @@ class _Plane:
 
     @property
     def margin(self) -> float:
-        """Distance of the nearest row at the best bias; negative where none separates."""
+        """Distance of the nearest row at the best bias; negative where no bias separates."""
         if self.squared_norm <= 0:
             return 0.0
         return self.functional_margin / float(np.sqrt(self.squared_norm))
@@ -248,7 +248,7 @@ class _Plane:
         return min(max(1.0 - ratio * ratio, 0.0), 1.0)
 
     def better_than(self, other: _Plane) -> bool:
-        """Closer to the optimum in direction, or as close and of a better scale."""
+        """Whether it is closer to the optimum in direction, or as close with a better scale."""
         if self.scaled_dual > (1 + _SAME) * other.scaled_dual:
             return True
         same = self.scaled_dual >= (1 - _SAME) * other.scaled_dual
@@ -264,7 +264,7 @@ def _plane(
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         alpha = np.exp(log_alpha)
-        # Relative to the largest, so that no precision of the kernel values is too narrow.
+        # Relative to the largest, so that the product stays within the range of any precision.
         gamma = y * matrix.product(y * np.exp(log_alpha - top)) * np.exp(top)
         least = [float(gamma[side].min()) for side in sides]
         margin = (least[0] + least[1]) / 2
@@ -283,7 +283,7 @@ class _Spread:
     """How far the rows are from their mean, in feature space."""
 
     squared_distances: FloatArray
-    zero: float  # a squared norm up to this, where sum(alpha) = 1, is none
+    zero: float  # squared norms up to this count as zero, where sum(alpha) = 1
 
 
 def _spread(matrix: KernelMatrix, start: FloatArray) -> _Spread:
@@ -297,7 +297,7 @@ def _spread(matrix: KernelMatrix, start: FloatArray) -> _Spread:
 
 
 class _Run:
-    """The way of one machine from plane to plane."""
+    """One machine's run from plane to plane."""
 
     def __init__(
         self,
@@ -328,13 +328,13 @@ class _Run:
         raised = self.plane.log_alpha + self.rate * (1 - self.plane.gamma)
         masses = [_log_sum_exp(raised[side]) for side in self.sides]
         self.lambda_ = (masses[0] - masses[1]) / (2 * self.rate)
-        # Both classes get the mean of the logarithmic masses; - eta lambda y loses digits.
+        # Both classes get the mean of the logarithmic masses: adding -eta lambda y loses digits.
         for side, mass in zip(self.sides, masses, strict=True):
             raised[side] += (masses[0] + masses[1]) / 2 - mass
         return raised
 
     def judge(self, candidate: _Plane | None) -> None:
-        """Go on to the candidate unless it must be undone; it is None where not finite."""
+        """Accept the candidate, or reject it and halve the rate; None if it is not finite."""
         if candidate is None and not self.adaptive:
             self.stop_reason = "diverged"
         elif candidate is None or (self.adaptive and self._rise(candidate) < 0):
@@ -378,7 +378,7 @@ class _Run:
     def _rise(self, candidate: _Plane) -> float:
         """How much W rises, without the cancellation of a difference between two values of W.
 
-        As y' alpha does not change, lambda may be put in: it takes the rounding out.
+        As y' alpha does not change, lambda may be subtracted, which reduces rounding.
         """
         with np.errstate(invalid="ignore"):
             growth = candidate.log_alpha - self.plane.log_alpha
@@ -388,7 +388,7 @@ class _Run:
         return float(step @ (1 - mean - self.lambda_ * self.y))
 
     def _pass(self, plane: _Plane) -> None:
-        """Take a plane, and see whether to stop there."""
+        """Move to a plane, and decide whether to stop there."""
         self.plane = plane
         self.path.append((plane.margin, plane.objective, plane.bias, plane.n_errors))
         self.kept.add((self.y * plane.alpha)[self.rows])
@@ -414,12 +414,12 @@ class _Run:
         return "max_stages" if len(self.path) >= self.options.max_stages else None
 
     def _safe_rate(self) -> float:
-        """One over the trace that bounds the curvature; at most 1, where margins are still 0."""
+        """One over the trace that bounds the curvature; at most 1, for margins that are still 0."""
         return 1.0 / max(1.0, float(self.plane.alpha @ self.spread.squared_distances))
 
 
 def _sides(y: FloatArray, weights: FloatArray) -> list[Side]:
-    """Rows of weight among the positive ones, and among the negative ones."""
+    """Return the positive and the negative rows that have a weight."""
     sides = [np.flatnonzero((y > 0) & (weights > 0)), np.flatnonzero((y < 0) & (weights > 0))]
     if not all(len(side) for side in sides):
         raise ValueError("A machine needs rows of both labels.")

@@ -24,9 +24,9 @@ class DensePlanes:
     Parameters
     ----------
     most_bytes : int
-        What they may take; beyond it none is kept.
+        Memory that they may take; if they need more, none is kept.
     collapse : callable, optional
-        Turns planes, one per column, into what is kept of them.
+        Turns planes, one per column, into the form in which they are kept.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class DensePlanes:
             self._keep()
 
     def matrix(self) -> NDArray[Any] | None:
-        """Give all planes; None where they did not fit."""
+        """Return all planes; None if they did not fit."""
         self._keep()
         return None if self._is_full else np.array(self._planes, dtype=self._planes[-1].dtype)
 
@@ -70,7 +70,7 @@ class SparsePlanes:
     Parameters
     ----------
     most_bytes : int
-        What they may take; beyond it none is kept.
+        Memory that they may take; if they need more, none is kept.
     smallest : float
         Coefficients up to this part of the plane's largest are left out.
     """
@@ -101,7 +101,7 @@ class SparsePlanes:
         self._values.append(plane[kept].astype(self._dtype))
 
     def matrix(self, n_planes: int) -> sp.csr_array | None:
-        """Give the first planes; None where not all did fit."""
+        """Return the first planes; None if not all planes fitted."""
         if self._is_full:
             return None
         columns = self._columns[:n_planes]
@@ -116,6 +116,6 @@ class SparsePlanes:
 
 
 def support(coefficients: FloatArray, smallest: float) -> NDArray[np.intp]:
-    """Find the coefficients above a part of the largest, in absolute value."""
+    """Find the coefficients above `smallest` times the largest, in absolute value."""
     sizes = np.abs(coefficients)
     return np.flatnonzero(sizes > smallest * sizes.max())

@@ -2,7 +2,7 @@
 
 A :class:`Problem` is one or several two-class machines on the same rows, with a source of kernel
 values that suits the solver: rows and a kernel, a kernel matrix, or its columns. Options are a
-frozen dataclass of the solver's own; the :class:`~hardmargin.monitor.Monitor` tells when to stop.
+frozen dataclass of the solver's own; the :class:`~hardmargin.monitor.Monitor` decides when to stop.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IntArray: TypeAlias = NDArray[np.int32]
 #: Kernels whose largest k(x, x) is smaller, but not zero, would make coefficients overflow.
 LEAST_KERNEL_VALUE = 1e-250
 
-#: Squares of larger kernel values, and sums of these, overflow.
+#: Squares of larger kernel values, and sums of such squares, overflow.
 LARGEST_SQUARED_VALUE = 1e150
 
 
@@ -39,7 +39,7 @@ class Problem(Generic[Values]):
     Attributes
     ----------
     values : KernelRows, KernelMatrix, KernelColumns or CentredKernel
-        Where kernel values come from; every solver says which it takes.
+        Where kernel values come from; every solver states which it needs.
     codes : (n,) int32 array
         Class of each row; -1 for rows that take no part.
     machines : list of (negative classes, positive classes)
@@ -77,7 +77,7 @@ class Problem(Generic[Values]):
 
     def labels_of(self, machine: int) -> FloatArray:
         """+1 and -1 for the rows of a machine, 0 for all others."""
-        of_class = np.zeros(self.n_classes + 1)  # the last: code -1, left out
+        of_class = np.zeros(self.n_classes + 1)  # the last is for code -1, left out
         for label, side in zip((-1.0, 1.0), self.machines[machine], strict=True):
             of_class[list(side)] = label
         return of_class[self.codes]
@@ -108,12 +108,12 @@ class Expansion:
 
 @dataclass(frozen=True, kw_only=True)
 class Solution(Expansion):
-    """What a solver returns for one machine; algorithms add what is theirs in subclasses.
+    """What a solver returns for one machine; subclasses add fields of their algorithm.
 
     Attributes
     ----------
     certificate : float
-        Bounds the distance from the optimum, as the solver's module says.
+        A bound on the distance from the optimum, as defined in the solver's module.
     stop_reason : str
         Why training ended.
     n_stages : int
@@ -134,7 +134,7 @@ class Solution(Expansion):
 def finite_diagonal(
     kernel: Kernel, X: Rows, classes: NDArray[np.int32], *, squared: bool = False
 ) -> FloatArray | None:
-    """``k(x, x)`` of every row, of a size that solvers can use where a row has a class.
+    """Return ``k(x, x)`` of every row; refuse sizes that solvers cannot use.
 
     Parameters
     ----------

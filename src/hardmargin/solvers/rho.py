@@ -28,13 +28,13 @@ were passed on the way, weighted by their rates :math:`\eta_t`, are the paper's 
 
 that ensemble descends on the exponential loss, and the number of stages is its regulariser.
 
-Other constraints: the optimum known (section 2.2), as the printed equality
-:math:`\alpha' g = \rho^*` or as :math:`\alpha' g \le (\rho^* + \bar\rho)/2`, which the optimum
+Other constraints: for a known optimum (section 2.2), the printed equality
+:math:`\alpha' g = \rho^*` or :math:`\alpha' g \le (\rho^* + \bar\rho)/2`, which the optimum
 always satisfies; and a fixed rate in place of any constraint (Cristianini et al., ESANN 1999).
 
 With bias, each class holds half of the mass, and a stage also moves
-:math:`b_t = (\ln Z_+ - \ln Z_-) / 2\eta_t`; least and mean margins are then means of the two
-classes' own.
+:math:`b_t = (\ln Z_+ - \ln Z_-) / 2\eta_t`; the least and the mean margin are then
+averages over the two classes.
 
 All weights are kept as logarithms. The optimum has the lower bound
 :math:`\rho^* \ge (\min g)_+^2 / \bar\rho`; the certificate is its relative distance from the last
@@ -57,7 +57,7 @@ from hardmargin.solvers.entropy_projection import groups_of, rate_to_level, tilt
 from hardmargin.solvers.planes import DensePlanes
 from hardmargin.solvers.problem import Expansion, IntArray, Problem, Solution
 
-#: An objective this far below the mean of the diagonal counts as zero: the classes overlap.
+#: An objective below this part of the diagonal's mean counts as zero: the classes overlap.
 ZERO_RHO = 1e-10
 
 
@@ -73,11 +73,11 @@ class RhoOptions:
     eps_start, eps_stop : float
         The first epsilon of Algorithm 1, and the one below which it ends.
     n_stages : int or None
-        End after this many stages; epsilon may then fall as far as it takes.
+        End after this many stages; epsilon may then fall as far as needed.
     max_stages : int
-        Limit on the stages; reaching it is a reason to warn.
+        Limit on the stages; reaching it causes a warning.
     fit_intercept : bool
-        The form with bias.
+        Whether to train the form with bias.
     rho : float or None
         The optimum, where the constraint needs it.
     rate : float or None
@@ -127,21 +127,21 @@ class RhoSolution(Solution):
     certificate : float
         Relative distance of the last objective from `rho_lower_bound`.
     stop_reason : str
-        ``"eps"`` (epsilon fell below its limit), ``"n_stages"`` (as many as asked for),
+        ``"eps"`` (epsilon fell below its limit), ``"n_stages"`` (as many as requested),
         ``"rho_zero"`` (the classes overlap), ``"eta_zero"`` (no rate moves the plane),
         ``"infeasible"``, ``"overshoot"``, ``"converged"`` (forms with a known optimum or a fixed
         rate), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
     history : dict of arrays
-        Of each of the T + 1 planes: ``"rho"``, its objective, and ``"intercept"``, where both
-        classes have the same least margin (0 in the form without bias). Of each of the T stages:
-        ``"rate"``, ``"bias"`` (0 in the form without) and ``"epsilon"``.
+        For each of the T + 1 planes: ``"rho"``, its objective, and ``"intercept"``, the bias that
+        gives both classes the same least margin (0 in the form without bias). For each of the T
+        stages: ``"rate"``, ``"bias"`` (0 in the form without bias) and ``"epsilon"``.
     ensemble : Expansion
         The vote: the mean of the planes 1 .. T, weighted by the rates.
     rho_lower_bound : float
-        The optimum is between this and the last objective. Of a low-rank kernel it is that
-        kernel's optimum.
+        The optimum is between this and the last objective. With a low-rank kernel, that is the
+        optimum of the approximation.
     planes : (T + 1, n) array or None
-        Coefficients of every plane; over the landmarks, for a low-rank kernel. None where they did
+        Coefficients of every plane, over the landmarks for a low-rank kernel. None where they did
         not fit `keep_planes`.
     """
 
@@ -160,11 +160,12 @@ def solve(
     Parameters
     ----------
     problem : Problem of a KernelMatrix
-        Stored, streamed or of low rank. A weight of two equals the row twice, zero its absence.
+        Stored, streamed or of low rank. A weight of two equals having the row twice, zero
+        equals leaving it out.
     options : RhoOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of the furthest machine's stages and objective before every product but the first.
+        Receives the furthest machine's stage and objective before every product but the first.
 
     Returns
     -------
@@ -189,7 +190,7 @@ def solve(
 
 
 class _Machine:
-    """One machine on its way; arrays are over the rows that take part in it."""
+    """One machine during training; arrays are over the rows that take part in it."""
 
     def __init__(
         self,
@@ -210,7 +211,7 @@ class _Machine:
         self.alpha = np.empty(len(self.rows))
         for group in self.groups:
             self.alpha[group] = self.weights[group] / (len(self.groups) * self.weights[group].sum())
-        # The share of a tiny weight may be too small for a number; its logarithm must not be.
+        # The share of a tiny weight may underflow to zero; its logarithm must stay finite.
         self.log_alpha = np.log(np.maximum(self.alpha, np.finfo(np.float64).tiny))
         self.candidate: tuple[FloatArray, FloatArray] = self.log_alpha, self.alpha
         self.margins: FloatArray | None = None
@@ -233,7 +234,7 @@ class _Machine:
         self.stop_reason: str | None = None
 
     def propose(self) -> bool:
-        """Find the next plane's multipliers; say whether there are any."""
+        """Find the next plane's multipliers; return whether there are any."""
         assert self.margins is not None
         while self.stop_reason is None:
             self.stop_reason = self._end()
@@ -269,14 +270,14 @@ class _Machine:
         return column
 
     def judge(self, product: FloatArray) -> None:
-        """Take the candidate's plane unless it raises the objective."""
+        """Accept the candidate's plane unless it raises the objective."""
         margins = self.y * (product if len(self.rows) == len(product) else product[self.rows])
         log_alpha, alpha = self.candidate
         rho = float(alpha @ margins)
         if not np.isfinite(rho):
             raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
         if self.margins is not None:
-            # A known optimum bounds the whole path: there the paper takes every projection.
+            # A known optimum bounds the whole path, so the paper accepts every projection there.
             if rho > self.rho and self.options.constraint in ("adaptive", "rate"):
                 self._fail("overshoot")
                 return
@@ -339,7 +340,7 @@ class _Machine:
         return None
 
     def _level(self) -> float:
-        """Where the half-space of this stage begins."""
+        """Return the level that bounds this stage's half-space."""
         if self.options.constraint == "adaptive":
             return self.rho / (1 + self.epsilon)
         assert self.options.rho is not None

@@ -1,7 +1,7 @@
-r"""Paths of stages that judge themselves: IJCAI-07's partially trained machines with held-out rows.
+r"""Paths whose stages are judged on held-out rows: IJCAI-07's partially trained machines.
 
 Every stage moves the scores :math:`F = Kc` of a machine along :math:`G = K a`, where the signed
-multipliers a are the rows' weights, shared out evenly to both classes:
+multipliers a are the rows' weights, of which each class gets one half:
 
 .. math:: a_i = \tfrac12 y_i w_i / \sum_{y_j = y_i} w_j, \qquad
           w_i = v_i / (1 + \exp(2 y_i (F_i + b))).
@@ -10,14 +10,14 @@ IJCAI-07 has :math:`w_i = v_i \exp(-y_i F_i)`, the weights of the exponential lo
 ones above do not let single rows outweigh all others. The step along G is a damped Newton step,
 with Nesterov's momentum and restarts; the bias b follows by Newton steps of its own.
 
-The machine of every split takes the same steps on the same kernel matrix: one product serves all,
-and gives the scores of the rows held out. A stage is judged by the logistic loss of those scores,
-at the scale that suits them best. All stages of a path vote with the weight
-:math:`\exp(-0.3\, n (q_t - q_{min}))`, q their held-out losses (exponential weighting), and the
-path ends once the loss has not fallen for a while.
+The machines of all splits advance together on the same kernel matrix: one product serves them all,
+and also gives the scores of the rows held out. A stage is judged by the logistic loss of those
+scores, at the scale that suits them best. All stages of a path vote with the weight
+:math:`\exp(-0.3\, n (q_t - q_{min}))`, where q are their held-out losses (exponential weighting),
+and the path ends once the loss has not fallen for a while.
 
-The kernels of a machine are raced: all advance in rounds, and those whose loss can not catch up
-with the best any more are stopped. The loops are in the compiled core
+The kernels of a machine are raced: all advance in rounds, and those whose loss can no longer catch
+up with the best are stopped. The loops are in the compiled core
 (``core/src/staged_vote.cpp``).
 """
 
@@ -40,7 +40,7 @@ LOSSES = ("logistic", "exponential")
 #: How sharply a held-out loss, times the number of rows, turns into a weight.
 SHARPNESS = 0.3
 
-#: Stages of a path at most, where their number is chosen.
+#: Limit on the stages of a path by default.
 MAX_STAGES = 150
 
 
@@ -61,12 +61,12 @@ class StagedVoteOptions:
     race : bool
         Stop kernels that fall behind.
     compact : bool
-        Hold values of distance kernels in 16 bits.
+        Store values of distance kernels in 16 bits.
     memory_bytes : int
-        For the kernel matrices of all candidates; if they do not fit, they are made anew in every
-        round of the race.
+        For the kernel matrices of all candidates; if they do not fit, they are recomputed in
+        every round of the race.
     n_threads : int
-        Threads over machines, or over the kernels of the only one.
+        Threads over machines, or over the kernels if there is only one machine.
     """
 
     loss: str = "logistic"
@@ -89,9 +89,9 @@ class KernelSource:
         The array holds kernel values; distances, of which ``exp(-gamma * distance)`` is the kernel;
         or a factor Z of ``ZZ'``.
     array : int
-        Its number among the arrays.
+        Its index among the arrays.
     gamma : float
-        Of distances.
+        The kernel's width, for distances.
     """
 
     kind: Literal["values", "distances", "factor"]
@@ -101,7 +101,7 @@ class KernelSource:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Kernels that are raced, and the splits that judge their stages.
+    """Kernels to race, and the splits that judge their stages.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class StagedSolution(Solution):
     Attributes
     ----------
     mass : float
-        Sum of the stages' weights, where the best has one.
+        Sum of the stages' weights, relative to the best stage's.
     held_rows, held_splits : (n_held,) int arrays
         Which row was held out, and in which split.
     held_scores : (n_held,) array
@@ -155,11 +155,11 @@ def solve(
     Parameters
     ----------
     problem : Problem of Candidates
-        Fastest where rows of a class stand together.
+        Fastest where the rows of each class are contiguous.
     options : StagedVoteOptions, optional
         How to run.
     monitor : Monitor, optional
-        The clock; it hears held-out losses.
+        The clock; it receives held-out losses.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def solve(
         monitor=monitor,
     )
     reasons = {"max_time": monitor.stop_reason}
-    if is_cut:  # the limit was less than what was asked for
+    if is_cut:  # the limit was below the number requested
         reasons["n_stages"] = "max_stages"
     return [
         [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     TrainingRows,
     finite_scores,
+    machines_of,
     moderate,
     precision,
     warn_if_flat,
@@ -37,6 +37,7 @@ from hardmargin.kernels import (
     Precision,
     Rows,
     is_sparse,
+    make_kernel,
 )
 from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
 from hardmargin.selection.calibration import (
@@ -47,7 +48,7 @@ from hardmargin.selection.calibration import (
     held_out_margins,
     winning_codes,
 )
-from hardmargin.solvers.problem import Expansion, KernelRows, Machine, Problem
+from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
 #: Sums of kernel values times larger coefficients overflow float32.
 MAX_FLOAT32_COEFFICIENT = 1e30
@@ -93,7 +94,7 @@ class Training(Problem[KernelRows]):
         return moderate(weights)
 
     def log_weight_ratio(self, machine: int) -> float | None:
-        """Log of what ``class_weight`` gives the negative side over the positive, on average."""
+        """Log of the mean ``class_weight`` of the negative side over that of the positive side."""
         if self.class_weights is None:
             return None
         rows = self.rows_of(machine)
@@ -168,7 +169,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         Returns
         -------
         (n_samples,) array, or (n_samples, n_classes) for more than two classes
-            For one-vs-one the votes with confidences that settle ties.
+            For one-vs-one, votes plus confidences that break ties.
         """
         rows = self._check_rows(X)
         scores = np.empty((rows.shape[0], len(self.classes_)))
@@ -242,12 +243,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         with single_threaded_blas():
             product = self.dual_coef_ @ self.support_vectors_
         coef = np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float64)
-        coef.flags.writeable = False  # a change would change no decision
+        coef.flags.writeable = False  # changing it would not change decisions
         return coef
 
     @property
     def _holds_out(self) -> bool:
-        """Whether ``fit`` would hold rows out, which honest probabilities need."""
+        """Whether ``fit`` would hold rows out, which reliable probabilities need."""
         return False
 
     def _training(
@@ -257,9 +258,16 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         kernel: str | KernelFunction | None = None,
         gamma: float | str | None = None,
     ) -> Training:
-        """Settle the kernel (by its parameters, or by those given) and the machines."""
+        """Make the kernel (from the estimator's parameters, or those given) and the machines."""
         X, codes, classes, weights = rows
-        settled = self._settle_kernel(X, weights, kernel=kernel, gamma=gamma)
+        settled = make_kernel(
+            self.kernel if kernel is None else kernel,
+            X,
+            gamma=self.gamma if gamma is None else gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=weights,
+        )
         warn_if_flat(settled, X, weights)
         if weights is not None and (weights[weights > 0] == 1).all():
             weights = None
@@ -302,7 +310,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         machines: Sequence[Expansion],
         kernel: Kernel | KernelSum | None = None,
     ) -> None:
-        """Keep what predictions need; `kernel` is the machines' own, if not the training's."""
+        """Store what predictions need; `kernel` is the machines' own, if not the training's."""
         kernel = training.kernel if kernel is None else kernel
         two_classes = len(training.classes) == 2
         if two_classes:
@@ -330,7 +338,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.gamma_ = kernel.gamma
         self._kernel_: Kernel | KernelSum = kernel
         self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_COEFFICIENT else training.dtype
-        # Rows of one class take part in the same machines: side by side they are cheap to expand.
+        # Rows of one class take part in the same machines: they are cheap to expand if contiguous.
         self._by_class_ = np.argsort(codes, kind="stable")
 
     def _calibrate(
@@ -340,7 +348,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         slopes: FloatArray,
         random: np.random.RandomState,
     ) -> None:
-        """Settle the probabilities by the rows held out, and judge the whole by them."""
+        """Fit the probabilities to the rows held out, and judge the classifier by them."""
         n_classes, margins = len(self.classes_), held_out.scores[:, None] + self.intercept_[0]
         rows = held_out.rows
         if n_classes > 2:
@@ -355,12 +363,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         )
 
     def _check_rows(self, X: Any) -> Rows:
-        """Validate queries, and scale them as the rows of ``fit``."""
+        """Validate queries, and scale them like the rows of ``fit``."""
         rows = self._check_queries(X)
         return rows if self._scaling_ is None else self._scaling_.transform(rows)
 
     def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
-        """Return queries and support rows as the kernel takes them."""
+        """Return queries and support rows in the form that the kernel needs."""
         if self._kernel_.name == "precomputed":
             return Q[:, self.support_[which]], None
         return Q, self.support_vectors_[which]
@@ -407,16 +415,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
                 yield part, self._margins(Q[part])
 
 
-def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
-    """Negative and positive classes of every machine, pairs in scikit-learn's order."""
-    if n_classes == 2 or multi_class == "ovo":
-        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
-    everyone = range(n_classes)
-    return [([other for other in everyone if other != c], [c]) for c in everyone]
-
-
 def _side_by_side(machines: Sequence[Expansion], support: NDArray[Any]) -> sp.csr_array:
-    """Coefficients of all machines: all support rows of the first kernel, then of the second, .."""
+    """Coefficients of all machines: of the first kernel on all support rows, then of the second."""
     data, columns, sizes = [], [], [0]
     for machine in machines:
         places = np.searchsorted(support, machine.rows)
@@ -428,7 +428,7 @@ def _side_by_side(machines: Sequence[Expansion], support: NDArray[Any]) -> sp.cs
     n_kernels = len(np.atleast_2d(machines[0].coefficients))
     return sp.csr_array(
         (
-            np.concatenate([np.empty(0), *data]),  # machines that say nothing have none
+            np.concatenate([np.empty(0), *data]),  # machines without coefficients have none
             np.concatenate([np.empty(0, dtype=np.intp), *columns]),
             np.cumsum(sizes),
         ),

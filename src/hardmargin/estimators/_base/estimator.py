@@ -1,14 +1,14 @@
-"""What all estimators share: validation, tags, budgets, and fits that fail without a trace."""
+"""What all estimators share: validation, tags, budgets, and failed fits that leave no trace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -27,14 +27,14 @@ from hardmargin.kernels import (
     Precision,
     Rows,
     canonical,
+    check_indices,
     distances,
     is_sparse,
-    make_kernel,
 )
 from hardmargin.monitor import Monitor, progress_lines
 from hardmargin.resources import memory_bytes, single_threaded_blas
 from hardmargin.selection.sigmoids import as_rows
-from hardmargin.solvers.problem import IntArray
+from hardmargin.solvers.problem import IntArray, Machine
 from hardmargin.warn import warn_caller
 
 #: Up to this many rows ``dtype="auto"`` evaluates kernels in float64.
@@ -56,7 +56,7 @@ N_JOBS = (
     Interval(Integral, -(2**31), -1, closed="both"),
 )
 
-#: Rows that are compared with each other to see whether a kernel tells rows apart.
+#: Rows that are compared with each other to see whether a kernel distinguishes rows.
 ROWS_TO_TELL_APART = 64
 
 #: A kernel is flat if gamma times the distance is less than this for nearly all pairs of rows.
@@ -84,7 +84,7 @@ class TrainingRows(NamedTuple):
     weights: FloatArray | None
 
     def as_evidence(self) -> TrainingRows:
-        """Count weights in rows, which choices rest on, and normalised weights hide."""
+        """Count weights in rows: choices need their number, which normalised weights hide."""
         if self.weights is None:
             return self
         weights = as_rows(self.weights)
@@ -120,7 +120,7 @@ class KernelEstimator(BaseEstimator):
                 del self.__dict__[name]
         try:
             self._validate_params()
-            memory_bytes(self.memory_limit)  # which not every fit asks for, but predictions do
+            memory_bytes(self.memory_limit)  # not every fit needs it, but predictions do
             lines = [progress_lines(type(self).__name__, self.verbose)] if self.verbose else []
             with single_threaded_blas():
                 yield Monitor(self.max_time, lines)
@@ -135,12 +135,8 @@ class KernelEstimator(BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    def _threads(self) -> int:
-        """Threads that a fit may use."""
-        return int(effective_n_jobs(self.n_jobs))
-
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
-        """Validate rows, labels and weights; at least two classes must be there."""
+        """Validate rows, labels and weights; there must be at least two classes."""
         X, y = self._validated(X, y=y, y_numeric=False)
         check_classification_targets(y)
         weights = None if sample_weight is None else check_weights(X, sample_weight)
@@ -158,7 +154,7 @@ class KernelEstimator(BaseEstimator):
         return TrainingRows(X, codes, classes, weights)
 
     def _check_unlabelled(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
-        """Validate rows and weights; at least one row must weigh something."""
+        """Validate rows and weights; at least one row must have a positive weight."""
         X = self._validated(X)
         weights = None if sample_weight is None else check_weights(X, sample_weight)
         if weights is not None and not weights.any():
@@ -168,15 +164,15 @@ class KernelEstimator(BaseEstimator):
         return X, weights
 
     def _check_queries(self, X: Any) -> Rows:
-        """Validate rows that a fitted estimator is asked about."""
-        check_is_fitted(self)
+        """Validate the query rows of a fitted estimator."""
+        check_model(self)
         return self._validated(X, reset=False)
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """Validate rows, and labels where there are some, as scikit-learn does."""
         is_precomputed = self.kernel == "precomputed"
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # a sum looks for NaN among them
+            with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum
                 validated = validate_data(
                     self,
                     X,
@@ -196,45 +192,41 @@ class KernelEstimator(BaseEstimator):
             )
         return (rows, *labels) if labels else rows
 
-    def _settle_kernel(
-        self,
-        X: Rows,
-        weights: FloatArray | None,
-        *,
-        kernel: str | KernelFunction | None = None,
-        gamma: float | str | None = None,
-    ) -> Kernel:
-        """Turn the kernel's parameters, or those given, into numbers.
 
-        Rows of weight zero have no say in gamma.
-        """
-        if weights is not None:
-            is_there = weights > 0
-            X = X if is_there.all() else X[is_there]
-            weights = weights[is_there]
-        with np.errstate(over="ignore", invalid="ignore"):
-            settled = make_kernel(
-                self.kernel if kernel is None else kernel,
-                X,
-                gamma=self.gamma if gamma is None else gamma,
-                degree=self.degree,
-                coef0=self.coef0,
-                sample_weight=weights,
-            )
-            if settled.name == "poly" and float(self.degree) % 1 != 0:
-                _check_powers(settled, X)
-        return settled
+def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
+    """Negative and positive classes of every machine, pairs in scikit-learn's order."""
+    if n_classes == 2 or multi_class == "ovo":
+        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
+    everyone = range(n_classes)
+    return [([other for other in everyone if other != c], [c]) for c in everyone]
+
+
+def check_model(estimator: BaseEstimator) -> None:
+    """Refuse an estimator that is not fitted, or whose sparse attributes are damaged.
+
+    SciPy does not look at the indices of sparse matrices, and would crash on wrong ones.
+    """
+    check_is_fitted(estimator)
+    for name, value in vars(estimator).items():
+        if is_sparse(value):
+            try:
+                check_indices(value)
+            except ValueError as error:
+                raise ValueError(
+                    f"{name} of this {type(estimator).__name__} is damaged: {error}. Fit it again, "
+                    "or load it from a file that is whole."
+                ) from None
 
 
 def one_or_all(values: Sequence[Any]) -> Any:
-    """Two classes: the machine's own value; many classes: an array, or a list of paths."""
+    """Return the only machine's value; for many machines, an array, or a list of paths."""
     if len(values) == 1:
         return values[0]
     return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
 
 
 def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
-    """Validate sample weights, and bring extreme ones to where they can be added up."""
+    """Validate sample weights, and scale extreme ones so that they can be added up."""
     with np.errstate(over="ignore"):
         weights: FloatArray = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
@@ -243,7 +235,7 @@ def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
 
 
 def moderate(weights: FloatArray) -> FloatArray:
-    """Bring extreme weights to where they can be added up and squared.
+    """Scale extreme weights so that they can be added up and squared.
 
     Parameters
     ----------
@@ -259,7 +251,7 @@ def moderate(weights: FloatArray) -> FloatArray:
 
 
 def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:
-    """Precision of the kernel values that `dtype` stands for."""
+    """Return the precision of kernel values that `dtype` stands for."""
     if dtype == "float64" or (dtype == "auto" and X.shape[0] <= MAX_FLOAT64_ROWS):
         return "float64"
     values = X.data if is_sparse(X) else X
@@ -269,7 +261,7 @@ def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:
     if dtype == "auto":
         return "float64"
     raise ValueError(
-        f"dtype='float32' can not hold squares of features as large as {largest:.3g}; scale "
+        f"dtype='float32' cannot hold squares of features as large as {largest:.3g}; scale "
         "the features or use dtype='float64'."
     )
 
@@ -280,13 +272,13 @@ def finite_scores(scores: FloatArray, kernel: str | KernelFunction) -> FloatArra
         return scores
     name = "the kernel" if callable(kernel) else f"kernel={kernel!r}"
     raise ValueError(
-        f"Some rows have no finite score, as {name} is not finite on them; scale them as the rows "
-        "of fit."
+        f"Some rows have no finite score, as {name} is not finite on them; scale them like the "
+        "rows passed to fit."
     )
 
 
 def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
-    """Warn where the kernel can not tell rows apart: nothing can be learned from them then."""
+    """Warn if the kernel cannot distinguish rows: nothing can then be learned from them."""
     if kernel.name in ("precomputed", "callable"):
         return
     X = X if weights is None or weights.all() else X[weights > 0]
@@ -298,36 +290,22 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
     if not apart.any() and (Kernel(metric).block(X, X[:1]) == 1).all():
         if X.shape[0] > 1:
             warn_caller(
-                "All rows look the same to the kernel, so that all get the same prediction: the "
+                "All rows look the same to the kernel, so they all get the same prediction: the "
                 "features are constant, or so small that their squares vanish. Scale them up.",
                 UserWarning,
             )
     elif metric == kernel.name and 0 < nearly_all < FLAT:
         warn_caller(
-            f"Nearly all rows look the same to the {kernel.name} kernel, as its gamma of "
-            f"{kernel.gamma:.3g} is too small for the distances between them; or a few rows are so "
-            "far off that a rule for gamma sees only those. Remove or clip them, standardise the "
+            f"Nearly all rows look the same to the {kernel.name} kernel: its gamma of "
+            f"{kernel.gamma:.3g} is too small for the distances between them, perhaps because a "
+            "few distant rows dominate the rule for gamma. Remove or clip those, standardise the "
             "features, or raise gamma.",
             UserWarning,
         )
 
 
-def _check_powers(kernel: Kernel, X: Rows) -> None:
-    """Refuse a fractional degree where the number to be raised to it may be negative."""
-    values = X.data if is_sparse(X) else X
-    least = 0.0
-    if values.min(initial=0.0) < 0:  # x'z is no less than minus the largest x'x
-        least = -kernel.gamma * float(Kernel("linear").diagonal(X).max())
-    if least + kernel.coef0 < 0:
-        raise ValueError(
-            f"degree={kernel.degree} is no whole number, and gamma * x'z + coef0 may be negative "
-            "on these rows, which then has no power; use a whole degree, features that are not "
-            "negative, or a larger coef0."
-        )
-
-
 def _add_advice(error: ValueError, is_precomputed: bool) -> None:
-    """Add to an error of scikit-learn what would help."""
+    """Add advice to an error of scikit-learn."""
     message = str(error)
     if "NaN" in message:
         error.add_note(
@@ -349,13 +327,13 @@ def _add_advice(error: ValueError, is_precomputed: bool) -> None:
 def random_numbers(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Turn ``random_state`` into a generator; None always gives the same one.
 
-    A model that changes from fit to fit, on the same rows, is a surprise and not a feature. How
-    much another shuffle would change it is for the user to ask, by a number.
+    A model should not change from fit to fit on the same rows. To see how much another shuffle
+    changes it, give a number.
 
     Parameters
     ----------
     random_state : int, RandomState instance or None
-        As scikit-learn takes it, but for None.
+        As in scikit-learn, except for None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Training on whole kernel matrices: stored, streamed, or of low rank."""
+"""Training on whole kernel matrices: stored, streamed or of low rank."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
@@ -24,7 +25,7 @@ from hardmargin.warn import warn_caller
 #: Share of the memory limit that a kernel matrix may take; the rest is for copies and vectors.
 MATRIX_SHARE = 0.5
 
-#: What the parameters of a low-rank kernel may be.
+#: Valid parameters of a low-rank kernel.
 LOW_RANK_CONSTRAINTS: dict[str, list[Any]] = {
     "rank": [COUNT, Interval(Real, 0, 1, closed="neither"), Choice({"auto"}), None],
     "landmarks": [Choice(LANDMARKS)],
@@ -35,7 +36,7 @@ AnySolution = TypeVar("AnySolution", bound=Solution)
 
 
 def low_rank_of(classifier: KernelClassifier, training: Training) -> LowRankMatrix | None:
-    """Approximate the kernel of all rows that take part, where `rank` asks for it."""
+    """Approximate the kernel of all rows of positive weight, if `rank` is set."""
     rank: Any = classifier.rank
     if rank is None:
         return None
@@ -62,24 +63,24 @@ def solve_on_matrices(
     low_rank: LowRankMatrix | None = None,
     together: bool = False,
 ) -> list[AnySolution]:
-    """Train all machines, on one kernel matrix where all see the same rows, else on one each.
+    """Train all machines: on one kernel matrix if all use the same rows, else on one each.
 
     Parameters
     ----------
     solve : callable
         The solver.
     classifier : KernelClassifier
-        Has the limits.
+        Its memory limit and threads apply.
     training : Training
         The machines.
     options : object
-        How the solver is to run.
+        Options of the solver.
     monitor : Monitor
         The clock of the fit.
     low_rank : LowRankMatrix, optional
-        Approximates the kernel between all rows that take part.
+        Approximation of the kernel between all rows of positive weight.
     together : bool
-        Whether the solver trains machines that see the same rows together, which shares products.
+        Whether the solver trains machines that use the same rows together, sharing products.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def solve_on_matrices(
     every = np.flatnonzero(training.codes >= 0)
     weights, machines = training.row_weights(), training.machines
     rows_of = [training.rows_of(m) for m in range(len(machines))]
-    n_at_once = min(classifier._threads(), len(machines))
+    n_at_once = min(effective_n_jobs(classifier.n_jobs), len(machines))
     is_shared = all(len(rows) == len(every) for rows in rows_of)
     if not is_shared and low_rank is None:
         largest = max(len(rows) for rows in rows_of)
@@ -129,7 +130,7 @@ def _matrix(
     n_jobs: int | None,
     low_rank: LowRankMatrix | None,
 ) -> KernelMatrix:
-    """Make the kernel matrix of some rows, and warn where it does not fit the memory."""
+    """Make the kernel matrix of some rows, and warn if it does not fit in memory."""
     if low_rank is not None:
         every = np.flatnonzero(training.codes >= 0)
         if len(rows) < len(every):
@@ -146,11 +147,11 @@ def _matrix(
     if isinstance(matrix, StreamedMatrix):
         needed = len(rows) ** 2 * np.dtype(training.dtype).itemsize
         advice = "raise memory_limit" + (
-            ", or set rank (400, say) to approximate it" if hasattr(classifier, "rank") else ""
+            ", or approximate it with rank=400" if hasattr(classifier, "rank") else ""
         )
         warn_caller(
             f"The kernel matrix of {len(rows):,} rows would take {needed / 1e9:.3g} GB; "
-            f"memory_limit leaves {_budget(classifier) / 1e9:.3g} for it. It is evaluated anew at "
+            f"memory_limit leaves {_budget(classifier) / 1e9:.3g} GB for it. It is recomputed at "
             f"every stage, which is slow: {advice}. GreedySVC does not need it.",
             UserWarning,
         )

@@ -1,4 +1,4 @@
-"""What parameters of estimators may be."""
+"""Constraints on the parameters of estimators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 
 
 class Choice(StrOptions):
-    """Strings that a parameter may be, which error messages list in alphabetical order.
+    """Strings allowed for a parameter; error messages list them in alphabetical order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What RhoSVC and RhoEnsembleSVC share: the path of IJCAI-07, and decisions after its stages."""
+"""Shared by RhoSVC and RhoEnsembleSVC: the path of IJCAI-07, and decisions after its stages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hardmargin.solvers.problem import Expansion
 from hardmargin.solvers.rho import RhoOptions, RhoSolution
 from hardmargin.warn import warn_caller
 
-#: What the parameters of the path may be.
+#: Valid parameters of the path.
 PATH_CONSTRAINTS: dict[str, list[Any]] = {
     **LOW_RANK_CONSTRAINTS,
     "eps_start": [Interval(Real, 0, 1, closed="neither")],
@@ -35,13 +35,13 @@ PATH_CONSTRAINTS: dict[str, list[Any]] = {
     "fit_intercept": ["boolean"],
 }
 
-#: Planes are kept for the staged methods while they take at most this share of the memory limit.
+#: Planes are kept for the staged methods if they take at most this share of the memory limit.
 PLANES_SHARE = 0.125
 
-#: Coefficients of stages, and their scores, that the staged methods hold at once.
+#: Number of coefficients, and of scores, that the staged methods hold at once.
 COEFFICIENTS_AT_ONCE = 4_000_000
 
-#: Machines of this few rows need not have a stage at all.
+#: Up to this many rows, a machine without any stage is normal.
 FEW_ROWS = 20
 
 
@@ -54,7 +54,7 @@ class Stages:
     coefficients : (n_stages, n_rows) array
         One row per stage.
     places : (n_rows,) int array
-        Where their rows are among the support rows.
+        Positions of their rows among the support rows.
     intercepts : (n_stages,) array
         The biases.
     """
@@ -67,12 +67,12 @@ class Stages:
 def train_planes(
     classifier: KernelClassifier, training: Training, monitor: Monitor, n_stages: int | None = None
 ) -> list[RhoSolution]:
-    """Train the machines of a classifier, warn of early ends, and set the attributes of the path.
+    """Train the machines of a classifier, warn about early ends, and set the path's attributes.
 
     Parameters
     ----------
     classifier : RhoSVC or RhoEnsembleSVC
-        Has the parameters.
+        Its parameters apply, and the attributes are set on it.
     training : Training
         The machines.
     monitor : Monitor
@@ -88,7 +88,7 @@ def train_planes(
     if classifier.eps_stop > classifier.eps_start:
         raise ValueError(
             f"eps_stop={classifier.eps_stop} must not be above eps_start={classifier.eps_start}: "
-            "the path goes from the one down to the other."
+            "the path goes from eps_start down to eps_stop."
         )
     low_rank = low_rank_of(classifier, training)
     n_machines = len(training.machines)
@@ -113,7 +113,7 @@ def train_planes(
 
 
 def plane_stages(solutions: Sequence[RhoSolution], support: NDArray[Any]) -> list[Stages] | None:
-    """Stages of the planes themselves; None where they were not kept."""
+    """Stages of the planes themselves; None if they were not kept."""
     stages = []
     for s in solutions:
         if s.planes is None:
@@ -125,7 +125,7 @@ def plane_stages(solutions: Sequence[RhoSolution], support: NDArray[Any]) -> lis
 
 
 def vote_stages(solutions: Sequence[RhoSolution], support: NDArray[Any]) -> list[Stages] | None:
-    """Stages of the votes of the planes so far; None where these were not kept."""
+    """Stages of the votes of the planes so far; None if the planes were not kept."""
     stages = []
     for s in solutions:
         if s.planes is None:
@@ -136,7 +136,7 @@ def vote_stages(solutions: Sequence[RhoSolution], support: NDArray[Any]) -> list
             total = np.cumsum(rates)
             votes = np.cumsum(rates[:, None] * s.planes[: len(rates)], axis=0) / total[:, None]
             coefficients = votes.astype(s.planes.dtype, copy=False)
-            # The first bias, which stands for the classes' sizes, is what the others leave over.
+            # The first bias, due to the sizes of the classes, is the rest of the intercept.
             first = s.ensemble.intercept * total[-1] - rates @ biases
             intercepts = (first + np.cumsum(rates * biases)) / total
         stages.append(Stages(coefficients, np.searchsorted(support, s.rows), intercepts))
@@ -149,8 +149,8 @@ def staged_decisions(classifier: KernelClassifier, X: Any) -> Iterator[FloatArra
     machines: list[Stages] | None = classifier._stages_
     if machines is None:
         raise AttributeError(
-            "The planes of all stages did not fit memory_limit and were not kept: there are no "
-            "staged predictions; raise memory_limit and fit again."
+            "There are no staged predictions: the planes of all stages did not fit in an eighth of "
+            "memory_limit and were not kept; raise memory_limit and fit again."
         )
     n_machines, n_support = len(machines), len(classifier.support_)
     n_stages = max(len(m.coefficients) for m in machines)
@@ -180,7 +180,7 @@ def staged_decisions(classifier: KernelClassifier, X: Any) -> Iterator[FloatArra
 def _over_support(
     solution: RhoSolution, low_rank: LowRankMatrix | None, every: NDArray[Any]
 ) -> RhoSolution:
-    """Give the vote the rows of the plane; at low rank, collapse both into the landmarks."""
+    """Give the vote the rows of the plane; at low rank, express both by the landmarks."""
     if low_rank is None:
         return replace(solution, ensemble=replace(solution.ensemble, rows=solution.rows))
     places, landmarks = np.searchsorted(every, solution.rows), low_rank.landmarks
@@ -218,8 +218,8 @@ def _warn_of(solutions: Sequence[RhoSolution], *, is_low_rank: bool) -> None:
             n = min(s.n_stages for s in solutions if s.stop_reason == limit)
             so_far = f"that of {n} stages" if n else "the Parzen window, before any stage"
             warn_caller(
-                f"Training stopped at {limit}; the model is {so_far}. Raise {limit} to go on, "
-                "or make stages quicker with a (lower) rank."
+                f"Training stopped at {limit}; the model is {so_far}. Raise {limit} to continue, "
+                "or set a (lower) rank for faster stages."
             )
     # A handful of rows may be at the optimum from the start.
     if any(
@@ -227,12 +227,12 @@ def _warn_of(solutions: Sequence[RhoSolution], *, is_low_rank: bool) -> None:
     ):
         warn_caller(
             "No stage was possible, and the model is the Parzen window: for this kernel all "
-            "rows are nearly as far from each other. Lower gamma, or standardise the features."
+            "rows are nearly equally far apart. Lower gamma, or standardise the features."
         )
-    # At low rank classes overlap as a rule, and nothing is wrong.
+    # At low rank, overlapping classes are normal.
     if "rho_zero" in reasons and not is_low_rank:
         warn_caller(
             "Training stopped because no margin is left: in the feature space of this kernel "
             "the classes overlap. The model is that of the stages so far; a larger gamma may "
-            "tell them apart."
+            "separate them."
         )

@@ -1,4 +1,4 @@
-"""What the classifiers share that follow the regularisation path of the C-SVM."""
+"""Shared by the classifiers that follow the regularisation path of the C-SVM."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -30,14 +31,14 @@ from hardmargin.solvers.regularization_path import (
 )
 from hardmargin.warn import warn_caller
 
-#: Matrices of the size of the kernel matrix that a path takes at most: it, a centred copy, the
-#: columns of the rows on the margin, and the inverse between them.
+#: A path needs at most this many matrices of the size of the kernel matrix: that itself, a centred
+#: copy, the columns of the rows on the margin, and the inverse between these.
 MATRICES = 4
 
-#: A larger violation of the conditions of optimality is worth a warning.
+#: There is a warning if the optimality conditions are violated by more.
 MAX_CERTIFICATE = 1e-6
 
-#: Attributes that speak of the path, or of the C that was chosen, and not of any other C.
+#: Attributes of the path or of the chosen C, which do not apply to any other C.
 _OF_THE_PATH = {
     *("path_", "path_rows_", "loo_path_", "_training_"),
     *("cv_error_", "cv_results_", "loo_bound_", "norm_bound_"),
@@ -56,10 +57,11 @@ class RegularizationPathClassifier(KernelClassifier):
     def at(self, C: float) -> Any:
         """Return the SVM of any C, as a fitted copy of this estimator without the path.
 
-        Nothing is trained: between breakpoints multipliers and intercepts are linear in C. Beyond
-        the last breakpoint it is the SVM of the last one: the hard margin where ``stop_reason_``
-        says so, and otherwise another SVM than was asked for, with a warning. ``C_`` of the copy
-        tells. With many classes all machines get the same C.
+        Nothing is trained: between breakpoints, multipliers and intercepts are linear in C. Beyond
+        the last breakpoint, the SVM of that breakpoint is returned. That is correct if
+        ``stop_reason_`` is ``"hard_margin"``; otherwise there is a warning, as this is not the SVM
+        of the given C. ``C_`` of the copy is the C it has. With many classes all machines get the
+        same C.
 
         Parameters
         ----------
@@ -90,8 +92,8 @@ class RegularizationPathClassifier(KernelClassifier):
     def path_error(self, X: Any, y: Any, sample_weight: Any = None) -> FloatArray:
         """Share of rows that the SVM of every breakpoint of the path misclassifies.
 
-        Its minimum on test rows is the SVM(BEST) of IJCAI-07: the best there is on the path, known
-        only afterwards. For two classes.
+        Its minimum on test rows is the SVM(BEST) of IJCAI-07: the best SVM on the path, which can
+        only be known with hindsight. Only for two classes.
 
         Parameters
         ----------
@@ -100,7 +102,7 @@ class RegularizationPathClassifier(KernelClassifier):
         y : (n_samples,) array
             Their labels.
         sample_weight : (n_samples,) array, optional
-            What each row counts.
+            Weight of each row.
 
         Returns
         -------
@@ -108,7 +110,7 @@ class RegularizationPathClassifier(KernelClassifier):
         """
         rows = self._check_rows(X)
         if len(self.classes_) != 2:
-            raise ValueError("path_error is for two classes; use at(C).score(X, y) for more.")
+            raise ValueError("path_error is for two classes only; for more use at(C).score(X, y).")
         (path,) = self._all_paths()
         y = np.asarray(y)
         weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
@@ -128,7 +130,7 @@ class RegularizationPathClassifier(KernelClassifier):
         return errors
 
     def _kernel_values(self, Q: Any) -> FloatArray:
-        """Kernel values of queries against the rows of the path of two classes."""
+        """Kernel values of queries against the rows of the path; for two classes only."""
         values = self._training_.values
         if values.kernel.name == "precomputed":
             return np.asarray(Q[:, self.path_rows_], dtype=np.float64)
@@ -138,13 +140,13 @@ class RegularizationPathClassifier(KernelClassifier):
 
     def _all_paths(self) -> list[RegularizationPath]:
         if not hasattr(self, "path_"):
-            raise AttributeError("This is the SVM of one C of a path, without the path.")
+            raise AttributeError("This is the SVM of a single C, from at(C), without the path.")
         return self.path_ if isinstance(self.path_, list) else [self.path_]
 
     def _keep_paths(
         self, training: Training, solutions: Sequence[RegularizationPathSolution]
     ) -> None:
-        """Keep the paths of all machines, and what `at` needs besides."""
+        """Keep the paths of all machines, and what else `at` needs."""
         paths = [s.path for s in solutions]
         self._training_ = training
         self.path_: Any = paths[0] if len(paths) == 1 else paths
@@ -157,7 +159,7 @@ class RegularizationPathClassifier(KernelClassifier):
     def _store_at(
         self, training: Training, paths: Sequence[RegularizationPath], Cs: Sequence[float]
     ) -> None:
-        """Keep the machines at their C, and the numbers that go with these."""
+        """Keep each machine at its C, and its norm and slacks there."""
         Cs = [min(C, float(path.C[-1])) for path, C in zip(paths, Cs, strict=True)]
         pairs = list(zip(paths, Cs, strict=True))
         self.C_ = one_or_all(Cs)
@@ -179,14 +181,14 @@ class RegularizationPathClassifier(KernelClassifier):
 
 @dataclass(frozen=True)
 class MachinePaths:
-    """The paths of one machine: of all its rows, and of the training part of every split.
+    """The paths of one machine: on all its rows, and on the training part of every split.
 
     Attributes
     ----------
     whole : RegularizationPathSolution
-        Of all rows of the machine.
+        The path on all rows of the machine.
     parts : list of (RegularizationPath, bool array)
-        Of each split that has rows to train on and to score, with the rows that it scores.
+        The path of each split that has rows to train on and to score, and the rows that it scores.
     """
 
     whole: RegularizationPathSolution
@@ -200,32 +202,32 @@ def follow_paths(
     monitor: Monitor,
     folds: Folds | None = None,
 ) -> list[MachinePaths]:
-    """Follow the paths of all machines, of all rows and of the training rows of every split.
+    """Follow the paths of all machines, on all rows and on the training rows of every split.
 
     Parameters
     ----------
     classifier : KernelClassifier
-        Whose memory and threads to use.
+        Its memory limit and threads apply.
     training : Training
         The problem.
     options : sequence of RegularizationPathOptions
-        How to run, one per machine.
+        Options of the solver, one per machine.
     monitor : Monitor
-        The clock.
+        The clock of the fit.
     folds : Folds, optional
         The splits.
     """
     finite_diagonal(training.kernel, training.X, training.codes)
     if training.kernel.name == "precomputed":
         _check_symmetry(training.X)
-    n_machines, n_threads = len(training.machines), classifier._threads()
+    n_machines, n_threads = len(training.machines), effective_n_jobs(classifier.n_jobs)
     n_rows = max(len(training.rows_of(m)) for m in range(n_machines))
     needed, limit = MATRICES * 8 * n_rows**2, memory_bytes(classifier.memory_limit)
     if needed > limit:
         raise ValueError(
-            f"The path of {n_rows:,} rows takes up to {needed / 1e9:.3g} GB, and memory_limit "
-            f"allows {limit / 1e9:.3g}; raise memory_limit, or train on fewer rows. GreedySVC and "
-            "CoreVectorSVC take less."
+            f"The path of {n_rows:,} rows needs up to {needed / 1e9:.3g} GB, and memory_limit "
+            f"allows {limit / 1e9:.3g} GB; raise memory_limit, or train on fewer rows. GreedySVC "
+            "and CoreVectorSVC need less."
         )
 
     def follow(machine: int, monitor: Monitor) -> MachinePaths:
@@ -252,10 +254,10 @@ def follow_paths(
 def _problems(
     training: Training, machine: int, folds: Folds | None, n_jobs: int | None
 ) -> tuple[list[Problem[CentredKernel]], list[NDArray[np.bool_]]]:
-    """Make the problem of all rows of a machine, and those of the training parts of its splits.
+    """Make a problem of all rows of a machine, and one of the training part of each split.
 
-    Also returned are the rows that each split scores. Splits that leave nothing to train on or to
-    score are left out.
+    Also return the rows that each split scores. Splits that leave nothing to train on or to score
+    are omitted.
     """
     rows = training.rows_of(machine)
     matrix = kernel_matrix(
@@ -281,7 +283,7 @@ def _problems(
 
 
 def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
-    """Warn of paths that ended early, and of margins that are off."""
+    """Warn about paths that ended early, and about inaccurate margins."""
     whole = [machine.whole.path for machine in machines]
     of_splits = [path for machine in machines for path, _ in machine.parts]
     for reason, advice in (
@@ -289,8 +291,8 @@ def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
         ("max_time", "raise max_time, or lower C_max"),
         (
             "stalled",
-            "rounding leaves no way on, or the kernel is not positive semi-definite; scale the "
-            "features, lower C_max, or use another kernel",
+            "rounding allows no further step, or the kernel is not positive semi-definite; scale "
+            "the features, lower C_max, or use another kernel",
         ),
     ):
         ends = [path.C[-1] for path in whole if path.stop_reason == reason]
@@ -299,14 +301,14 @@ def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
             ends = [path.C[-1] for path in of_splits if path.stop_reason == reason]
             which = "The path of a split, which chooses C,"
         if ends:
-            name = "where it was" if reason == "stalled" else f"at {reason}"
+            name = "early" if reason == "stalled" else f"at {reason}"
             warn_caller(f"{which} stopped {name}, at C = {min(ends):.3g}; {advice}.")
     finished = [path for path in whole + of_splits if path.stop_reason != "stalled"]
     worst = max((path.violation for path in finished), default=0.0)
     if worst > MAX_CERTIFICATE:
         warn_caller(
-            f"Rounding leaves margins along a path up to {worst:.2g} away from the optimum's; "
-            "lower C_max, or make the kernel narrower or the weights more alike."
+            f"Because of rounding, margins along a path are up to {worst:.2g} from the optimum; "
+            "lower C_max, use a narrower kernel, or make the weights more equal."
         )
 
 
@@ -314,6 +316,6 @@ def _check_symmetry(K: FloatArray) -> None:
     difference = float(np.abs(K - K.T).max())
     if difference > 1e-6 * float(np.abs(K).max()):
         raise ValueError(
-            "With kernel='precomputed' X must be symmetric, but it differs from its transpose by "
+            "With kernel='precomputed', X must be symmetric, but it differs from its transpose by "
             f"up to {difference:.2g}."
         )

@@ -12,16 +12,16 @@ from sklearn.preprocessing import StandardScaler
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.warn import warn_caller
 
-#: The middle of a column: what lies between these quantiles.
+#: The middle of a column: the values between these quantiles.
 MIDDLE = (0.1, 0.9)
 
-#: The most rows that quantiles are taken of.
+#: The most rows that quantiles are computed from.
 ROWS_FOR_QUANTILES = 20_000
 
 #: Outliers flatten a column if its standard deviation is this many times the width of its middle.
 FLATTENED = 30.0
 
-#: Sparse columns of fewer entries are left as they are.
+#: Sparse columns with fewer entries are left as they are.
 LEAST_ENTRIES = 10
 
 #: A flattened column is clipped this many widths of its middle away from the middle.
@@ -41,9 +41,9 @@ class Scaling:
     clip : (low, high) arrays or None
         Limits of the features; None where there are none.
     exponents : (n_features,) int array or None
-        Powers of two that features are multiplied by then; None where all are zero.
+        Exponents of two, applied after clipping; None where all are zero.
     scaler : StandardScaler
-        What shifts and scales the rest.
+        Shifts and scales the result.
     """
 
     clip: tuple[FloatArray, FloatArray] | None
@@ -81,7 +81,7 @@ def standardized(
     """Scale features to mean 0 and variance 1, sparse ones unshifted.
 
     Columns that take two values get a step of 1 instead, as indicators have. At variance 1 a rare
-    indicator would outweigh all other features, and columns of unequal steps can not be packed as
+    indicator would outweigh all other features, and columns of unequal steps cannot be packed as
     bits. Columns that a few huge values would flatten are clipped, with a warning.
 
     Parameters
@@ -89,12 +89,12 @@ def standardized(
     X : rows
         Dense or CSR.
     weights : (n,) array or None
-        Weights of the rows; those of weight zero have no say.
+        Weights of the rows; rows of weight zero are ignored.
     feature_names : array, optional
         Names of the features, for the warning.
     """
     if not is_sparse(X):
-        X = np.ascontiguousarray(X)  # sums of columns in another order would round otherwise
+        X = np.ascontiguousarray(X)  # sums in another memory order would round differently
     seen = X
     if weights is not None and not weights.all():
         seen, weights = X[weights > 0], weights[weights > 0]
@@ -116,29 +116,42 @@ def standardized(
         seen = _clipped(seen, clip)
         low, high = np.clip(low, *clip), np.clip(high, *clip)
         scaling = replace(_fit_scaling(seen, low, high, weights), clip=clip)
-    two_valued = _is_two_valued(seen, low, high)
-    if scaling.exponents is not None:
-        low, high = np.ldexp(low, scaling.exponents), np.ldexp(high, scaling.exponents)
-    scaling.scaler.scale_[two_valued] = (high - low)[two_valued]
     return scaling.transform(X), scaling
 
 
 def _fit_scaling(X: Rows, low: FloatArray, high: FloatArray, weights: FloatArray | None) -> Scaling:
-    """Settle the scaler, and powers of two that bring columns of extreme size to about one."""
+    """Fit the scaler, and powers of two that bring columns of extreme size to about one.
+
+    `low` and `high`, the least and largest values, show which columns take only these two.
+    """
     sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[X.dtype]
     extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
     exponents = None
     if extreme.any():
         exponents = np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
         X = _times_powers(X, exponents)
+        low, high = np.ldexp(low, exponents), np.ldexp(high, exponents)
     scaler = StandardScaler(with_mean=not is_sparse(X))
     with np.errstate(over="ignore", invalid="ignore"):
         scaler.fit(X, sample_weight=weights)
     if not np.isfinite(scaler.var_).all():
         raise ValueError(
-            "standardize=True can not hold sums over sample weights as large as these; scale them "
-            "down, or use standardize=False."
+            "standardize=True cannot add up sample weights as large as these; scale them down, or "
+            "use standardize=False."
         )
+    two_valued = low < high
+    if is_sparse(X):
+        inner = (X.data != low[X.indices]) & (X.data != high[X.indices])
+        two_valued[X.indices[inner]] = False
+        has_zeros = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
+        two_valued[has_zeros & (low != 0) & (high != 0)] = False
+    else:
+        step = max(1, 1_000_000 // X.shape[1])
+        for begin in range(0, X.shape[0], step):
+            among = np.flatnonzero(two_valued)
+            part = X[begin : begin + step][:, among]
+            two_valued[among] = ((part == low[among]) | (part == high[among])).all(axis=0)
+    scaler.scale_[two_valued] = (high - low)[two_valued]
     return Scaling(None, exponents, scaler)
 
 
@@ -155,7 +168,8 @@ def _clip(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of the columns that outliers would flatten; infinite for the others."""
     mean, deviation = scaling.moments
-    # Less than a fifth of the rows makes nearly all of the variance: one of them is this far off.
+    # Outliers, fewer than a fifth of the rows, then cause nearly all of the variance: one of them
+    # is this far from the mean.
     with np.errstate(over="ignore"):
         suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
     if len(suspects) == 0:
@@ -183,12 +197,12 @@ def _clip(
 def _sparse_clip(
     X: Rows, weights: FloatArray | None, low: FloatArray, high: FloatArray, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Limits of sparse columns that outliers would flatten, by the size of their other entries."""
+    """Limits of sparse columns that outliers would flatten, from the size of other entries."""
     _, deviation = scaling.moments
     entries = np.bincount(X.indices, minlength=X.shape[1])
     with np.errstate(divide="ignore"):
         logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
-    # A few huge entries move the geometric mean little, and the deviation above it.
+    # A few huge entries hardly move the geometric mean, but raise the deviation above it.
     is_suspect = deviation > np.exp(logs / np.maximum(entries, 1))
     suspects = np.flatnonzero(is_suspect & (entries >= LEAST_ENTRIES))
     limits = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
@@ -214,20 +228,3 @@ def _listed(names: NDArray[Any], at_most: int = 5) -> str:
     shown = ", ".join(str(name) for name in names[:at_most])
     more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
     return f"column{'s' if len(names) > 1 else ''} {shown}{more}"
-
-
-def _is_two_valued(X: Rows, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
-    """Which columns hold nothing but their least and their largest value, and these differ."""
-    two_valued = low < high
-    if is_sparse(X):
-        inner = (X.data != low[X.indices]) & (X.data != high[X.indices])
-        two_valued[X.indices[inner]] = False
-        has_zeros = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
-        two_valued[has_zeros & (low != 0) & (high != 0)] = False
-        return two_valued
-    step = max(1, 1_000_000 // X.shape[1])
-    for begin in range(0, X.shape[0], step):
-        among = np.flatnonzero(two_valued)
-        part = X[begin : begin + step][:, among]
-        two_valued[among] = ((part == low[among]) | (part == high[among])).all(axis=0)
-    return two_valued

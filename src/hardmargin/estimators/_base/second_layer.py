@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hardmargin.estimators.core_vector import CoreVectorSVC
 from hardmargin.kernels import FloatArray, resolve_gamma
 
-#: What the named second layers can be asked for beside ``predict``.
+#: What the named second layers provide besides ``predict``.
 RESPONSES = {
     "svm": "decision_function",
     "mlp": "predict_proba",
@@ -22,21 +22,21 @@ RESPONSES = {
     "vote": "decision_function",
 }
 
-#: Units of the network's one hidden layer, as in the paper.
+#: Units of the network's hidden layer, as in the paper.
 HIDDEN_UNITS = 10
 
-#: Steps of the SVM at most: as many as libsvm allows itself, whose limit scikit-learn lifts. Where
-#: rows of huge weight overlap it would go on for ever.
+#: The most steps of the SVM: libsvm's own limit, which scikit-learn lifts. Without it, training
+#: would go on for ever if rows of huge weight overlap.
 MAX_SVM_STEPS = 10_000_000
 
 
 def scales(
     final_estimator: Any, Z: FloatArray, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    """Say what projections are divided by for a second layer: their standard deviations.
+    """Return the standard deviations by which projections are divided for a second layer.
 
-    Machines are of very different length, and those that say most of a class need not be the
-    longest. Votes, and classifiers that are given, have the projections as they are.
+    Projections onto different machines differ widely in scale, and the largest need not be the most
+    informative. ``"vote"`` and classifiers given as objects get unscaled projections.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def second_layer(
         rows of Z, ``"mlp"`` a network with ten hidden units, ``"cvm"`` `CoreVectorSVC` with the C
         and the gamma of ``"svm"``, ``"vote"`` a `MachineVote`; a classifier is cloned.
     Z : (n_samples, n_machines) array, optional
-        What it will be fitted to, for gamma.
+        The rows it will be fitted to, which determine gamma.
     sample_weight : (n_samples,) array, optional
         Weights of these rows.
     machine_classes, intercepts : (n_machines,) arrays, optional
         For ``"vote"``, as in `MachineVote`.
     memory_limit, n_jobs, random_state
-        For the named layers that have them.
+        Passed on to the named layers that have them.
     """
     if not isinstance(final_estimator, str):
         if not is_classifier(final_estimator):
@@ -94,16 +94,16 @@ def second_layer(
             )
         return clone(final_estimator)
     if final_estimator == "svm":
-        # With ties broken, it predicts what its decision_function says.
+        # With break_ties, predict agrees with decision_function.
         layer = SVC(C=1.0, break_ties=True, max_iter=MAX_SVM_STEPS)
         if Z is not None:
             layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
         return layer
     if final_estimator == "mlp":
-        # Imported here, as few need it and `import hardmargin` should be fast.
+        # Imported here, as it is rarely needed and `import hardmargin` should be fast.
         from sklearn.neural_network import MLPClassifier
 
-        # With so few units the usual learning rate takes very long.
+        # With so few units, the default learning rate would take very long.
         return MLPClassifier(
             (HIDDEN_UNITS,), learning_rate_init=0.01, max_iter=2_000, random_state=random_state
         )
@@ -118,9 +118,9 @@ def second_layer(
 
 
 def fit_second_layer(layer: Any, Z: FloatArray, y: NDArray[Any], **fit_params: Any) -> Any:
-    """Fit a second layer so that Ctrl-C ends it.
+    """Fit a second layer such that Ctrl-C raises KeyboardInterrupt.
 
-    Networks of scikit-learn take Ctrl-C for the wish to have the model so far, and only warn.
+    On Ctrl-C, networks of scikit-learn only warn and return the model so far.
     """
     interrupted = "Training interrupted by user"
     with warnings.catch_warnings():
@@ -136,15 +136,15 @@ def fit_second_layer(layer: Any, Z: FloatArray, y: NDArray[Any], **fit_params: A
 class MachineVote(ClassifierMixin, BaseEstimator):
     """Majority vote of one-vs-all machines, from their scores as features.
 
-    A class has the share of its own machines that are for it, and the largest share wins; two
-    classes share their machines. Mean scores settle ties.
+    The class with the largest share of votes from its own machines wins; two classes share their
+    machines. Mean scores settle ties.
 
     Parameters
     ----------
     machine_classes : (n_machines,) array
-        The class that each machine, and so each feature, is for where it is positive.
+        The class that each machine votes for if its feature is positive.
     intercepts : (n_machines,) array or None, default=None
-        Added to the features before their signs are taken.
+        Added to the features before their signs are used.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class MachineVote(ClassifierMixin, BaseEstimator):
         self.intercepts = intercepts
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Note the labels; there is nothing else to learn.
+        """Store the labels; there is nothing else to learn.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class MachineVote(ClassifierMixin, BaseEstimator):
         y : (n_samples,) array
             Labels.
         sample_weight : (n_samples,) array, optional
-            Without effect.
+            Has no effect.
 
         Returns
         -------
@@ -188,8 +188,8 @@ class MachineVote(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Shares of the votes.
 
-        For two classes: the share for ``classes_[1]`` less the share against it. What settles ties
-        is part of the number, and less than any difference between shares.
+        For two classes: the share for ``classes_[1]`` minus the share against it. A term that is
+        smaller than any difference between shares settles ties.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class MachineVote(ClassifierMixin, BaseEstimator):
         # Shares of n and of m machines differ by at least 1 / (n m).
         least = 1.0 / max(int(mine.sum()) for mine in of_class) ** 2
         if len(self.classes_) == 2:
-            # A machine whose score is zero is for classes_[1], as every two-class machine is.
+            # A score of zero is a vote for classes_[1], as with every two-class machine.
             scores = scores[:, of_class[1]]
             shares: FloatArray = (scores >= 0).mean(axis=1)
             return 2.0 * shares - 1.0 + least * _squeezed_means(scores)
@@ -229,7 +229,7 @@ class MachineVote(ClassifierMixin, BaseEstimator):
 
 
 def _squeezed_means(scores: FloatArray) -> FloatArray:
-    """Mean scores, squeezed to less than a third."""
+    """Mean scores, squeezed into (-1/3, 1/3)."""
     means = scores.mean(axis=1)
     squeezed: FloatArray = means / (3.0 * (1.0 + np.abs(means)))
     return squeezed

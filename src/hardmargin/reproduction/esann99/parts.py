@@ -53,7 +53,7 @@ READING_RESULTS = (
     + """
 
 The column SVC is the error of scikit-learn's SVC(C=1e8), the quadratic program itself, on the same
-draws: where it agrees with ours, the data that were drawn differ from the paper's, not the solver.
+draws: where it agrees with ours, the paper's number differs because of the data, not the solver.
 Epochs are counted up to a duality gap of 0.1 %.
 
 Our error holds if it is within one point of the paper's, or within two standard deviations over our

@@ -192,7 +192,7 @@ def table_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def figure_2_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------

@@ -119,7 +119,7 @@ class Result:
     seconds : tuple of float
         Processor seconds of the ensemble's training.
     ensemble_at : tuple of float
-        Test errors of the ensemble after as many iterations as in the paper, if asked for.
+        Test errors of the ensemble after as many iterations as in the paper, if requested.
     """
 
     parzen: tuple[float, ...]
@@ -284,7 +284,7 @@ def nus_of(settings: Settings) -> tuple[float, ...]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -306,7 +306,7 @@ def panels_of(name: str, settings: Settings) -> tuple[str, ...]:
     name : str
         The data set.
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def size_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -377,7 +377,7 @@ def error_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -395,7 +395,7 @@ def error_task(name: str, settings: Settings) -> Task:
     name : str
         The data set.
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -415,7 +415,7 @@ def curve_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------

@@ -48,9 +48,9 @@ themselves. The second classifier is an SVM (SVC), an ANN (10 hidden units), a C
 or a vote. As in the paper, C is 1 and the Gaussian kernel is as wide as the mean squared distance
 between rows, in both layers. There are 1, 3 or 5 base machines per class (Nc, 3Nc and 5Nc in all).
 
-What the paper leaves open we read as follows. Features are standardised by the training rows; the
-pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their own
-class. The second layer sees the projections of all training rows, including those that a base
+Where the paper leaves a choice open, ours is this. Features are standardised by the training rows;
+the pixels of mnist are divided by 255 instead. Machines are orthogonal to the earlier ones of their
+own class. The second layer sees the projections of all training rows, including those that a base
 machine was trained on; bagged machines give their decision values. Both are scaled to a standard
 deviation of one and not centred. Bagged machines give mostly negative values, on which units of the
 network die, so its errors there (above all on letters) say more about the network than about

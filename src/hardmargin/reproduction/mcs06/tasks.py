@@ -234,7 +234,7 @@ def size_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def base_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -295,7 +295,7 @@ def table_2_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -314,7 +314,7 @@ def figure_1_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def noise_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Returns
     -------

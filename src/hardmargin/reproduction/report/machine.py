@@ -25,7 +25,7 @@ class Conditions:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
     n_jobs : int
         Processes.
     seconds : float
@@ -33,7 +33,7 @@ class Conditions:
     work : float
         Seconds of all tasks, including those kept from earlier runs.
     names : tuple of str
-        The parts that were asked for.
+        The parts that were requested.
     """
 
     settings: Settings

@@ -213,7 +213,7 @@ def table_6_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------
@@ -232,7 +232,7 @@ def table_7_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------
@@ -261,7 +261,7 @@ def figure_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------

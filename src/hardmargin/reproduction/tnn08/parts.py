@@ -147,11 +147,11 @@ one against one. SVMs are scikit-learn's SVC, which has a bias. The paper's grid
 the paper's grid (C up to 2^10, ten folds, all rows) and needs a larger --cut. SVMs that take longer
 than ten minutes for all folds of a set are shown as >.
 
-What the paper leaves open we read as follows. Folds are drawn with a fixed seed and are stratified
-by class; of equally good parameters the smallest is taken, gamma before C. A hard margin ends after
-20,000 pairwise steps while gamma is chosen, and after 2,000,000 in the final fit: with a wide
-kernel, noisy classes are not separable to working precision. A quick run uses four small sets, a
-coarse grid and three folds.
+Where the paper leaves a choice open, ours is this. Folds are drawn with a fixed seed and are
+stratified by class; of equally good parameters the smallest is taken, gamma before C. A hard margin
+ends after 20,000 pairwise steps while gamma is chosen, and after 2,000,000 in the final fit: with a
+wide kernel, noisy classes are not separable to working precision. A quick run uses four small sets,
+a coarse grid and three folds.
 """
     + DATA
 )

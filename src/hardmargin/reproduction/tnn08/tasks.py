@@ -264,7 +264,7 @@ def table_1_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------
@@ -281,7 +281,7 @@ def table_2_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------
@@ -322,7 +322,7 @@ def table_3_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------
@@ -344,7 +344,7 @@ def table_4_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------
@@ -364,7 +364,7 @@ def table_5_tasks(settings: Settings) -> Iterator[Task]:
     Parameters
     ----------
     settings : Settings
-        What was asked for.
+        The user's settings.
 
     Yields
     ------

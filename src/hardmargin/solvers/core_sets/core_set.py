@@ -4,7 +4,7 @@ r"""A core set: the rows that take part so far, and the problem on them alone.
           Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + b) + [i = j] s_i
 
 asks for multipliers with :math:`g = Q\alpha` equal to 1 where they are positive and at least 1
-elsewhere. ``core_vector.py`` has b = 1 and says what F and s are; ``enclosing_ball.py`` has another
+elsewhere. ``core_vector.py`` has b = 1 and defines F and s; ``enclosing_ball.py`` has another
 b, and no F. Steps on two multipliers at a time are compiled (``core/src/core_set.cpp``).
 """
 
@@ -25,25 +25,26 @@ from hardmargin.solvers.core_sets.pivoting import solve_by_pivoting
 
 IndexArray = NDArray[np.int64]
 
-#: Steps within a core set that should do in any case: this many, and this many per row.
+#: Limit on the steps within a core set: the first number, or the second per row if that is more.
 MIN_MAX_STEPS, STEPS_PER_ROW = 1_000_000, 1_000
 
-#: Steps after which a core set of at most this many rows is solved by pivoting instead.
+#: After this many steps (in all, or per row if that is more), a core set of at most
+#: MAX_PIVOTING_ROWS rows is solved by pivoting instead.
 MIN_FEW_STEPS, FEW_STEPS_PER_ROW = 20_000, 50
 MAX_PIVOTING_ROWS = 6_000
 
 
 class Limits(NamedTuple):
-    """What the tolerance allows, for the multipliers as they are.
+    """What the tolerance allows, for the current multipliers.
 
     Attributes
     ----------
     least_gradient : float
         Rows with a smaller g should join.
     inner_tol : float
-        What the core set's own solution may leave open, relative to g.
+        How far the core set's own solution may be off, relative to g.
     largest_mass : float
-        What the sum of alpha gets to at most if Q is positive semi-definite.
+        Upper bound on the sum of alpha if Q is positive semi-definite.
     """
 
     least_gradient: float
@@ -52,7 +53,7 @@ class Limits(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Rows outside of a core set.
+    """Rows outside a core set.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class Sample(NamedTuple):
     g : array
         Their g.
     n_outside : int
-        How many rows they stand for.
+        Number of rows that they represent.
     """
 
     rows: IndexArray
@@ -73,7 +74,7 @@ class Goal(Protocol):
     """When a core set is large enough."""
 
     def limits(self, core: CoreSet) -> Limits:
-        """Say what the tolerance allows; without multipliers there is no least gradient."""
+        """Return what the tolerance allows; without multipliers there is no least gradient."""
 
     def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
         """Whether all rows prove that the tolerance is met, or a sample suggests that it is."""
@@ -102,9 +103,9 @@ class CoreSet:
     all_rows : int array
         Rows that may join.
     rows : int array
-        Those that have, in the order in which they did.
+        Rows that have joined, in that order.
     is_member : (n,) bool array
-        Which these are.
+        Whether each row has joined.
     alpha, gradient : arrays
         Their multipliers, and g.
     n_steps : int
@@ -130,7 +131,7 @@ class CoreSet:
         self._priced: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     def join(self, rows: IndexArray, gradient: FloatArray) -> None:
-        """Let rows join, whose g is given."""
+        """Let rows join, with their g."""
         self.columns.keep(rows)
         together = np.concatenate([self.rows, rows])
         squares = np.einsum("ij,ij->i", self.F[rows], self.F[rows])
@@ -163,7 +164,7 @@ class CoreSet:
         return scores, self.y[rows] * (scores + shift)
 
     def price_all(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Price all rows, once for the same multipliers; the members' own g are set right.
+        """Price all rows, once per set of multipliers; this also corrects the members' g.
 
         Returns
         -------
@@ -179,12 +180,12 @@ class CoreSet:
         return self._priced
 
     def solve(self, limits: Limits, stage: int, monitor: Monitor) -> str | None:
-        """Solve the problem on these rows from where it is.
+        """Solve the problem on these rows, starting from the current multipliers.
 
         Parameters
         ----------
         limits : Limits
-            What g may be wrong by, and the mass that shows Q not to be positive semi-definite.
+            How far g may be off, and the mass beyond which Q is not positive semi-definite.
         stage : int
             For the monitor.
         monitor : Monitor
@@ -193,13 +194,13 @@ class CoreSet:
         Returns
         -------
         str or None
-            Why the problem was not solved, if it was not.
+            Why the problem was not solved; None if it was.
         """
         self._priced = None
         n, tol = len(self.rows), limits.inner_tol
         Q = self.matrix[:n, :n]
         is_single = Q.dtype == np.float32
-        # Listeners hear of the stage, not of single steps.
+        # Listeners are called with the stage, not with single steps.
         heard: Any = SimpleNamespace(
             seconds_left=monitor.seconds_left,
             report=lambda _, n_steps, violation: monitor.go_on(stage, violation),
@@ -234,7 +235,7 @@ class CoreSet:
         return {"converged": None, "diverged": "indefinite", "max_steps": "stalled"}[reason]
 
     def _pivot(self, Q: FloatArray, tol: float, monitor: Monitor) -> bool:
-        """Solve the problem where steps do not get anywhere, as Q is close to singular."""
+        """Solve the problem where steps make no progress, as Q is close to singular."""
         alpha = solve_by_pivoting(Q, self.alpha > 0, tol, monitor)
         if alpha is None:
             return False

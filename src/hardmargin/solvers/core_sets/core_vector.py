@@ -8,8 +8,8 @@ as in ``l2_svm.py``. It is a minimum enclosing ball with constraints on its cent
 on the simplex, :math:`a = \alpha/\sum\alpha` minimises :math:`d = a'Qa`, and the optimum of (1) is
 :math:`p^* = 1/\min d`. For each of the directions :math:`u_q`:
 
-1. The core set S starts with one row of each class, or with that of the direction before, as rows
-   that were close to the plane mostly are so again.
+1. The core set S starts with one row of each class, or with that of the direction before, as
+   mostly the same rows are close to the plane again.
 2. Price a random sample of the other rows: :math:`g_i = Q_{iS}\alpha_S`, which is at least 1 at the
    optimum. The worst of those below :math:`(1 - \delta)\mu`, with
    :math:`\mu = \alpha'g/\sum\alpha`, join S. Samples grow with S, so that stages stay few.
@@ -26,11 +26,11 @@ ends when a full pass proves :math:`p \le p^* \le p/(1-\delta)^2`: at the latest
 below :math:`(1 - \delta)\mu`, and on noisy rows, where the slacks of those left out add up to
 little, much earlier.
 
-The paper's own rule (``stopping="radius"``) looks at one sample of 59, until a sample lies within
+The paper's own rule (``stopping="radius"``) checks one sample of 59, until a sample lies within
 :math:`(1 + \epsilon)R`, :math:`R^2 = \kappa - d`, of the centre; :math:`\kappa = k(x,x) + 1 + 1/C`
 must be a constant. (Until then more rows are priced, and more than one joins, as above.) That error
 is relative to R and not to p, and a single sample misses rare rows: for large C it may stop far
-from the optimum, and the bounds then say so.
+from the optimum, which the bounds then show.
 
 Steps 2 to 4 are also those of the minimum enclosing ball (``enclosing_ball.py``), which has another
 :class:`~hardmargin.solvers.core_sets.core_set.Goal`.
@@ -62,7 +62,7 @@ from hardmargin.solvers.problem import Problem
 
 Stopping = Literal["margin", "radius"]
 
-#: Rows priced at a time, and those of them that may join the core set: this many at first, and
+#: Rows priced at a time, and how many of them may join the core set: these numbers at first, and
 #: more, in proportion to the core set, as it grows.
 SAMPLE_ROWS, JOINING_ROWS = 944, 160
 JOINING_SHARE = 0.15
@@ -70,30 +70,30 @@ JOINING_SHARE = 0.15
 #: The paper's sample: with 95 % probability it has one of the 5 % of rows that are furthest.
 RADIUS_SAMPLE_ROWS = 59
 
-#: Share of the tolerance that the core set's own solution may leave open.
+#: Share of the tolerance by which the core set's own solution may be off.
 INNER_SHARE = 0.15
 
-#: A larger share of the radius allows any row to be anywhere, and its square would overflow.
+#: A larger eps would allow rows anywhere, and its square would overflow.
 _LARGEST_EPS = 1e100
 
-#: Times that rounding alone may send the core set's solution back.
+#: How often a core set may be solved again because of rounding alone.
 _MAX_REPEATS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoreVectorOptions(L2Options):
-    """How to run, beyond what all solvers of L2-SVMs have.
+    """Options beyond those that all solvers of L2-SVMs have.
 
     Attributes
     ----------
     tol : float
-        delta: how much margins may be too small, relative to the common l2.
+        delta: how much margins may be too small, relative to the common margin.
     stopping : {"margin", "radius"}
         The certified rule, or the paper's.
     eps : float
-        What the radius may be short of, relative to it; for ``stopping="radius"``.
+        How far the radius may fall short, relative to it; for ``stopping="radius"``.
     max_stages : int or None
-        Limit on the times that the core set grows.
+        Limit on how often the core set grows.
     memory_bytes : int
         For Q on the core set, which limits its size.
     """
@@ -109,16 +109,16 @@ def solve(
     options: CoreVectorOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[L2Solution]:
-    """Train the machines of a problem, and for each of them as many directions as asked for.
+    """Train the machines of a problem, and for each of them as many directions as requested.
 
     Parameters
     ----------
     problem : Problem of KernelColumns
-        The kernel must be positive semi-definite, and each machine have rows of both classes.
+        The kernel must be positive semi-definite, and each machine must have rows of both classes.
     options : CoreVectorOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of every stage, with the largest error of g among the rows with a multiplier.
+        Receives every stage, with the largest error of g among the rows with a multiplier.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def _constant_diagonal(diagonal: FloatArray, l2: L2Problem) -> float:
     if np.ptp(squares) > 1e-9 * np.abs(squares).max():
         raise ValueError(
             "stopping='radius' needs a kernel with the same k(x, x) for all rows ('rbf' or "
-            "'laplacian') and equal weights; stopping='margin' takes any."
+            "'laplacian') and equal weights; stopping='margin' works with any."
         )
     return float(squares.mean())
 
@@ -232,13 +232,13 @@ def grow(
     return reason, n_stages
 
 
-#: Rows that should join, the worst first, their g, and what else there is to do.
+#: Rows that should join, the worst first; their g; and a reason to stop or to price all rows.
 Priced = tuple[IndexArray, FloatArray, str | None]
 
 
 @dataclass
 class RowsOutside:
-    """The rows outside of a core set, of which some join it.
+    """The rows outside a core set, some of which join it.
 
     Attributes
     ----------
@@ -249,11 +249,11 @@ class RowsOutside:
     random : numpy Generator
         Draws samples.
     candidates : int array or None
-        What is left of those that the last pass over all rows found.
+        The remaining rows of those that the last pass over all rows found.
     share_wanted : float
         Share of the last sample that should have joined.
     n_repeats : int
-        Times that a pass over all rows found none that should join.
+        How often a pass over all rows found none that should join.
     """
 
     core: CoreSet
@@ -265,7 +265,7 @@ class RowsOutside:
     n_repeats: int = 0
 
     def price_sample(self) -> Priced:
-        """Find rows that should join in a sample, a reason to stop, or to price all rows."""
+        """Find rows in a sample that should join, or a reason to stop or to price all rows."""
         core, nothing = self.core, (np.empty(0, dtype=np.int64), np.empty(0))
         n_rows, n_outside = len(core.all_rows), len(core.all_rows) - len(core.rows)
         if self.candidates is not None:
@@ -300,7 +300,7 @@ class RowsOutside:
         return sample[is_wanted][order], g[is_wanted][order], None
 
     def worst_of_all(self) -> Priced:
-        """Find rows that should join among all, or a reason to stop."""
+        """Find rows among all that should join, or a reason to stop."""
         core, nothing = self.core, (np.empty(0, dtype=np.int64), np.empty(0))
         _, _, g = core.price_all()
         is_candidate = (g < self.goal.limits(core).least_gradient) & (core.y != 0)
@@ -322,7 +322,7 @@ class RowsOutside:
     @property
     def sample_size(self) -> int:
         """Rows to price at once."""
-        # Where few are found to be wanted, the next sample is larger.
+        # Where few rows of a sample should join, the next one is larger.
         enough = 2 * self.n_joining / max(self.share_wanted, 1e-9)
         if self.by_radius:  # which has no use for rare rows
             enough = min(enough, 4 * self.n_joining)
@@ -345,7 +345,7 @@ class RowsOutside:
 
 @dataclass(frozen=True)
 class MarginGoal:
-    """An L2-SVM whose bounds are as close as the tolerance asks for.
+    """An L2-SVM whose bounds are as close as the tolerance requires.
 
     Attributes
     ----------
@@ -362,7 +362,7 @@ class MarginGoal:
     kappa: float
 
     def limits(self, core: CoreSet) -> Limits:
-        """Say what the tolerance allows."""
+        """Return what the tolerance allows."""
         options, kappa = self.options, self.kappa
         # w = 0 bounds the optimum, which is the sum of alpha.
         most = 4.0 * float((1.0 / core.slack[core.rows]).sum())
@@ -376,11 +376,11 @@ class MarginGoal:
         d = mu / mass
         allowed = (1.0 + min(options.eps, _LARGEST_EPS)) ** 2 * (kappa - d)
         least = (kappa + d - allowed) / 2 * mass
-        # As much of g as a change of the radius by eps stands for.
+        # The part of g that corresponds to a change of the radius by eps.
         return Limits(least, INNER_SHARE * float(np.clip((mu - least) / mu, 1e-6, 1.0)), most)
 
     def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
-        """Whether the optimum is known, or seems to be, as closely as the tolerance asks for."""
+        """Whether the optimum is known as closely as required, or seems to be by the sample."""
         if sample is None:
             alpha, _, g = core.price_all()
             rows = core.all_rows
@@ -398,7 +398,7 @@ class MarginGoal:
             return False
         if not self.l2.F.size:
             return True
-        # Whether the constraints leave anything for w must be known too.
+        # It must also be known whether the constraints leave anything for w.
         gain = self.l2.least_gain()
         return upper < gain or lower >= gain
 
@@ -406,7 +406,7 @@ class MarginGoal:
 def _count_once(
     found: Sequence[Sequence[L2Solution]], tasks: Sequence[KernelColumns]
 ) -> list[L2Solution]:
-    """Count no kernel value that an earlier machine counts too, had they been trained in turn."""
+    """Count every kernel value once, as if the machines had been trained in turn."""
     counted = []
     is_there = np.zeros(tasks[0].n_rows, dtype=bool)
     for solutions, task in zip(found, tasks, strict=True):

@@ -1,4 +1,4 @@
-r"""An L2-SVM under constraints whose kernel matrix is in memory: what Newton and Lagrangian share.
+r"""L2-SVMs under constraints with the kernel matrix in memory, for Newton and Lagrangian.
 
 .. math:: \max_{\alpha \ge 0} 2 \alpha'1 - \alpha'Q\alpha, \qquad
           Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + 1) + [i = j] / (C w_i),
@@ -30,7 +30,7 @@ from hardmargin.solvers.core_sets.l2_svm import (
 from hardmargin.solvers.core_sets.linear_span import LinearSpan
 from hardmargin.solvers.problem import KernelRows, Problem
 
-#: Rows and columns that a factorisation takes at a time, so that Ctrl-C is heard in between.
+#: Rows and columns that are factored at a time, so that Ctrl-C can interrupt in between.
 _BLOCK = 1024
 
 #: Share of rows with a multiplier below which it is faster to copy their part of the matrix.
@@ -39,7 +39,7 @@ _FEW = 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class DenseOptions(L2Options):
-    """How to run, beyond what all solvers of L2-SVMs have.
+    """Options beyond those that all solvers of L2-SVMs have.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class DenseMachine:
     slack : (n,) array
         ``1 / (C w_i)``.
     F : (n, n_directions) array
-        Projections of the rows on what the machine must be orthogonal to.
+        Projections of the rows on the directions that the machine must be orthogonal to.
     """
 
     matrix: StoredMatrix
@@ -90,7 +90,7 @@ class DenseMachine:
         return margins
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> FloatArray:
-        """Q between some rows and others, without the slacks, in Fortran's order."""
+        """Q between some rows and others, without the slacks, in Fortran order."""
         F, y = self.F, self.labels
         # The matrix is symmetric: this order needs no copy afterwards.
         block: FloatArray = self.matrix.values[np.ix_(columns, rows)].T
@@ -121,7 +121,7 @@ def solve_dense(
     matrix: StoredMatrix,
     train: Callable[[DenseMachine, Monitor], Trained],
 ) -> list[L2Solution]:
-    """Train the machines of a problem on its kernel matrix, with a solver of l2."""
+    """Train the machines of a problem on its kernel matrix, with a solver for one machine."""
     kernel, X = problem.values.kernel, problem.values.X
     in_turn = partial(
         train_in_turn,
@@ -170,10 +170,10 @@ def stored_matrix(values: KernelRows, n_jobs: int | None = None) -> StoredMatrix
 
 
 def cholesky(Q: FloatArray, monitor: Monitor) -> FloatArray:
-    """Overwrite a positive definite matrix in Fortran's order by its lower Cholesky factor.
+    """Overwrite a positive definite matrix in Fortran order with its lower Cholesky factor.
 
-    What is above the diagonal stays as it is. A matrix that is not positive definite raises
-    ``LinAlgError``, and a monitor that says so, between blocks, ``Stopped``.
+    Values above the diagonal stay as they are. Raises ``LinAlgError`` if the matrix is not positive
+    definite, and ``Stopped`` if the monitor says so between blocks.
     """
     n = len(Q)
     for begin in range(0, n, _BLOCK):

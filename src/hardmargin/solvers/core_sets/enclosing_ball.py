@@ -10,24 +10,24 @@ eq. (5), is
 .. math:: \max_{a} \tfrac{1}{2} a'Da - \sum_i \frac{a_i^2}{4 C w_i}
           \quad : \quad a \ge 0, \; \sum_i a_i = 1,
 
-:math:`z = \sum_i a_i \varphi(x_i)` and :math:`\xi_i = a_i / (2 C w_i)`: the excess of all rows
-together, :math:`\sum_i w_i \xi_i`, is :math:`1/(2C)`. For any constant c this is the minimum of
-:math:`d = a'Qa`,
+with :math:`z = \sum_i a_i \varphi(x_i)` and :math:`\xi_i = a_i / (2 C w_i)`. The excess of all
+rows together, :math:`\sum_i w_i \xi_i`, is :math:`1/(2C)`. For any constant c this is the
+minimum of :math:`d = a'Qa`,
 
 .. math:: Q_{ij} = c - D_{ij}/2 + [i = j] / (4 C w_i),
 
 and for c above the squared radius d is positive, so that
 :math:`\min \tfrac{1}{2}\alpha'Q\alpha - \alpha'1`, :math:`\alpha \ge 0`, has the same solution up
 to its scale: the problem of ``core_set.py`` with all labels +1, c for the bias and :math:`-D/2`
-for the kernel. (On all of space Q may be indefinite; among
-:math:`\alpha \ge 0` there is one minimum nevertheless, as d is convex on the simplex, and no two
-rows are indefinite together.) No diagonal has to be constant, eq. (6), as that of :math:`-D/2` is.
+for the kernel. (Q may be indefinite, but for :math:`\alpha \ge 0` there is only one minimum, as d
+is convex on the simplex, and Q is not indefinite on any two rows.) The kernel need not have a
+constant diagonal, eq. (6), because :math:`-D/2` always has one.
 
 1. The core set S starts with a random row, the row furthest from it, and the one furthest from
-   that. Their distances give c: no radius is larger than the largest distance from one row, nor
-   than that from the origin.
+   that. Their distances give c: the radius is at most the largest distance from any one row, or
+   from the origin.
 2. Rows outside the ball by more than the tolerance join S, 3. the problem on S is solved, and
-   4. all rows are looked at, as in :mod:`hardmargin.solvers.core_sets.core_vector`.
+   4. all rows are checked, as in :mod:`hardmargin.solvers.core_sets.core_vector`.
 
 For any a, :math:`c - d` is at most the optimum :math:`p^*`; and the best R for the centre z, which
 needs the distances of all rows, gives an objective of at least :math:`p^*`. Training ends when the
@@ -53,13 +53,13 @@ from hardmargin.solvers.core_sets.core_vector import INNER_SHARE, grow
 from hardmargin.solvers.core_sets.l2_svm import slack_of
 from hardmargin.solvers.problem import Problem, Solution
 
-#: c relative to what the squared radius is at most: d must not vanish.
+#: c relative to an upper bound on the squared radius: d must not vanish.
 _SPARE = 1.5
 
-#: A smaller C counts as this, in the unit of the distances.
+#: A smaller C is raised to this, in the unit of the distances.
 _LEAST_C = 1e-100
 
-#: Closer than this, relative to g, no core set is solved.
+#: No core set is solved more accurately than this, relative to g.
 _LEAST_INNER_TOL = 1e-12
 
 #: Units in the last place that a sum of kernel values may be wrong by.
@@ -79,7 +79,7 @@ class BallOptions:
     by_radius : bool
         Stop by the papers' rule.
     max_stages : int or None
-        Limit on the times that the core set grows.
+        Limit on how often the core set grows.
     memory_bytes : int
         For Q on the core set, which limits its size.
     seed : int
@@ -98,7 +98,7 @@ class BallOptions:
 class BallSolution(Solution):
     """A ball around rows: its centre is ``sum_i coefficients_i phi(x_i)``.
 
-    The coefficients are positive, and one in all. The certificate is the relative gap between
+    The coefficients are positive and add up to one. The certificate is the relative gap between
     `lower_bound` and `objective`.
 
     Attributes
@@ -113,7 +113,7 @@ class BallSolution(Solution):
     lower_bound, objective : float
         The optimum is between these two.
     rounding : float
-        What squared distances may be wrong by.
+        Possible error of squared distances.
     core_size : int
         Rows in the core set.
     n_stages, n_steps, n_kernel_evaluations, stop_reason
@@ -149,7 +149,7 @@ class HalfDistances(KernelColumns):
     def __init__(self, *args: Any, **parameters: Any) -> None:
         super().__init__(*args, **parameters)
         largest = float(np.abs(self.diagonal[np.isfinite(self.diagonal)]).max(initial=0.0))
-        #: A power of two, which takes no digits from the values.
+        #: A power of two, so that dividing by it is exact.
         self.unit = float(np.exp2(np.floor(np.log2(largest)))) if largest > 0 else 1.0
         #: k(x, x) / 2 of every row.
         self.halves = self.diagonal / self.unit / 2
@@ -158,7 +158,7 @@ class HalfDistances(KernelColumns):
     def located(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-        """Values of some rows against some columns, as the kernel's are."""
+        """Values of some rows against some columns, located as the kernel's are."""
         values, slots, places = super().located(rows, columns)
         block = values[np.ix_(slots, places)].astype(np.float64) / self.unit
         block -= self.halves[rows, np.newaxis]
@@ -188,11 +188,11 @@ def solve(
     ----------
     problem : Problem of HalfDistances
         The kernel must be positive semi-definite, and all rows be on the positive side of the
-        machine. Weights are those of the slacks; a weight of two equals the row twice.
+        machine. Weights are those of the slacks; a weight of two equals having the row twice.
     options : BallOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of every stage, with the largest error of g among the rows with a coefficient.
+        Receives every stage, with the largest error of g among the rows with a coefficient.
 
     Returns
     -------
@@ -211,7 +211,7 @@ def solve(
     largest = 2 * float(np.abs(columns.halves[rows]).max())
     rounding = _ROUNDING_UNITS * float(np.finfo(columns.dtype).eps) * largest
     most = min(reach, 2 * float(columns.halves[rows].max()))
-    # Rows that are all in one place leave c any value.
+    # If all rows coincide, any c will do.
     c = _SPARE * most if most > rounding else max(largest, 1.0)
     goal = BallGoal(run.tol, bool(np.isinf(C)), c, c - max(most, 0.0), rounding)
     with columns.workspace(len(rows), run.memory_bytes) as matrix:
@@ -226,7 +226,7 @@ def solve(
 def _spread_rows(
     columns: HalfDistances, rows: IndexArray, random: np.random.Generator
 ) -> tuple[IndexArray, float]:
-    """Rows to start with, and a squared distance that one row has all others within."""
+    """Find rows to start with, and a squared distance within which one row has all others."""
     found = [int(random.choice(rows))]
     reach = []
     for _ in range(2):
@@ -240,7 +240,7 @@ def _spread_rows(
 
 @dataclass(frozen=True)
 class BallGoal:
-    """A ball that is known to be as small as the tolerance asks for.
+    """A ball that is known to be as small as the tolerance requires.
 
     Attributes
     ----------
@@ -249,11 +249,11 @@ class BallGoal:
     is_hard : bool
         Whether there are no slacks.
     c : float
-        What makes d positive.
+        The constant that makes d positive.
     least_d : float
-        What d is at least.
+        A lower bound on d.
     rounding : float
-        What squared distances may be wrong by.
+        Possible error of squared distances.
     """
 
     tol: float
@@ -263,9 +263,9 @@ class BallGoal:
     rounding: float
 
     def dual(self, core: CoreSet) -> tuple[float, float, float]:
-        """Return d, the part of d that is the slacks', and what the tolerance leaves open.
+        """Return d, the slacks' part of d, and the gap that the tolerance allows.
 
-        The last is a squared distance.
+        The gap is a squared distance.
         """
         mass = float(core.alpha.sum())
         d = float(core.alpha @ core.gradient) / mass**2
@@ -275,7 +275,7 @@ class BallGoal:
         return d, slacks, allowed
 
     def limits(self, core: CoreSet) -> Limits:
-        """Say what the tolerance allows: rows with less of g are outside by more than that."""
+        """Return what the tolerance allows: rows with a smaller g are outside by more than that."""
         # The objective, never above that of alpha = 0, keeps the sum of alpha below 2 / d.
         most = 4.0 / self.least_d
         if not core.alpha.any():
@@ -288,8 +288,8 @@ class BallGoal:
         return Limits(least, INNER_SHARE * share, most)
 
     def squared_distances(self, core: CoreSet) -> FloatArray:
-        """From the centre, of all rows."""
-        # Not from g, in which large slacks would drown them.
+        """Squared distances of all rows from the centre."""
+        # Not computed from g, where large slacks would swamp them.
         _, scores, _ = core.price_all()
         halves = scores / core.alpha.sum()
         mean_half = float(core.alpha @ halves[core.rows] / core.alpha.sum())
@@ -303,12 +303,12 @@ class BallGoal:
             return largest, largest
         order = np.argsort(-away, kind="stable")
         away, weight = away[order], 1.0 / (4.0 * slack[order])
-        # 1 = 2 sum_i w_i (away_i - r)_+, which is the largest such sum over any of the rows.
+        # r solves 1 = 2 sum_i w_i (away_i - r)_+: the largest solution over the k furthest rows.
         r = float(((np.cumsum(weight * away) - 0.5) / np.cumsum(weight)).max())
         return r, r + float(weight @ np.maximum(away - r, 0.0) ** 2)
 
     def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
-        """Whether the optimum is known, or seems to be, as closely as the tolerance asks for."""
+        """Whether the optimum is known as closely as required, or seems to be by the sample."""
         if sample is None:
             away, slack = self.squared_distances(core), core.slack[core.all_rows]
         d, slacks, allowed = self.dual(core)

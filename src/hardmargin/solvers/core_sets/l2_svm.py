@@ -1,4 +1,4 @@
-r"""L2-SVMs one after another, each orthogonal to those before it: what all their solvers share.
+r"""L2-SVMs one after another, each orthogonal to those before it: shared by all their solvers.
 
 .. math:: \min \|w\|^2 + b^2 + C \sum_i w_i \xi_i^2 \quad : \quad
           y_i (w'\varphi(x_i) + b) \ge 1 - \xi_i, \quad u_q'w = 0,
@@ -9,18 +9,18 @@ earlier machines. With F the projections :math:`u_q'\varphi(x_i)`, its dual, eq.
 .. math:: \max_{\alpha \ge 0} 2 \alpha'1 - \alpha'Q\alpha, \qquad
           Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + 1) + [i = j] / (C w_i).
 
-From any :math:`\alpha \ge 0` and the scores :math:`w'\varphi(x_i)` that it makes (the parts of w
-along the :math:`u_q` left out) follow two bounds on the optimum :math:`p^*`,
+Any :math:`\alpha \ge 0` and its scores :math:`w'\varphi(x_i)` (without the parts of w along the
+:math:`u_q`) give two bounds on the optimum :math:`p^*`,
 
 .. math:: \frac{(\sum\alpha)^2}{\alpha'Q\alpha} \le p^* \le
           \min\left(\|w\|^2 + b^2 + C\sum_i w_i\xi_i^2,\
           \frac{\alpha'Q\alpha}{(\min_i (Q\alpha)_i)^2}\right),
 
-the dual and the primal objective at the best multiple of alpha, and the direction w / ||w|| with
-its projections, which later machines must be orthogonal to.
+the dual and the primal objective at the best multiple of alpha. They also give the direction
+w / ||w|| with its projections, which later machines must be orthogonal to.
 
 :func:`train_in_turn` trains the machines; ``core_vector.py``, ``newton.py`` and ``lagrangian.py``
-say how one of them is trained.
+train one of them.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ CONSTRAINTS = ("orthogonal", "uncorrelated", "uncorrelated-centred")
 #: A machine whose objective is closer than this, relatively, to that of w = 0 vanishes.
 VANISHING = 1e-6
 
-#: And so does one whose ||w||^2 is not this many times what rounding may have made of it.
+#: So does one whose ||w||^2 is not at least this many times its possible rounding error.
 _ABOVE_ROUNDING = 10.0
 
-#: Smaller weights than one over this count as that.
+#: Weights below one over this are raised to that.
 LARGEST_SLACK = 1e15
 
-#: So does a C times weight that is larger than this, or smaller than one over it.
+#: C times weight is clipped to between one over this and this.
 LARGEST_C = 1e100
 
-#: Slacks are no larger where Q is held in float32.
+#: Slacks are clipped to this where Q is held in float32.
 _LARGEST_FLOAT32_SLACK = 1e30
 
 
@@ -66,17 +66,17 @@ class L2Options:
     C : float
         Weight of the squared slacks.
     tol : float
-        How close to its optimum a machine is trained, as the solver says.
+        How close to its optimum a machine is trained, as defined by the solver.
     max_stages : int or None
         Limit on the stages of a machine; None is the solver's own.
     n_directions : int
         Machines that are trained one after another for each machine of the problem; fewer are
         returned when nothing is left for w.
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}
-        Directions are orthogonal, or (section 3.3) the projections of the rows are: as they are,
-        or less their means, which makes them uncorrelated.
+        Whether the directions are orthogonal or (section 3.3) the projections of the rows on them
+        are: as they are, or minus their means, which makes them uncorrelated.
     moment_rows : int or None
-        Rows that estimate the moments of the uncorrelated constraints; None is all.
+        Number of rows that estimate the moments of the uncorrelated constraints; None is all.
     seeds : sequence of int or None
         One per machine of the problem, for the rows that are drawn at random; None is 0 for all.
     machines_at_once : int
@@ -113,9 +113,9 @@ class L2Solution(Solution):
     direction : (n,) float array
         ``w / ||w||`` as an expansion over all rows, constraints included.
     core_rows : int array
-        Rows of the core set, as they joined; all rows for solvers that have none.
+        Rows of the core set, in the order they joined; all rows for solvers without one.
     n_stages : int
-        Times that the core set grew; iterations of the other solvers.
+        How often the core set grew; iterations of the other solvers.
     n_steps : int
         Steps on two multipliers; factorisations of the other solvers.
     n_kernel_evaluations : int
@@ -126,7 +126,7 @@ class L2Solution(Solution):
         ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
         is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
         semi-definite, and the problem has no optimum), ``"stalled"`` (it is so close to singular
-        that steps get nowhere), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+        that steps make no progress), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
     """
 
     machine: int
@@ -146,7 +146,7 @@ class L2Solution(Solution):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where the optimum is.
+    """Bounds on the optimum.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def bounds_of(alpha: FloatArray, margins: FloatArray, slack: FloatArray) -> Boun
     alpha : (n,) array
         Multipliers, at least 0 and not all of them 0.
     margins : (n,) array
-        ``y f(x)`` that they make, the bias included.
+        Their ``y f(x)``, the bias included.
     slack : (n,) array
         ``1 / (C w_i)``.
     """
@@ -226,7 +226,7 @@ class L2Problem:
     span : LinearSpan or None
         For a linear kernel, where directions are more precise as vectors.
     before : L2Solution or None
-        The machine that was trained before this one, with one constraint less.
+        The machine that was trained before this one, with one constraint fewer.
     random : numpy Generator
         Draws rows.
     """
@@ -241,9 +241,9 @@ class L2Problem:
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def least_gain(self) -> float:
-        """Return an objective that is better than that of w = 0 by next to nothing.
+        """Return an objective that is only just better than that of w = 0.
 
-        With w = 0 it is ``b^2 + sum_i (1 - y_i b)^2 / slack_i``, least at some b between -1 and 1.
+        With w = 0 it is ``b^2 + sum_i (1 - y_i b)^2 / slack_i``, minimal at a b between -1 and 1.
         """
         rows = np.flatnonzero(self.labels)
         weights = 1.0 / self.slack[rows]
@@ -268,7 +268,7 @@ class L2Problem:
         alpha : (n,) array
             Multipliers of all rows, at least 0 and not all of them 0.
         scores : (n,) array
-            ``w'phi(x)`` that they make, without what is along the constraints.
+            Their ``w'phi(x)``, without the parts along the constraints.
         core_rows, n_stages, n_steps, stop_reason, n_kernel_evaluations
             As in `L2Solution`.
         """
@@ -285,7 +285,7 @@ class L2Problem:
             u -= self.U @ rest
             f = np.where(self.labels != 0, scores / bounds.scale - self.F @ rest, 0.0)
             squared_norm = float(u @ f)
-            # How wrong the projections on the directions are, and so what Q was made of.
+            # Error of the projections on the directions, from which Q was computed.
             rounding = float(np.abs(rest) @ np.abs(before)) + float(rest @ rest)
             norm = 0.0
             if squared_norm > _ABOVE_ROUNDING * rounding:
@@ -335,9 +335,9 @@ def train_in_turn(
     Parameters
     ----------
     problem : Problem
-        The machines; their kernel values are the business of `train` and `product`.
+        The machines; `train` and `product` take care of their kernel values.
     options : L2Options
-        How many directions, and what they are to each other.
+        How many directions, and their constraint.
     slack : (n,) array
         ``1 / (C w_i)``.
     span : LinearSpan or None
@@ -345,8 +345,8 @@ def train_in_turn(
     train : callable
         Trains one machine.
     product : callable
-        The kernel matrix's columns, given by their numbers, times some coefficients. The first
-        argument is the machine that asks.
+        Multiplies columns of the kernel matrix, given by their indices, by coefficients. Its first
+        argument is the machine that calls it.
     machine : int
         Which machine of the problem.
     monitor : Monitor
@@ -355,7 +355,7 @@ def train_in_turn(
     Returns
     -------
     list of L2Solution
-        Where the first vanishes it is returned all the same.
+        The first is returned even if it vanishes.
     """
     random = np.random.default_rng(0 if options.seeds is None else options.seeds[machine])
     nowhere = np.zeros((len(slack), 0))
@@ -389,7 +389,7 @@ def constrained(
     solution : L2Solution
         The machine.
     options : L2Options
-        What the directions are to each other.
+        The constraint between directions.
     weights : (n,) array or None
         Weights of the rows in the moments.
     product : callable

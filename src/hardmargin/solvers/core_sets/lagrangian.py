@@ -1,14 +1,14 @@
 r"""L2-SVMs under constraints by the Lagrangian SVM's fixed point: MMDA as it was published.
 
-Tsang, Kocsor & Kwok (MCS 2006), section 3.2, after Mangasarian & Musicant (JMLR 2001). The optimum
+Tsang, Kocsor & Kwok (MCS-06), section 3.2, after Mangasarian & Musicant (JMLR 2001). The optimum
 of the dual (2), eq. (9), has :math:`Q\alpha = 1 + \mu` with :math:`0 \le \mu \perp \alpha \ge 0`,
-which is so if and only if :math:`\mu = (\mu - \tau\alpha)_+`. Hence
+which holds if and only if :math:`\mu = (\mu - \tau\alpha)_+`. Hence
 
 .. math:: \mu \leftarrow (\mu - \tau\alpha)_+, \qquad \alpha \leftarrow Q^{-1}(1 + \mu),
 
 from :math:`\alpha = Q^{-1}1`; it converges at a linear rate for :math:`0 < \tau < 2/C`. The paper
-has :math:`\tau = 1.9/C`. With weights the smallest of the diagonal, :math:`1/(C \max w)`, stands
-for 1/C.
+has :math:`\tau = 1.9/C`. With weights, the smallest value on the diagonal, :math:`1/(C \max w)`,
+replaces 1/C.
 
 The paper's G has the constraints as further rows and columns; without them (their multipliers
 gamma follow from alpha) it is Q of ``l2_svm.py``. All classes and machines share one inverse:
@@ -19,7 +19,7 @@ w))`, so that
 
 and an iteration is one product with :math:`P^{-1}`, which is several times faster than solving with
 a factor of P. The two bounds on the optimum (``l2_svm.py``) are those of alpha's positive part;
-they take another product, and are looked at more and more seldom.
+they take another product, and are evaluated less and less often.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from hardmargin.solvers.problem import KernelRows, Problem
 #: The paper's C times tau.
 TAU_SCALE = 1.9
 
-#: Iterations that should do in any case.
+#: Limit on the iterations by default.
 MAX_STAGES = 10_000
 
-#: Multipliers that add up to this many times what the optimum allows show that rounding has won.
+#: Rounding prevails once multipliers add up to this many times what the optimum allows.
 LARGEST_MASS = 1e6
 
-#: Iterations without a look at the bounds, relative to those before.
+#: Iterations between evaluations of the bounds, relative to those so far.
 LOOK_SHARE = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class LagrangianOptions(DenseOptions):
-    """How to run, beyond what Newton has as well.
+    """Options beyond those that Newton has as well.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def solve(
     options: LagrangianOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[L2Solution]:
-    """Train the machines of a problem, and for each of them as many directions as asked for.
+    """Train the machines of a problem, and for each of them as many directions as requested.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def solve(
     options : LagrangianOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of every iteration, with the relative gap.
+        Receives every iteration, with the relative gap.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def solve(
 
 
 def invert(K: FloatArray, C: float, weights: FloatArray | None, monitor: Monitor) -> FloatArray:
-    """Invert ``P = K + 11' + diag(1 / (C w))``: its lower triangle, in Fortran's order.
+    """Invert ``P = K + 11' + diag(1 / (C w))``: its lower triangle, in Fortran order.
 
     A kernel that is not positive semi-definite raises ``LinAlgError``.
     """

@@ -10,8 +10,8 @@ from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
 class LinearSpan:
     """Directions of a linear kernel as vectors of features.
 
-    There are many more rows than features, so that expansions over the rows have large
-    coefficients that cancel; the vectors do not, and lead back to the smallest coefficients.
+    With many more rows than features, expansions over the rows have large coefficients that cancel.
+    The vectors avoid that, and lead back to the smallest coefficients.
 
     Parameters
     ----------
@@ -19,13 +19,13 @@ class LinearSpan:
         Rows.
     """
 
-    #: More features are not worth their matrix.
+    #: With more features, their matrix is not worth its cost.
     MAX_FEATURES = 2_000
 
-    #: Eigenvalues below this, relative to the largest, are none.
+    #: Eigenvalues below this, relative to the largest, count as zero.
     _RANK_TOL = 1e-12
 
-    #: What projections leave of a vector that has nothing else, relative to it.
+    #: Relative length below which what projections leave of a vector is only rounding.
     _NOTHING = 1e-11
 
     def __init__(self, X: Rows) -> None:
@@ -57,7 +57,8 @@ class LinearSpan:
         Returns
         -------
         projections, expansion, norm
-            Of the rows on the direction of length one, its coefficients, and its length before.
+            Projections of the rows on the direction of unit length, its coefficients, and the
+            length before it was scaled.
         """
         w = np.asarray(self.X.T @ c, dtype=np.float64)
         vectors = np.asarray(self.X.T @ U, dtype=np.float64)

@@ -1,16 +1,16 @@
-r"""L2-SVMs under constraints to their optimum, by Newton steps on the primal problem.
+r"""L2-SVMs under constraints, solved to their optimum by Newton steps on the primal problem.
 
 .. math:: \min_{w, b} \|w\|^2 + b^2 + C \sum_i w_i \max(0, 1 - y_i f(x_i))^2
           \quad : \quad u_q'w = 0,
 
-eq. (1) of Tsang, Kocsor & Kwok (MCS 2006), is piecewise quadratic. With
+eq. (1) of Tsang, Kocsor & Kwok (MCS-06), is piecewise quadratic. With
 :math:`w = \sum_i \alpha_i y_i \varphi(x_i)` (and its parts along the :math:`u_q` left out):
 
 1. The active rows A are those with a margin :math:`y_i f(x_i)` below 1.
 2. If A stayed as it is, the optimum would have :math:`Q_{AA}\bar\alpha_A = 1` and
    :math:`\bar\alpha = 0` elsewhere; Q as in ``l2_svm.py``.
 3. The positive part of :math:`\bar\alpha` bounds the optimum from both sides; stop (``"optimal"``)
-   when the two are within ``tol`` of each other. That is so at the latest where A is the active
+   when the two are within ``tol`` of each other. That is so at the latest when A is the active
    set of :math:`\bar\alpha` itself.
 4. Go from alpha towards :math:`\bar\alpha` to the minimum along the line: it lies between two of
    the points where rows become active or cease to be.
@@ -18,11 +18,12 @@ eq. (1) of Tsang, Kocsor & Kwok (MCS 2006), is piecewise quadratic. With
 The objective falls at every step and there are finitely many A, so this ends; usually after five to
 ten steps. It is the method of Keerthi & DeCoste (JMLR 2005) and Mangasarian (2002) with kernels.
 
-Step 2 is what costs. Two things keep it cheap. The first active set comes from a problem with half
-of the rows, and so on down (Chapelle, Neural Computation 2007), so that rows far from the plane
-never are in a factorisation. (From the machine before, which has one constraint less, it takes four
-to ten times as long.) And where A has changed little since :math:`Q_{BB}` was factored for
-some B, the rows that left and joined are put right by their Schur complement.
+Step 2 dominates the cost. Two things keep it cheap. The first active set comes from a problem with
+half of the rows, and so on down (Chapelle, Neural Computation 2007), so that rows far from the
+plane never enter a factorisation. (Starting from the machine before, which has one constraint
+fewer, takes four to ten times as long.) And where A has changed little since :math:`Q_{BB}` was
+factored for some B, the solution is corrected by the Schur complement of the rows that left and
+joined.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ from hardmargin.solvers.core_sets.dense import (
 from hardmargin.solvers.core_sets.l2_svm import L2Solution, bounds_of
 from hardmargin.solvers.problem import KernelRows, Problem
 
-#: Fewer rows are not halved any further.
+#: A problem is not halved if that would leave fewer rows than this.
 SMALLEST_HALF = 250
 
 #: The gap to which the problem on a part of the rows is solved.
 HALF_TOL = 0.03
 
-#: Iterations that should do in any case.
+#: Limit on the iterations by default.
 MAX_STAGES = 200
 
-#: Share of the active rows that may have changed before Q is factored afresh.
+#: Share of the active rows that may have changed before Q is factored again.
 _SCHUR_SHARE = 0.25
 
 #: Error of the margins of active rows beyond which a factorisation is not good enough.
@@ -68,7 +69,7 @@ def solve(
     options: DenseOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[L2Solution]:
-    """Train the machines of a problem, and for each of them as many directions as asked for.
+    """Train the machines of a problem, and for each of them as many directions as requested.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def solve(
     options : DenseOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of every stage, with the relative gap.
+        Receives every stage, with the relative gap.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def train(
     options: DenseOptions,
     monitor: Monitor,
 ) -> Trained:
-    """Train one machine on some of the rows, then on twice as many, and at last on all."""
+    """Train one machine on some of the rows, then on twice as many, and finally on all."""
     max_stages = MAX_STAGES if options.max_stages is None else options.max_stages
     alpha, reason = np.zeros(0), "optimal"
     n_stages = n_factored = 0
@@ -135,7 +136,7 @@ def _minimise(
     max_stages: int,
     monitor: Monitor,
 ) -> Trained:
-    """Solve the problem from some multipliers on."""
+    """Solve the problem, starting from some multipliers."""
     equations = _ActiveEquations(machine, monitor)
     best, best_gap, gap = np.maximum(alpha, 0.0), np.inf, 1.0
     margins = machine.margins(alpha) if alpha.any() else np.zeros(len(alpha))
@@ -190,7 +191,7 @@ class _ActiveEquations:
         self.L = np.empty((0, 0))
 
     def solve(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-        """Alpha of all rows, and the margins that it makes."""
+        """Return alpha of all rows, and the margins it gives."""
         if len(active) == 0:
             nothing = np.zeros(len(self.machine.labels))
             return nothing, nothing
@@ -212,7 +213,7 @@ class _ActiveEquations:
         return triangular(self.L, triangular(self.L, right), transposed=True)
 
     def _corrected(self, active: NDArray[np.intp]) -> FloatArray:
-        """Put the rows right that left B (their alpha is 0) or joined it."""
+        """Correct alpha for the rows that left B (their alpha is 0) or joined it."""
         left = np.searchsorted(self.rows, np.setdiff1d(self.rows, active, assume_unique=True))
         joined = np.setdiff1d(active, self.rows, assume_unique=True)
         border = np.zeros((len(self.rows), len(left) + len(joined)), order="F")
@@ -226,7 +227,7 @@ class _ActiveEquations:
         right[len(left) :] += 1.0
         try:
             z = np.linalg.solve(schur, right)
-        except np.linalg.LinAlgError:  # the residual will say so
+        except np.linalg.LinAlgError:  # the residual will show it
             z = np.full(len(right), np.nan)
         alpha = np.zeros(len(self.machine.labels))
         alpha[self.rows] = triangular(self.L, u - V @ z, transposed=True)

@@ -4,8 +4,8 @@ r"""Small quadratic problems over non-negative numbers, by block principal pivot
 
 for positive definite Q: Portugal, Judice & Vicente (Mathematics of Computation, 1994). A guess A of
 the rows with a multiplier gives :math:`Q_{AA}\alpha_A = 1`. Rows of A whose multiplier is negative
-leave it, others whose :math:`g = Q\alpha` is below 1 join it, all at once as long as they become
-fewer, and one by one, the last of them, where they do not: which ends in any case.
+leave it, and others whose :math:`g = Q\alpha` is below 1 join it: all at once as long as they
+become fewer, otherwise only the last of them. This always terminates.
 
 Steps on two multipliers take very long where Q is close to singular; a few factorisations do not.
 """
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.monitor import Monitor
 
-#: Exchanges of all rows at once that may leave as many wrong as before.
+#: Exchanges of all rows at once that may leave no fewer rows wrong than before.
 _PATIENCE = 3
 
-#: Exchanges that should do in any case.
+#: Limit on the exchanges.
 MAX_EXCHANGES = 200
 
 
@@ -41,7 +41,7 @@ def solve_by_pivoting(
     start : (n,) bool array
         The rows to start with.
     tol : float
-        What g of a row without a multiplier may be short of 1.
+        How far g of a row without a multiplier may fall short of 1.
     monitor : Monitor, optional
         Asked before every factorisation.
 

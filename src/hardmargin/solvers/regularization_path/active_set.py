@@ -1,4 +1,4 @@
-"""The SVM of one C from any feasible start, by an active set: where the path has no way on."""
+"""The SVM of one C from any feasible start, by an active set: used where the path is blocked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hardmargin.solvers.regularization_path.state import MarginState, Stuck
 
 
 def solved_anew(state: MarginState, ratio: float = 1.0) -> MarginState:
-    """Return the solution at `ratio` times the C of a state, as good as rounding lets it be."""
+    """Return the solution at `ratio` times the C of a state, as accurate as rounding allows."""
     start = state.rescaled(ratio)
     with suppress(Stuck):
         optimise(start, max(200, 4 * len(start.y)))

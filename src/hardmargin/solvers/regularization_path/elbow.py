@@ -6,7 +6,7 @@ For the rows E on the margin, every step along the regularisation path solves
           \begin{pmatrix} b \\ c \end{pmatrix} = \begin{pmatrix} s \\ r \end{pmatrix}.
 
 The matrix is invertible as long as no row of E is an affine combination of the others in feature
-space. :meth:`Elbow.reach` says how far a row is from their affine hull; rows that are in it must
+space. :meth:`Elbow.reach` returns how far a row is from their affine hull; rows in it must
 not be added. Rows come and go one at a time, and the inverse follows in :math:`O(|E|^2)`.
 """
 
@@ -58,7 +58,7 @@ class Elbow:
         return c @ self._columns[: self.size]
 
     def reach(self, row: int) -> tuple[FloatArray, float]:
-        """How a row depends on the elbow: (b, c) of its affine combination, and what is left.
+        """Return (b, c) of a row's affine combination of the elbow, and what is left of the row.
 
         The second is the squared distance from the affine hull of the elbow in feature space.
         """
@@ -102,7 +102,7 @@ class Elbow:
             self.refresh()
 
     def refresh(self) -> bool:
-        """Invert afresh, which ends the rounding of many updates; False where that fails."""
+        """Recompute the inverse, which removes the rounding of updates; False if that fails."""
         m = self.size + 1
         matrix = np.ones((m, m))
         matrix[0, 0] = 0.0

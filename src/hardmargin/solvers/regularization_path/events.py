@@ -1,12 +1,12 @@
-r"""Where a regularisation path leads from a solution, and what happens there first.
+r"""The direction of a regularisation path at a solution, and the next event along it.
 
 While C grows and no row changes its place, the solution is linear in C: rows below the margin pull
 with :math:`h = \sum_{below} w_i y_i K_i`, and the elbow answers with
 
 .. math:: K_{EE}\,\dot c_E + \dot b = -h_E, \qquad \sum \dot c_E = -\sum_{below} w_i y_i.
 
-Ties make steps of no length. They are chosen by Harris's rule: among the events within the
-tolerance, that of the fastest row.
+Ties make steps of length zero. They are broken by Harris's rule: among the events within the
+tolerance, that of the fastest row is chosen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Event(NamedTuple):
 
 
 def next_event(state: MarginState, room: float) -> Event:
-    """Find the next event, or the end of the room; with an empty elbow b may change at once."""
+    """Find the next event, up to the end of the room; with an empty elbow b may change at once."""
     if state.elbow.size == 0:
         return _free_bias(state, room)
     d, noise = direction(state)
@@ -76,7 +76,7 @@ def direction(state: MarginState) -> tuple[Direction, float]:
 
 
 def _free_bias(state: MarginState, room: float) -> Event:
-    """Go to where the limits that the rows set to b meet; there the elbow begins anew.
+    """Go to where the limits that the rows set on b meet; a new elbow begins there.
 
     Limits from above are concave in C, those from below convex: so b may go straight there.
     """

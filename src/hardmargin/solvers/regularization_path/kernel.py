@@ -1,4 +1,4 @@
-"""The kernel matrix of a regularisation path: centred and scaled, which changes no SVM."""
+"""The kernel matrix of a regularisation path: centred and scaled, which does not change the SVM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 
-#: Kernels of this size, or of one over it, have no path: their products with multipliers overflow.
+#: Kernels of this size, or its inverse, have no path: their products with multipliers overflow.
 _LARGEST_SCALE = 1e150
 
 #: Rows whose squared distance is smaller, in units of the kernel, are the same point.
@@ -19,7 +19,7 @@ _SAME_POINT = 1e-12
 
 @dataclass(frozen=True)
 class CentredKernel:
-    """A kernel matrix, centred and scaled: with a bias, no SVM can tell the difference.
+    """A kernel matrix, centred and scaled, which does not change an SVM with bias.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CentredKernel:
     twins : (n,) int array
         The first row that is the same point in feature space.
     copies : (n,) array or None
-        How many rows each row stands for in the leave-one-out bound; None is one.
+        How many rows each row stands for in the leave-one-out bound; None stands for one.
     """
 
     values: FloatArray

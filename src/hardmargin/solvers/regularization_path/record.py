@@ -13,7 +13,7 @@ from hardmargin.kernels import FloatArray
 from hardmargin.solvers.regularization_path.kernel import CentredKernel
 from hardmargin.solvers.regularization_path.state import MarginState
 
-#: What is joined end to end from what is kept at the breakpoints.
+#: Fields that are joined end to end from the arrays kept at the breakpoints.
 _ARRAYS = {
     **dict.fromkeys(("elbow_rows", "change_rows"), np.int32),
     **dict.fromkeys(("elbow_multipliers", "crossing_C", "loo_C", "loo_change"), np.float64),
@@ -26,8 +26,8 @@ class RegularizationPath:
     """The path of one machine; arrays have one entry per breakpoint, in ascending order of C.
 
     Between breakpoints multipliers, intercepts and decisions are linear in C. The first breakpoint
-    is C = 0. A value of C is there twice where rows exchanged multipliers, at which the decisions
-    stay the same.
+    is C = 0. A value of C appears twice where rows exchanged multipliers, which leaves the
+    decisions the same.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class RegularizationPath:
     squared_norm : array
         ``||w||^2``, which grows with C.
     inner_product : array
-        Of the w of a breakpoint and the next; of the last with itself.
+        Of w at a breakpoint and w at the next one; at the last, of w with itself.
     slack_sum : array
         Weighted sum of the slacks, which falls with C.
     labels, weights : (n,) arrays
@@ -57,20 +57,21 @@ class RegularizationPath:
         ``elbow_rows[elbow_starts[k] : elbow_starts[k + 1]]`` are on the margin from breakpoint k
         on, with these multipliers at k.
     change_starts, change_rows : arrays
-        Rows that come to their upper bound, or leave it, at each breakpoint.
+        Rows that reach or leave their upper bound at each breakpoint.
     crossing_C, crossing_row : arrays
         Where the decisions of scored rows change their sign; ascending in C.
     loo_C, loo_change : arrays
-        Where the leave-one-out bound changes, from its value at C = 0 on, and by how much. The
-        bound is kept only with the multipliers.
+        Where the leave-one-out bound changes, starting from its value at C = 0, and by how much.
+        The bound is kept only with the multipliers.
     violation : float
         Certificate: the largest violation of the optimality conditions, at breakpoints and between
         them.
     n_stages, n_restarts : int
-        Events, and how often the problem was solved anew.
+        Number of events, and how often the problem was solved anew.
     stop_reason : str
-        ``"hard_margin"``: larger C change nothing any more. ``"norm"``: ``||w||`` is as large as
-        was asked for. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
+        ``"hard_margin"``: a larger C changes nothing. ``"norm"``: ``||w||`` has reached the limit
+        that was given. ``"C_max"``, ``"max_stages"``, ``"max_time"``, ``"callback"``: so has C, or
+        another limit. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
         path holds as far as it goes.
     """
 
@@ -111,8 +112,8 @@ class RegularizationPath:
     def multipliers(self, breakpoint: int) -> FloatArray:
         """Return alpha of all rows at a breakpoint.
 
-        Rounding may put some beyond their bounds, by 1e-9 of these at most: cut off there, they
-        would no longer add up.
+        Rounding may put some beyond their bounds, by at most 1e-9 of the bound; they are not
+        clipped, since their sum would then be wrong.
         """
         if len(self.elbow_starts) == 0:
             raise ValueError("This path was traced without keeping its multipliers.")
@@ -162,7 +163,7 @@ class RegularizationPath:
         return max(float(square), 0.0)  # a kernel may be indefinite
 
     def C_of_norm(self, squared_norm: float) -> float:
-        """Return the least C whose ``||w||^2`` is this; the last C if none is so large."""
+        """Return the least C whose ``||w||^2`` is this; the last C if none is that large."""
         k = int(np.searchsorted(self.squared_norm, squared_norm, side="left"))
         if k == 0:
             return float(self.C[0])
@@ -190,7 +191,7 @@ class Breakpoint(NamedTuple):
 class Recorder:
     """Keeps breakpoints while a path is followed, on the scale of the problem as it was given.
 
-    There C is `C_unit` times that of the states.
+    On that scale, C is `C_unit` times that of the states.
     """
 
     def __init__(
@@ -215,15 +216,15 @@ class Recorder:
         self._keep(**{name: np.empty(0, dtype=dtype) for name, dtype in _ARRAYS.items()})
 
     def breakpoint(self, state: MarginState) -> float:
-        """Keep the solution as it is, and what happens between the last one and this.
+        """Keep the current solution, and what happens between the last one and this.
 
-        Returns the largest violation on the way, or what margins of the kernel as it was given
-        differ by from those of the centred one, where c does not quite add up to zero.
+        Returns the largest violation on the way. Where c does not quite add up to zero, margins
+        with the given kernel differ from those with the centred one; that difference counts, too.
         """
         now, last, y = self._point(state), self.last, self.labels
         alpha, scores, below = now.c * y, y * now.f, state.is_below
-        # What rows are correct by beyond their own share: the leave-one-out bound counts those
-        # that have none.
+        # How far each score exceeds the row's own share: the leave-one-out bound counts the rows
+        # where it does not.
         room = scores - self.own_share(alpha) if self.keep else np.ones(len(y))
         values = now.f - state.b  # the bias has no part in w
         self.squared_norm = max(float(now.c @ values), 0.0)
@@ -260,13 +261,13 @@ class Recorder:
     def path(
         self, C_end: float, violation: float, n_stages: int, n_restarts: int, stop_reason: str
     ) -> RegularizationPath:
-        """Put everything together; a C that rounding alone keeps from C_end is C_end."""
+        """Assemble the path; a C that differs from C_end only by rounding becomes C_end."""
         kept: dict[str, Any] = {
             name: np.concatenate(values) if name in _ARRAYS else np.array(values)
             for name, values in self.kept.items()
         }
         kept["C"][np.abs(kept["C"] - C_end) <= 1e-14 * C_end] = C_end
-        kept["squared_norm"] = np.maximum.accumulate(kept["squared_norm"])  # rounding lets it fall
+        kept["squared_norm"] = np.maximum.accumulate(kept["squared_norm"])  # despite rounding
         for place, what in (("crossing_C", "crossing_row"), ("loo_C", "loo_change")):
             order = np.argsort(kept[place], kind="stable")
             kept[place], kept[what] = kept[place][order], kept[what][order]
@@ -295,8 +296,8 @@ class Recorder:
     def _violation_between(self, last: Breakpoint, now: Breakpoint) -> float:
         """Return the largest violation between two solutions.
 
-        Rows that are at the same bound at both ends violate no more in between. All others are off
-        their bounds there, and so should be on the margin at both ends.
+        Rows at the same bound at both ends violate the conditions no more in between. All others
+        are off their bounds there, and so should be on the margin at both ends.
         """
         if now.C <= last.C:  # nothing is in between
             return 0.0

@@ -5,9 +5,9 @@ For small C all rows of the smaller class have a slack, and multipliers are C ti
 .. math:: \min_\theta \tfrac12 \Big\| \sum_i \theta_i y_i \varphi(x_i) \Big\|^2
           \quad : \quad 0 \le \theta_i \le w_i, \ \sum_i \theta_i y_i = 0,
 
-where :math:`\theta_i = w_i` in the smaller class. This takes no general solver, but another path:
-with all of the larger class at its bounds too, only the sum is wrong, and while that falls to what
-it should be, rows leave their bounds one after another.
+where :math:`\theta_i = w_i` in the smaller class. This needs no general solver, but another path:
+with all of the larger class at its bounds too, only the sum is wrong. As the sum falls to its
+proper value, rows leave their bounds one after another.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from hardmargin.solvers.regularization_path.state import (
     product,
 )
 
-#: Events between evaluations from scratch, and the events per row that should do.
+#: Events between evaluations from scratch, and the limit on events per row.
 _REFRESH_EVERY, _STAGES_PER_ROW = 100, 20
 
-#: Violations here grow with C along the path, and so do those that are tolerated.
+#: Along the path, violations here are multiplied by C, so these tolerances are much smaller.
 _MAX_VIOLATION, _TOLERANCE = 1e-12, 1e-14
 
 
 def first_event(conditions: Conditions, room: float, monitor: Monitor) -> tuple[MarginState, Event]:
-    """Return the solution at C = 0, and the first event; Stopped if there is no time for that."""
+    """Return the solution at C = 0, and the first event; raise Stopped if time runs out."""
     y = conditions.y
     shared = share_excess(conditions, monitor)
     if shared is None:
@@ -47,7 +47,7 @@ def first_event(conditions: Conditions, room: float, monitor: Monitor) -> tuple[
         return state, next_event(state, room)
     rows = state.elbow.rows
     d = Direction(shared.b, shared.alpha[rows] * y[rows], shared.f)
-    # Rows of the larger class keep their places; the others come from the far side.
+    # Rows of the larger class keep their places; the others start at y f = -1.
     speed = np.where(smaller, y * shared.f, 0.0)
     times = np.full(len(speed), np.inf)
     np.divide(2.0, speed, out=times, where=speed > 0)
@@ -58,8 +58,8 @@ def first_event(conditions: Conditions, room: float, monitor: Monitor) -> tuple[
 def share_excess(conditions: Conditions, monitor: Monitor) -> MarginState | None:
     """Share the weight of the smaller class among the rows of the larger.
 
-    Multipliers of the solution are theta of the larger class, and its labels are zero elsewhere;
-    None where both classes weigh the same.
+    Multipliers of the solution are theta of the larger class, and its labels are zero elsewhere.
+    Returns None where both classes weigh the same.
     """
     K, y, w = conditions.K, conditions.y, conditions.w
     excess = float((w * y).sum())

@@ -7,12 +7,12 @@ With :math:`c_i = \alpha_i y_i` and :math:`f = Kc + b`, an SVM is optimal for th
 - *below*: :math:`\alpha_i = u_i` and :math:`y_i f_i \le 1`, or
 - in the *elbow* E: :math:`0 \le \alpha_i \le u_i` and :math:`y_i f_i = 1`.
 
-The path begins at C = 0 with the same changes: there the larger class is all elbow, and how it
-shares the sum of the smaller class is a problem with bounds w, the margin 0 in place of 1, and a
-sum that falls from its excess to zero.
+The start at C = 0 is found by the same changes: there all rows of the larger class are on the
+margin, and how they share the weight of the smaller class is a problem with bounds w, the margin 0
+in place of 1, and a sum that falls from its excess to zero.
 
 Rows that depend on others in feature space would make elbows singular. Those in the affine hull of
-the elbow are never added to it: they change places with one of its rows, which leaves f alone.
+the elbow are never added to it: they change places with one of its rows, which leaves f unchanged.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from hardmargin.solvers.regularization_path.elbow import Elbow
 #: row counts as a part of it.
 _DEPENDENT = 1e-12
 
-#: What multipliers may be beyond their bounds, relative to these.
+#: How far multipliers may be beyond their bounds, relative to the bounds.
 _BEYOND = 1e-9
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
 class Stuck(Exception):
-    """Rounding leaves no way on, or a larger violation than it may."""
+    """Rounding blocks the way, or causes too large a violation."""
 
 
 class Direction(NamedTuple):
@@ -52,7 +52,7 @@ class Direction(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a state can be made of again."""
+    """Everything needed to restore a state."""
 
     alpha: FloatArray
     side: FloatArray
@@ -63,7 +63,7 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a solution has to satisfy; by default those of the path.
+    """The conditions that a solution has to satisfy; by default those of the path.
 
     Attributes
     ----------
@@ -74,11 +74,11 @@ class Conditions:
     margin : float
         ``y f`` of rows on the margin.
     growth, total_rate : float
-        How fast C grows along the way, and the sum of c.
+        How fast C and the sum of c grow along the way.
     offset : (n,) array or float
-        What f has beside the expansion and the bias.
+        The part of f besides the expansion and the bias.
     tolerance : float
-        What margins may be short of, and multipliers relative to their bounds.
+        How far margins may be short, and multipliers beyond their bounds, relative to these.
     """
 
     K: FloatArray
@@ -101,7 +101,7 @@ class MarginState:
     side : (n,) array
         +1 above, -1 below, 0 in the elbow or for rows that are only scored.
     level, bias, total : float
-        C, as bounds are ``level * w``; b; and what c has to add up to.
+        C (the bounds are ``level * w``), b, and what c has to add up to.
     alpha, elbow : (n,) array and Elbow, optional
         The rows on the margin and their multipliers; none by default.
     """
@@ -136,7 +136,7 @@ class MarginState:
         return c
 
     def slack(self) -> FloatArray:
-        """How far each row is from changing its side; negative where it should have."""
+        """How far each row is from changing its side; negative where it should have done so."""
         return self.side * (self.y * self.f - self.conditions.margin)
 
     def off_margin(self) -> float:
@@ -145,7 +145,7 @@ class MarginState:
         return float(np.abs(self.y[rows] * self.f[rows] - self.conditions.margin).max(initial=0.0))
 
     def bias_limits(self) -> tuple[FloatArray, FloatArray]:
-        """Limits that each row sets to b, from below and from above; infinite where none."""
+        """Limits that each row sets on b, from below and from above; infinite if there is none."""
         limit = self.b + self.conditions.margin * self.y - self.f
         side = self.side * self.y
         return np.where(side > 0, limit, -np.inf), np.where(side < 0, limit, np.inf)
@@ -153,8 +153,8 @@ class MarginState:
     def violation(self) -> float:
         """Return the largest violation of the optimality conditions.
 
-        Of margins; of the sum of c, relative to that of the multipliers; and of bounds, relative
-        to these, where it is more than the 1e-9 that rows may be beyond them.
+        The conditions are on the margins; the sum of c, relative to that of the multipliers; and
+        the bounds, relative to these, which rows may exceed by 1e-9.
         """
         rows, below = self.elbow.rows, self.is_below
         upper, alpha = self.level * self.w[rows], self.alpha[rows]
@@ -167,11 +167,11 @@ class MarginState:
             abs(total - self.total) / (size or 1.0),
             float(beyond) if beyond > _BEYOND else 0.0,
         )
-        # Rounding may leave no number at all.
+        # Rounding may lead to NaN or infinity.
         return max(parts) if math.isfinite(sum(parts)) else math.inf
 
     def refresh(self) -> None:
-        """Evaluate f and the pull anew: many updates leave rounding behind."""
+        """Recompute f and the pull, as rounding accumulates over many updates."""
         self.f = product(self.K, self.coefficients()) + self.b + self.conditions.offset
         self.pull, self.pull_total = np.zeros(len(self.y)), 0.0
         if self.conditions.growth:
@@ -180,17 +180,17 @@ class MarginState:
             self.pull_total = float((self.w * self.y)[below].sum())
 
     def refresh_all(self) -> bool:
-        """Evaluate the inverse of the elbow anew, too; False where that fails."""
+        """Recompute the inverse of the elbow, too; False where that fails."""
         self.refresh()
         return self.elbow.size == 0 or self.elbow.refresh()
 
     def snapshot(self) -> Snapshot:
-        """Keep what is needed to come back."""
+        """Return what is needed to restore this state."""
         rows = self.elbow.rows.copy()
         return Snapshot(self.alpha.copy(), self.side.copy(), self.b, self.level, rows)
 
     def back_to(self, snapshot: Snapshot) -> MarginState | None:
-        """Return an earlier state; None where its elbow can not be inverted."""
+        """Return an earlier state; None where its elbow cannot be inverted."""
         alpha, side, bias, level, rows = snapshot
         elbow = Elbow.of(self.K, rows)
         if elbow is None:
@@ -200,7 +200,7 @@ class MarginState:
         )
 
     def rescaled(self, ratio: float) -> MarginState:
-        """Return a copy with another C and multipliers in proportion, its elbow made anew."""
+        """Return a copy with another C and multipliers in proportion, and a rebuilt elbow."""
         state = copy.copy(self)
         state.level, state.alpha = ratio * self.level, ratio * self.alpha
         state.side, state.f, state.pull = self.side.copy(), self.f.copy(), self.pull.copy()
@@ -222,8 +222,9 @@ class MarginState:
     def move(self, d: Direction, step: float) -> None:
         """Go along a direction.
 
-        Along the path f is evaluated from where that leads. To add up rates that are zero on the
-        elbow would keep f there on the margin, whatever rounding has done to the multipliers.
+        Along the path, f is evaluated from the new multipliers. Adding up its rates, which are
+        zero on the elbow, would keep f on the margin there, whatever rounding has done to the
+        multipliers.
         """
         rows, conditions = self.elbow.rows, self.conditions
         self.alpha[rows] += step * d.elbow * self.y[rows]
@@ -237,7 +238,7 @@ class MarginState:
             self.f += step * d.f
 
     def change_place(self, row: int, before_exchange: Callable[[], None] | None = None) -> None:
-        """Have a row leave the elbow to the nearer bound, or enter it."""
+        """Let a row leave the elbow for its nearer bound, or enter the elbow."""
         if self.side[row] == 0:
             self.leave(row)
         else:
@@ -256,7 +257,7 @@ class MarginState:
     def enter(self, row: int, before_exchange: Callable[[], None] | None = None) -> None:
         """Put a row into the elbow, from the bound that it is at.
 
-        One that depends on the elbow takes multipliers over from others; `before_exchange` is
+        A row that depends on the elbow takes over multipliers from others; `before_exchange` is
         called before that.
         """
         sign = float(self.side[row])  # its multiplier goes up from zero, or down from its bound
@@ -282,13 +283,13 @@ class MarginState:
         for _ in range(2):
             self._step_to_margin(*self._to_margin(), 1.0)
         beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
-        # A row that has just come in may be beyond its bound by rounding, no other.
+        # Only a row that has just entered may be beyond its bound, by rounding.
         if not (beyond <= _BEYOND * upper).all():
             self.alpha[rows], self.f, self.b = before
             raise Stuck
 
     def towards_margin(self) -> int | None:
-        """Go to where the elbow is on the margin; return the row whose bound ends it earlier."""
+        """Go to where the elbow is on the margin; return the row whose bound stops that, if any."""
         db, dc = self._to_margin()
         rows = self.elbow.rows
         step, first = self._room(rows, dc * self.y[rows])
@@ -308,7 +309,7 @@ class MarginState:
         self.b += step * db
 
     def _reach(self, row: int) -> tuple[FloatArray, float]:
-        """How a row depends on the elbow, as :meth:`Elbow.reach` says."""
+        """Return :meth:`Elbow.reach` of a row; recompute the inverse if rounding spoils it."""
         z, distance = self.elbow.reach(row)
         if distance < -_DEPENDENT and self.elbow.refresh():  # only rounding makes it negative
             z, distance = self.elbow.reach(row)
@@ -317,7 +318,7 @@ class MarginState:
     def _admit(self, row: int, sign: float, z: FloatArray, distance: float) -> None:
         """Add a row to the elbow; one that depends on the elbow takes the place of others."""
         while not distance > _DEPENDENT:
-            # Along this direction f stays as it is, but for rounding.
+            # Along this direction f stays the same, except for rounding.
             rows = self.elbow.rows
             change = -sign * self.y[row] * z[1:]
             step, first = self._room(rows, change * self.y[rows])
@@ -339,17 +340,17 @@ class MarginState:
         upper = self.level * self.w[rows]
         slack = np.where(rates < 0, self.alpha[rows], upper - self.alpha[rows])
         speed = np.abs(rates)
-        moving = speed > 1e-100  # times of less would overflow
+        moving = speed > 1e-100  # times at lower speeds would overflow
         if not moving.any():
             return np.inf, -1
         times = np.full(len(rows), np.inf)
-        # Bounds that are hardly overstepped do not count.
+        # Exceeding a bound by rounding alone does not count.
         np.divide(slack + _EPS * upper, speed, out=times, where=moving)
         first = int(times.argmin())
         return max(float(slack[first] / speed[first]), 0.0), int(rows[first])
 
     def _put(self, row: int, side: float) -> None:
-        """Note where a row is; those below pull at f as their bounds grow."""
+        """Record where a row is; rows below pull on f as their bounds grow."""
         if self.conditions.growth:
             change = (side < 0) - float(self.side[row] < 0)
             if change:

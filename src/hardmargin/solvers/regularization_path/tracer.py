@@ -3,30 +3,30 @@ r"""The entire regularisation path of the C-SVM (Hastie, Rosset, Tibshirani & Zh
 .. math:: \min_{w, b, \xi} \tfrac12 \|w\|^2 + C \sum_i w_i \xi_i
           \quad : \quad y_i (w'\varphi(x_i) + b) \ge 1 - \xi_i, \ \xi_i \ge 0
 
-for all C at once: its multipliers and bias are piecewise linear in C (the paper has them divided by
-C, which are piecewise linear in 1/C). A piece ends where a row reaches the margin, or where the
+for all C at once: its multipliers and bias are piecewise linear in C (the paper divides them by C,
+which makes them piecewise linear in 1/C). A piece ends where a row reaches the margin, or where the
 multiplier of a row on the margin reaches 0 or its bound :math:`C w_i`.
 
 1. Start at C = 0 (``start.py``). The bias is the label of the larger class, whose rows share the
    weight of the smaller class so that :math:`\|w\|` is least (section 3.2). Where both weigh the
    same there is nothing to share, and b is free until two rows meet the margin (section 3.1).
-2. Find how the solution moves while every row keeps its place (section 3.3), and the next event on
-   that way (section 3.4; ``events.py``).
+2. Find how the solution moves while every row keeps its place (section 3.3), and the next event
+   along the way (section 3.4; ``events.py``).
 3. Go there, and let the row of that event change its place (``state.py``). If no row is left on the
    margin, b is free again.
-4. If no row is left inside the margin, stop (``"hard_margin"``): larger C change nothing. Otherwise
-   go on with step 2.
+4. If no row is left inside the margin, stop (``"hard_margin"``): a larger C changes nothing.
+   Otherwise go on with step 2.
 
-f is evaluated from the multipliers at every breakpoint, and only what satisfies the conditions of
-optimality is kept: both ends of a piece, which then holds in between as all of it is linear. Where
-rounding spoils the end of a piece, or blocks the way (a row changes its place over and over), the
-problem is solved anew by an active set, there or at a slightly larger C (``active_set.py``;
-``n_restarts`` counts these).
+f is evaluated from the multipliers at every breakpoint, and a breakpoint is kept only if it
+satisfies the conditions of optimality. A piece whose two ends satisfy them does so in between as
+well, because everything is linear. Where rounding spoils the end of a piece, or blocks the way (a
+row changes its place over and over), the problem is solved anew by an active set, there or at a
+slightly larger C (``active_set.py``; ``n_restarts`` counts these).
 
-Certificate: the largest violation of the conditions of optimality, of all breakpoints and pieces
-that are kept. It is below 1e-8, unless rounding alone makes for more: where C times the largest
-weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth that planes of
-almost no slope share out the rows. A path ends (``"stalled"``) where it would be above 1e-4.
+Certificate: the largest violation of the conditions of optimality, over all breakpoints and pieces
+that are kept. It is below 1e-8, unless rounding alone causes more: where C times the largest
+weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth that almost flat
+functions separate the rows. A path ends (``"stalled"``) where it would be above 1e-4.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from hardmargin.solvers.regularization_path.record import Recorder, Regularizati
 from hardmargin.solvers.regularization_path.start import first_event
 from hardmargin.solvers.regularization_path.state import Conditions, MarginState, Snapshot, Stuck
 
-#: Events between evaluations of the inverse and the pull from scratch.
+#: Events after which the inverse and the pull are evaluated from scratch.
 _REFRESH_EVERY = 100
 
-#: Largest violation that is not worth solving anew, and the largest that ends no path where that
-#: does not help.
+#: The problem is solved anew at violations above the first; where that does not help, the path ends
+#: at violations above the second.
 _MAX_VIOLATION, _BEARABLE = 1e-8, 1e-4
 
-#: Events allowed by default, in any case and per row.
+#: Events allowed by default: the first number, or the second per row if that is more.
 _MIN_MAX_STAGES, _STAGES_PER_ROW = 10_000, 100
 
-#: Shares of C that are skipped where rounding blocks the way, one after another until one does.
+#: Shares of C to skip where rounding blocks the way, tried one after another until one helps.
 _SKIPS = tuple(1e-8 * 16.0**k for k in range(5))
 
-#: In units of the kernel and the weights, smaller C count as the one, and larger as the other.
+#: Limits to which the end of a path is clipped, in units of the kernel and the weights.
 _LEAST_C, _LARGEST_C = 1e-100, 1e20
 
-#: Quarters of a way that are tried, each of the one before.
+#: How often a way is cut to a quarter of its length before the path is given up.
 _N_SHORTER = 30
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -116,7 +116,7 @@ def solve(
     options : RegularizationPathOptions, optional
         How to run.
     monitor : Monitor, optional
-        Hears of every event, with its C; the path so far is returned when it says stop.
+        Receives the C of every event; the path so far is returned when it says stop.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def solve(
 
 
 class _Tracer:
-    """One path in the making; its C is that of the scaled kernel and weights."""
+    """One path being traced; its C is that of the scaled kernel and weights."""
 
     def __init__(
         self,
@@ -151,14 +151,14 @@ class _Tracer:
         self.max_stages = options.max_stages or max(_MIN_MAX_STAGES, _STAGES_PER_ROW * n)
         self.max_squared_norm, self.monitor = options.max_squared_norm, monitor
         self.record = Recorder(kernel, labels, weights, self.unit, options.keep_multipliers)
-        # What an SVM is before there is a start: no multipliers, and the larger class.
+        # The SVM before the start: no multipliers, and always the larger class.
         bias = float(np.sign((w * labels).sum()))
         conditions = Conditions(kernel.values, labels, w)
         self.state = MarginState(conditions, np.zeros(len(labels)), level=0.0, bias=bias)
-        self.leg: tuple[Snapshot, Event] | None = None  # how the last piece began and went on
+        self.leg: tuple[Snapshot, Event] | None = None  # the start and the event of the last piece
         self.n_stages = self.n_restarts = 0
-        self.violation = self.here = 0.0  # of all that is kept, and of the state
-        self.blocked, self.n_skipped = 0.0, 0  # where the way was last blocked, and what was tried
+        self.violation = self.here = 0.0  # of everything kept, and of the state
+        self.blocked, self.n_skipped = 0.0, 0  # where the way was last blocked, and the last skip
         self.allowed = _MAX_VIOLATION
 
     def run(self) -> RegularizationPathSolution:
@@ -184,7 +184,7 @@ class _Tracer:
         return self._solution(reason)
 
     def _solution(self, reason: str) -> RegularizationPathSolution:
-        """Put the path together, and the SVM that it ends with."""
+        """Assemble the path, and the SVM that it ends with."""
         end = self.record.last
         assert end is not None
         rows = np.flatnonzero(end.c)
@@ -233,8 +233,8 @@ class _Tracer:
             self._keep()
             self.leg = state.snapshot(), event
             state.move(event.direction, event.step)
-        # Corrections come before the event: a row that has just come in may move far by these, and
-        # would be off the margin and off its bound on the way here.
+        # Corrections come before the event. They may move a row that has just entered a long way,
+        # which would then have been off both the margin and its bound on the way here.
         if self.n_stages % _REFRESH_EVERY == 0 or state.off_margin() > _MAX_VIOLATION / 10:
             self._check(evaluate=True)
         if event.row >= 0:
@@ -242,20 +242,20 @@ class _Tracer:
         self._check()
 
     def _check(self, *, evaluate: bool = False) -> None:
-        """Put right what rounding has done, with everything evaluated from scratch."""
+        """Correct for rounding, with everything evaluated from scratch."""
         state = self.state
         self.here = state.violation()
         if self.here > _MAX_VIOLATION / 10 or evaluate:
             if not state.refresh_all():
                 raise Stuck
             state.correct()
-            state.refresh()  # corrections may be less than multipliers can tell apart
+            state.refresh()  # corrections may be smaller than the spacing of the multipliers
             self.here = state.violation()
         if self.here > self.allowed:
             raise Stuck
 
     def _keep(self) -> None:
-        """Keep a breakpoint, and how far it and the way to it are from the optimum."""
+        """Keep a breakpoint, and the largest violation at it and on the way to it."""
         on_the_way = self.record.breakpoint(self.state)
         self.violation = max(self.violation, self.here, on_the_way)
         self.leg = None
@@ -268,10 +268,10 @@ class _Tracer:
     def _solve_anew(self) -> bool:
         """Solve the problem by an active set, here or at a slightly larger C.
 
-        Of the solutions that are found, the first that will do is taken, with a straight way to it
-        from the last breakpoint. If none will, the best is, unless it is too far from the optimum.
-        Then the last way is shortened; if that does not help either, this returns False, and the
-        path ends at the last breakpoint.
+        The first solution that is accurate enough is accepted, with a straight way to it from the
+        last breakpoint. If none is, the best one is accepted, unless it is too far from the
+        optimum: then the last way is shortened. If that does not help either, this returns False,
+        and the path ends at the last breakpoint.
         """
         self.n_restarts += 1
         self.here = self.state.violation()
@@ -293,7 +293,7 @@ class _Tracer:
         return True
 
     def _ratios(self) -> list[float]:
-        """Return the C at which to solve anew, over that of the state; the nearest first.
+        """Return the C at which to solve anew, as ratios to the state's C, the nearest first.
 
         Where the way is blocked again soon after, larger shares of C are skipped.
         """
@@ -311,7 +311,7 @@ class _Tracer:
         return sorted({min(ratio, largest) for ratio in ratios}, key=lambda ratio: abs(ratio - 1))
 
     def _shorten(self) -> bool:
-        """Go a part of the last way only, as rounding grows with C; False if none will do."""
+        """Go only a part of the last way, as rounding grows with C; False if that does not help."""
         if self.leg is None:
             return False
         (snapshot, event), self.leg = self.leg, None
@@ -330,6 +330,6 @@ class _Tracer:
         return False
 
     def _take(self, state: MarginState, violation: float) -> None:
-        """Go on with another state, whose violation is no reason to give up."""
+        """Continue from another state, whose violation is bearable."""
         self.state, self.here = state, state.violation()
         self.allowed = min(max(_MAX_VIOLATION, 2 * violation), _BEARABLE)
