@@ -45,17 +45,20 @@ class Monitor {
     nb::object report_ = nb::none();
 };
 
-// A result's array, which keeps the result alive.
-template <class T, class Result>
-nb::object to_numpy(std::vector<T>& values, Result& owner) {
-    return nb::cast(
-        nb::ndarray<nb::numpy, T, nb::ndim<1>>(values.data(), {values.size()}, nb::find(owner)));
+// An array of its own: a model that keeps it does not keep the whole result.
+template <class T>
+nb::object to_numpy(const std::vector<T>& values) {
+    auto copy = std::make_unique<std::vector<T>>(values);
+    const nb::capsule owner(copy.get(),
+                            [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    auto& kept = *copy.release();
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept.data(), {kept.size()}, owner));
 }
 
-// Binds a member of a result as an array that cannot be set.
+// Binds a member of a result as an array that cannot be replaced.
 template <class Result, class T>
 void def_array(nb::class_<Result>& type, const char* name, std::vector<T> Result::* member) {
-    type.def_prop_ro(name, [member](Result& r) { return to_numpy(r.*member, r); });
+    type.def_prop_ro(name, [member](const Result& r) { return to_numpy(r.*member); });
 }
 
 void bind_errors(nb::module_& module);

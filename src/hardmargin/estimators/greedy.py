@@ -521,7 +521,7 @@ default="rbf"
             dtype=training.dtype,
             n_jobs=self.n_jobs,
         )[:, 0]
-        positive = training.is_positive(machine)[training.codes[sample]]
+        positive = training.labels_of(machine)[sample] > 0
         weights = None if training.weights is None else training.weights[sample]
         return float(platt(scores, positive, weights).slopes[0])
 
@@ -616,8 +616,8 @@ default="rbf"
         self.method_ = one_or_all([s.method for s in solutions])
         # The staged methods also need labels, and visited rows whose multiplier fell back to zero.
         self._stage_signs_ = [
-            np.where(np.isin(training.codes[s.history["row"]], positive), 1.0, -1.0)
-            for s, (_, positive) in zip(solutions, training.machines, strict=True)
+            sides[training.codes[s.history["row"]]].astype(np.float64)
+            for s, sides in zip(solutions, training.sides, strict=True)
         ]
         visited = np.concatenate([s.history["row"] for s in solutions])
         self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))

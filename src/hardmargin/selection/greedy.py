@@ -296,9 +296,7 @@ class _Search:
         ]
         self.test_rows = [np.flatnonzero(test[self.rows]) for test in splits.test]
         # The places of every machine's held-out scores among all that are evaluated.
-        side = np.zeros((len(task.machines), int(task.codes.max()) + 1), dtype=np.int8)
-        for of_machine, (negative, positive) in zip(side, task.machines, strict=True):
-            of_machine[list(negative)], of_machine[list(positive)] = -1, 1
+        side = Problem(task.views[0], task.codes, task.machines).sides
 
         def has_both_sides(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
             return np.asarray((labels < 0).any(axis=1) & (labels > 0).any(axis=1))
@@ -383,7 +381,7 @@ class _Search:
             replace(options, max_visits=candidate.visits),
             monitor.part("largest open step", n_machines=len(task.machines)),
         )
-        if any(s.stop_reason == monitor.stop_reason for s in solutions):
+        if monitor.stop_reason in {s.stop_reason for s in solutions}:
             raise Stopped
         if len(solutions) == 1:
             support, coefficients = solutions[0].rows, solutions[0].coefficients[None, :]

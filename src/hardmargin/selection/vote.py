@@ -240,7 +240,7 @@ def count_votes(
         intercept=float(shares @ [p.intercept for p in paths]),
         held_rows=held_rows,
         held_weights=problem.weights[held_rows],
-        held_positive=np.isin(problem.codes[held_rows], problem.machines[machine][1]),
+        held_positive=problem.sides[machine, problem.codes[held_rows]] > 0,
         held_scores=shares @ np.array([p.held_scores for p in paths]),
         paths=paths,
     )

@@ -158,22 +158,25 @@ def solve(
             n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
             monitor=monitor,
         )
-    largest = np.ones(problem.n_classes)
+    largest = [1.0] * problem.n_classes
     if diagonal is not None:
-        largest[:] = [diagonal[codes == c].max(initial=0.0) for c in range(problem.n_classes)]
+        largest = [float(diagonal[codes == c].max(initial=0.0)) for c in range(problem.n_classes)]
     solutions = []
-    for r, (negative, positive) in zip(results, problem.machines, strict=True):
-        kept = r.multipliers != 0
-        support, alpha = r.support[kept], r.multipliers[kept]
+    for r, (negative, positive), sides in zip(
+        results, problem.machines, problem.sides, strict=True
+    ):
+        support, alpha, stages = r.support, r.multipliers, r.rows
+        if not alpha.all():  # rows that gave everything back
+            support, alpha = support[alpha != 0], alpha[alpha != 0]
         solutions.append(
             GreedySolution(
                 rows=support,
-                coefficients=np.where(np.isin(codes[support], positive), alpha, -alpha),
+                coefficients=sides[codes[support]] * alpha,
                 certificate=r.violation,
-                history={"row": r.rows, "step": r.steps, "loss": r.losses},
+                history={"row": stages, "step": r.steps, "loss": r.losses},
                 squared_norm=max(r.squared_norm, 0.0),
-                squared_radius=float(largest[[*negative, *positive]].max()),
-                n_stages=len(r.rows),
+                squared_radius=max(largest[c] for c in (*negative, *positive)),
+                n_stages=len(stages),
                 n_kernel_evaluations=r.n_values,
                 stop_reason=monitor.stop_reason if r.stop_reason == "max_time" else r.stop_reason,
                 method=r.method,

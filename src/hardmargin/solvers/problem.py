@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -63,24 +64,25 @@ class Problem(Generic[Values]):
         w = None if weights is None else np.asarray(weights, dtype=np.float64)
         return Problem(values, codes, [([0], [1])], w)
 
+    @cached_property
+    def sides(self) -> NDArray[np.int8]:
+        """The side of every machine that each class is on: -1, +1, or 0 for neither."""
+        classes = (c for sides in self.machines for side in sides for c in side)
+        n_classes = max(int(self.codes.max(initial=-1)), *classes) + 1
+        sides = np.zeros((len(self.machines), n_classes), dtype=np.int8)
+        for of_machine, (negative, positive) in zip(sides, self.machines, strict=True):
+            of_machine[list(negative)], of_machine[list(positive)] = -1, 1
+        return sides
+
     @property
     def n_classes(self) -> int:
         """Number of classes, with or without rows."""
-        of_machines = (c for sides in self.machines for side in sides for c in side)
-        return max(int(self.codes.max(initial=-1)), *of_machines) + 1
-
-    def is_positive(self, machine: int) -> NDArray[np.bool_]:
-        """Whether each class is on the positive side of a machine."""
-        side = np.zeros(self.n_classes, dtype=bool)
-        side[list(self.machines[machine][1])] = True
-        return side
+        return int(self.sides.shape[1])
 
     def labels_of(self, machine: int) -> FloatArray:
         """+1 and -1 for the rows of a machine, 0 for all others."""
-        of_class = np.zeros(self.n_classes + 1)  # the last is for code -1, left out
-        for label, side in zip((-1.0, 1.0), self.machines[machine], strict=True):
-            of_class[list(side)] = label
-        return of_class[self.codes]
+        of_class = np.append(self.sides[machine], 0.0)  # the last is for code -1, left out
+        return np.asarray(of_class[self.codes], dtype=np.float64)
 
     def rows_of(self, machine: int) -> NDArray[np.intp]:
         """Rows that take part in a machine."""

@@ -195,10 +195,12 @@ def solve(
     reasons = {"max_time": monitor.stop_reason}
     if is_cut:  # the limit was below the number requested
         reasons["n_stages"] = "max_stages"
-    return [
-        [
+    solutions = []
+    for r in results:
+        rows, held_rows, held_splits = r.rows, r.held_rows, r.held_splits
+        of_machine = [
             StagedSolution(
-                rows=r.rows,
+                rows=rows,
                 coefficients=path.coefficients,
                 intercept=path.intercept,
                 certificate=path.loss,
@@ -206,11 +208,11 @@ def solve(
                 n_stages=path.n_stages,
                 stop_reason=reasons.get(path.stop_reason, path.stop_reason),
                 mass=path.mass,
-                held_rows=r.held_rows,
-                held_splits=r.held_splits,
+                held_rows=held_rows,
+                held_splits=held_splits,
                 held_scores=path.held_scores,
             )
             for path in r.paths
         ]
-        for r in results
-    ]
+        solutions.append(of_machine)
+    return solutions

@@ -100,7 +100,7 @@ class Training(Problem[KernelRows]):
         rows = self.rows_of(machine)
         codes = self.codes[rows]
         weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        is_positive = self.is_positive(machine)[codes]
+        is_positive = self.sides[machine, codes] > 0
         negative, positive = (
             np.average(self.class_weights[codes[side]], weights=weights[side])
             for side in (~is_positive, is_positive)
