@@ -13,6 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -60,7 +61,7 @@ def is_counted(file: str, name: str) -> bool:
     owner: Any = importlib.import_module(f"hardmargin.{file[:-3].replace('/', '.')}")
     for part in parts:
         owner = getattr(owner, part, None) if part != last else vars(owner).get(part)
-    return not isinstance(owner, property)
+    return not isinstance(owner, property | cached_property)
 
 
 def main() -> None:

@@ -75,7 +75,8 @@ def test_attributes_of_two_classes():
     assert shares.sum() == pytest.approx(1)
     assert (np.diff(shares) <= 0).all()
     assert (shares >= 0.02).all()
-    assert len(np.unique(model.cv_table_[["kernel", "gamma"]])) == 8
+    kernels = np.unique(model.cv_table_[["view", "kernel", "gamma"]])
+    assert [name for _, name, _ in kernels.tolist()] == ["laplacian"] * 4 + ["rbf"] * 5
     assert 0 < model.cv_error_ < 0.5
     assert 0 < model.cv_log_loss_ < 0.7
     assert isinstance(model.temperature_, float)
@@ -112,8 +113,8 @@ def test_the_curve_has_the_loss_of_the_best_kernel():
 
 def test_tables_are_data_frames_as_they_are():
     frame = pd.DataFrame(fitted("ovo").cv_table_)
-    assert list(frame) == ["machine", "kernel", "gamma", "stage", "log_loss"]
-    assert (frame.groupby(["machine", "kernel", "gamma"])["stage"].min() == 1).all()
+    assert list(frame) == ["machine", "view", "kernel", "gamma", "stage", "log_loss"]
+    assert (frame.groupby(["machine", "view", "kernel", "gamma"])["stage"].min() == 1).all()
 
 
 def test_gammas_are_printed_with_six_digits():
@@ -147,8 +148,8 @@ def test_a_number_of_stages_is_kept(n_stages):
 @pytest.mark.parametrize("gamma", [0.3, "scale", "spread", "pairwise"])
 def test_a_gamma_means_one_rbf_kernel(gamma):
     model = fitted(gamma=gamma)
-    [(_, name, value, _)] = model.kernel_weights_
-    assert name == "rbf"
+    [(_, view, name, value, _)] = model.kernel_weights_
+    assert (view, name) == ("standardized", "rbf")
     if gamma == 0.3:
         assert value == model.gamma_ == 0.3
 

@@ -70,7 +70,7 @@ def test_the_decision_is_the_sum_of_the_kernels():
         np.exp(-gamma * ((QUERIES[:, None] - model.support_vectors_) ** 2).sum(axis=2))
         if name == "rbf"
         else np.exp(-gamma * np.abs(QUERIES[:, None] - model.support_vectors_).sum(axis=2))
-        for _, name, gamma, _ in model.kernel_weights_
+        for _, _, name, gamma, _ in model.kernel_weights_
     ]
     np.testing.assert_allclose(
         np.hstack(values) @ model.dual_coef_[0] + model.intercept_,

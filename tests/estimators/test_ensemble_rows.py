@@ -123,7 +123,7 @@ def test_a_class_too_small_to_hold_out(n_small):
     assert_sensible(model, QUERIES)
     assert not hasattr(model, "predict_proba")
     assert np.isnan(model.cv_error_)
-    [(_, name, gamma, share)] = model.kernel_weights_
+    [(_, _, name, gamma, share)] = model.kernel_weights_
     assert (name, gamma, share) == ("rbf", pytest.approx(1 / 4), 1.0)
 
 

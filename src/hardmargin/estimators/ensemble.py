@@ -9,29 +9,42 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numbers
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.kernels import (
+    DISTANCE_KERNELS,
     GAMMA_RULES,
     NAMED_KERNELS,
+    FloatArray,
     Kernel,
     KernelFunction,
     KernelSum,
     Rows,
+    is_sparse,
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
-from hardmargin.selection.folds import Folds, make_folds, warn_of_shortage
+from hardmargin.selection.folds import Folds, growing_splits, make_folds, warn_of_shortage
 from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
+from hardmargin.selection.relevance import (
+    FIRST_SPLITS,
+    FIRST_WIDTHS,
+    column_scales,
+    relevance_of,
+)
 from hardmargin.selection.vote import (
+    SCALED_WIDTHS,
     Vote,
     candidate_kernels,
     held_out_scores,
+    make_views,
     matrix_votes,
+    view_kernels,
     vote_tables,
 )
 from hardmargin.solvers.problem import Problem, finite_diagonal
@@ -55,6 +68,9 @@ KEPT_MATRICES = 2**27
 #: Bytes per pair of rows: distances of both kinds, and the kernel matrix of a thread.
 PAIR_BYTES = 2 * 4 + 2
 
+#: Share of the time left that the first vote may take.
+FIRST_SHARE = 0.3
+
 #: ``rank="auto"`` approximates the kernel of machines with more rows.
 MAX_STORED_ROWS = 10_000
 
@@ -74,6 +90,10 @@ class EnsembleSVC(KernelClassifier):
     stage is. Stages and kernels (RBF and Laplacian of several widths) then vote, weighted by their
     held-out log-loss; the same scores give the probabilities. See
     ``hardmargin.solvers.staged_vote``.
+
+    Tables have skewed columns, and columns that do not matter. RBF kernels see the standardised
+    rows, Laplacian kernels the normal scores of the columns' ranks; and in both views every column
+    is scaled by its relevance, which is how much it moved the log-odds of a first, smaller vote.
 
     Parameters
     ----------
@@ -106,6 +126,13 @@ default="cv"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values
         would flatten are clipped, with a warning.
+    views : {"auto", "standardized", "rank"}, default="auto"
+        What the kernels see: standardised rows, normal scores of the columns' ranks, or one of the
+        two for each kind of kernel. It takes effect where dense rows are standardised, kernel and
+        gamma leave a choice among RBF or Laplacian kernels, and these are not approximated;
+        elsewhere there is one plain view.
+    relevance : bool, default=True
+        Scale the columns of the views by their relevance.
     rank : int, float, "auto" or None, default="auto"
         Approximate the kernel through landmark rows: an int is their number; a float is the share
         of the kernel's trace that may be left over. ``"auto"`` approximates machines with more than
@@ -143,14 +170,21 @@ default="cv"
     classes_ : (n_classes,) array
         The labels.
     kernel_weights_ : structured array
-        The kernels that vote: ``machine``, ``kernel``, ``gamma`` and ``share``, one record for each
-        kernel with a share of a machine's vote, in the order of the kernels' shares of all votes.
-        ``pandas.DataFrame(kernel_weights_)`` works.
+        The kernels that vote: ``machine``, ``view``, ``kernel``, ``gamma`` and ``share``, one
+        record for each kernel with a share of a machine's vote, in the order of the kernels' shares
+        of all votes. ``pandas.DataFrame(kernel_weights_)`` works.
     cv_table_ : structured array
-        The assessment of every stage: ``machine``, ``kernel``, ``gamma``, ``stage`` and
+        The assessment of every stage: ``machine``, ``view``, ``kernel``, ``gamma``, ``stage`` and
         ``log_loss`` on held-out rows, each stage at its own best temperature.
     cv_log_loss_, cv_error_ : float
-        Log-loss and share of errors on held-out rows, weighted by sample and class weights.
+        Log-loss and share of errors on held-out rows, weighted by sample and class weights. Where
+        relevance scales the columns it has seen the labels of these rows: the log-loss is raised by
+        ``sqrt(n_features) / n_rows`` to make up for that, on average; the error is not.
+    relevance_ : (n_features,) array
+        How much each column moves the log-odds, relative to the most relevant one, on average over
+        the views; only where relevance was used.
+    feature_importances_ : (n_features,) array
+        The same, as shares that sum to one.
     temperature_ : float or array
         Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes
@@ -207,7 +241,7 @@ default="cv"
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = EnsembleSVC().fit(X[:400], y[:400])
     >>> round(clf.score(X[400:], y[400:]), 3)
-    0.982
+    0.988
     >>> clf.predict_proba(X[400:402]).round(2)
     array([[1.  , 0.  ],
            [0.01, 0.99]])
@@ -222,6 +256,8 @@ default="cv"
         "max_stages": [COUNT, None],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
+        "views": [Choice({"auto", "standardized", "rank"})],
+        "relevance": ["boolean"],
         "rank": [COUNT, Interval(Real, 0, 1, closed="neither"), Choice({"auto"}), None],
         "landmarks": [Choice({*LANDMARKS, "greedy"})],
     }
@@ -238,6 +274,8 @@ default="cv"
         max_stages: int | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
+        views: str = "auto",
+        relevance: bool = True,
         rank: int | float | str | None = "auto",
         landmarks: Landmarks | Literal["greedy"] = "random",
         class_weight: dict[Any, float] | str | None = None,
@@ -258,6 +296,8 @@ default="cv"
         self.max_stages = max_stages
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.views = views
+        self.relevance = relevance
         self.rank = rank
         self.landmarks = landmarks
         self.class_weight = class_weight
@@ -340,35 +380,53 @@ default="cv"
             )
             if folds.shortage:
                 _warn_of_folds(folds)
-            kernels, votes = self._votes(training, folds, random, monitor)
+            kernels, votes, relevance = self._votes(training, folds, random, monitor)
             slopes = [vote.slope for vote in votes]
             self._store_votes(training, kernels, votes, slopes)
+            if relevance is not None:
+                self.relevance_ = relevance
             held_out = held_out_scores(votes)
             if len(held_out.rows):
                 random = random_numbers(self.random_state)
                 self._calibrate(training, held_out, np.array(slopes), random)
+                if relevance is not None:  # which has seen the labels of the rows held out
+                    w = training.weights
+                    n_rows = (rows.codes >= 0).sum() if w is None else w.sum()
+                    self.cv_log_loss_ += float(np.sqrt(len(relevance)) / n_rows)
             self._warn_of_votes(votes, folds)
         return self
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Relevance of the columns, as shares that sum to one."""
+        check_is_fitted(self)
+        if not hasattr(self, "relevance_"):
+            raise AttributeError(
+                "This EnsembleSVC has no feature_importances_, since it scaled no columns by their "
+                "relevance. That needs relevance=True, dense rows that are standardised, "
+                "gamma='cv', and an RBF or Laplacian kernel that is not approximated."
+            )
+        return np.asarray(self.relevance_ / self.relevance_.sum())
 
     @property
     def _holds_out(self) -> bool:
         return True
 
+    @property
+    def _has_views(self) -> bool:
+        """Whether the kernels see dense rows through views."""
+        return self.standardize and self.gamma == "cv" and self.kernel in ("cv", *DISTANCE_KERNELS)
+
     def _votes(
         self, training: Training, folds: Folds, random: np.random.RandomState, monitor: Monitor
-    ) -> tuple[list[Kernel], list[Vote]]:
-        """Let the candidate kernels vote: on stored kernel matrices, or at low rank."""
+    ) -> tuple[list[Kernel], list[Vote], FloatArray | None]:
+        """Let the candidate kernels vote: on stored kernel matrices, or at low rank.
+
+        The relevance of the columns is returned too, where it was used.
+        """
         if not training.kernel.has_unit_diagonal:
             finite_diagonal(training.kernel, training.X, training.codes)
         present = training.codes >= 0
-        kernels = candidate_kernels(
-            self.kernel,
-            self.gamma,
-            training.X if present.all() else training.X[present],
-            degree=self.degree,
-            coef0=self.coef0,
-            sample_weight=None if training.weights is None else training.weights[present],
-        )
         weights = replace(training, class_weights=None).row_weights()
         problem = Problem(training.X, training.codes, training.machines, weights)
         limit = memory_bytes(self.memory_limit)
@@ -383,6 +441,14 @@ default="cv"
             n_threads=effective_n_jobs(self.n_jobs),
         )
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
+        plain = candidate_kernels(
+            self.kernel,
+            self.gamma,
+            training.X if present.all() else training.X[present],
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=None if training.weights is None else training.weights[present],
+        )
         rank: Any = self.rank
         self.rank_: int | None = None
         sizes = np.bincount(training.codes[present])
@@ -398,9 +464,15 @@ default="cv"
             # Every thread has a matrix of its own.
             most = max((limit - 8 * largest**2) // (2 * largest**2), 1)
             options = replace(options, n_threads=min(options.n_threads, most))
-            return kernels, self._matrix_votes(training, kernels, problem, folds, options, monitor)
+            kernels, relevance = plain, None
+            if self._has_views and len(folds.train) and not is_sparse(training.X):
+                kernels, relevance = self._candidates(
+                    training, problem, folds, options, random, monitor
+                )
+            votes = self._matrix_votes(training, kernels, problem, folds, options, monitor)
+            return kernels, votes, relevance
         found = low_rank_votes(
-            kernels,
+            plain,
             problem,
             folds,
             options,
@@ -415,7 +487,50 @@ default="cv"
         self.rank_ = found.rank
         is_short = rank == "auto" and largest <= MAX_STORED_ROWS
         _warn_of_rank(found, largest if is_short else None, limit)
-        return found.kernels, found.votes
+        return found.kernels, found.votes, None
+
+    def _candidates(
+        self,
+        training: Training,
+        problem: Problem[Rows],
+        folds: Folds,
+        options: StagedVoteOptions,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> tuple[list[Kernel], FloatArray | None]:
+        """Kernels that see the rows through views, and the relevance that scales the columns."""
+        X, weights = training.X, problem.weights
+        assert weights is not None
+        views = make_views(X, weights, self.views)
+        names = DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),)
+        if not self.relevance or X.shape[1] == 1:
+            return view_kernels(views, X, weights, names=names), None
+        # A first vote, of few kernels, splits and rows, shows how much each column matters.
+        few, codes = next(growing_splits(folds, training.codes, random)), training.codes
+        if few is not folds:
+            some = np.where((few.train | few.test).any(axis=0), codes, np.int32(-1))
+            codes = some if len(np.unique(some)) == len(training.classes) + 1 else codes
+        few = Folds(few.train[:FIRST_SPLITS], few.test[:FIRST_SPLITS])
+        first = view_kernels(views, X, weights, names=names, widths=FIRST_WIDTHS)
+        votes = self._matrix_votes(
+            training,
+            first,
+            replace(problem, codes=codes),
+            few,
+            options,
+            monitor.part(share=FIRST_SHARE),
+        )
+        found = [relevance_of(view, first, votes, X, weights, random) for view in views]
+        views = [
+            view if own is None else replace(view, scales=column_scales(own, X))
+            for view, own in zip(views, found, strict=True)
+        ]
+        of_views = [own for own in found if own is not None]
+        if not of_views:
+            return view_kernels(views, X, weights, names=names), None
+        kernels = view_kernels(views, X, weights, names=names, widths=SCALED_WIDTHS)
+        mean = np.mean(of_views, axis=0)
+        return kernels, mean / mean.max()
 
     def _matrix_votes(
         self,
@@ -473,7 +588,8 @@ default="cv"
             )
         chosen = [kernels[k] for k in used]
         self._store(training, machines, chosen[0] if len(used) == 1 else KernelSum(tuple(chosen)))
-        self.kernel_weights_, self.cv_table_ = vote_tables(kernels, used, votes)
+        rows_are = "raw" if self._scaling_ is None else "standardized"
+        self.kernel_weights_, self.cv_table_ = vote_tables(kernels, used, votes, rows_are)
         self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
         self.n_iter_ = self.n_stages_
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])

@@ -19,6 +19,7 @@ from hardmargin.kernels.kernel import (
     resolve_gamma,
 )
 from hardmargin.kernels.kernel_sum import KernelSum
+from hardmargin.kernels.views import Ranks, View, ViewedKernel, view_of
 
 __all__ = [
     "DISTANCE_KERNELS",
@@ -30,7 +31,10 @@ __all__ = [
     "KernelRows",
     "KernelSum",
     "Precision",
+    "Ranks",
     "Rows",
+    "View",
+    "ViewedKernel",
     "as_core_matrix",
     "canonical",
     "check_indices",
@@ -38,4 +42,5 @@ __all__ = [
     "is_sparse",
     "make_kernel",
     "resolve_gamma",
+    "view_of",
 ]

@@ -19,6 +19,7 @@ from hardmargin.kernels.kernel import (
     as_core_matrix,
     by_support_row,
 )
+from hardmargin.kernels.views import View, view_of
 
 
 @dataclass(frozen=True)
@@ -75,22 +76,24 @@ class KernelSum:
             )
         parts = [coef[:, k * n : (k + 1) * n] for k in range(len(self.kernels))]
         out = np.zeros((Q.shape[0], coef.shape[0]))
-        for name in dict.fromkeys(kernel.name for kernel in self.kernels):
-            of_name = [k for k, kernel in enumerate(self.kernels) if kernel.name == name]
+        if Q.shape[1] != S.shape[1]:
+            raise ValueError(
+                f"A kernel needs rows of equal length, got {Q.shape[1]} and {S.shape[1]} features."
+            )
+        # Kernels of one name and view decay with the same distances.
+        alike: dict[tuple[str, View | None], list[int]] = {}
+        for k, kernel in enumerate(self.kernels):
+            alike.setdefault((kernel.name, view_of(kernel)), []).append(k)
+        for (name, view), of_name in alike.items():
             if name not in DISTANCE_KERNELS:
                 for k in of_name:
                     out += self.kernels[k].expand(Q, S, parts[k], dtype=dtype, n_jobs=n_jobs)
                 continue
-            if Q.shape[1] != S.shape[1]:
-                raise ValueError(
-                    f"A kernel needs rows of equal length, got {Q.shape[1]} and {S.shape[1]} "
-                    "features."
-                )
             _core.expand_decays(
                 METRICS[name],
                 [self.kernels[k].gamma for k in of_name],
-                as_core_matrix(Q),
-                as_core_matrix(S),
+                as_core_matrix(Q if view is None else view.of(Q)),
+                as_core_matrix(S if view is None else view.of(S)),
                 [by_support_row(parts[k]) for k in of_name],
                 out,
                 dtype,

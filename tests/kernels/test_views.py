@@ -1,0 +1,91 @@
+"""Views: ranks, scales, and kernels that see rows through them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.views import rank_scores
+
+from hardmargin.kernels import Kernel, KernelSum, Ranks, View, ViewedKernel
+
+RNG = np.random.default_rng(0)
+X = np.column_stack([RNG.normal(size=80), RNG.exponential(size=80) ** 3, RNG.integers(2, size=80)])
+QUERIES = np.column_stack([RNG.normal(size=30), RNG.exponential(size=30), np.ones(30)])
+
+
+def test_ranks_are_those_of_the_oracle():
+    ranked = Ranks.of(X).transform(QUERIES)
+    for j in (0, 1):
+        np.testing.assert_allclose(ranked[:, j], rank_scores(X[:, j], QUERIES[:, j]))
+
+
+def test_columns_of_two_values_stay():
+    np.testing.assert_array_equal(Ranks.of(X).transform(QUERIES)[:, 2], QUERIES[:, 2])
+
+
+def test_a_constant_column_stays():
+    rows = np.column_stack([np.ones(5), np.arange(5.0)])
+    ranks = Ranks.of(rows)
+    assert ranks.columns.tolist() == [1]
+    np.testing.assert_array_equal(ranks.transform(rows)[:, 0], 1.0)
+
+
+@given(st.integers(0, 10**6))
+def test_ranks_do_not_depend_on_the_scale_of_a_column(seed):
+    rows = np.random.default_rng(seed).normal(size=(30, 1))
+    expected = Ranks.of(rows).transform(rows)
+    np.testing.assert_allclose(Ranks.of(np.exp(rows)).transform(np.exp(rows)), expected, atol=1e-9)
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    counts = RNG.integers(0, 4, size=80)
+    weighted = Ranks.of(X, counts.astype(float)).transform(QUERIES)
+    copied = Ranks.of(np.repeat(X, counts, axis=0)).transform(QUERIES)
+    np.testing.assert_allclose(weighted, copied)
+
+
+def test_equal_values_have_the_middle_of_their_ranks():
+    column = np.array([[0.0], [1.0], [1.0], [1.0], [2.0]])
+    scores = Ranks.of(column).transform(column).ravel()
+    assert scores[1] == scores[2] == scores[3] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_many_values_are_interpolated_between_few():
+    column = RNG.normal(size=(20_000, 1))
+    ranks = Ranks.of(column)
+    assert len(ranks.values) <= 256
+    np.testing.assert_allclose(
+        ranks.transform(column)[:, 0], rank_scores(column[:, 0], column[:, 0]), atol=0.06
+    )
+
+
+def test_rows_beyond_all_others_have_the_last_score():
+    ranked = Ranks.of(X).transform(np.array([[1e300, -1e300, 0.0]]))
+    assert np.abs(ranked).max() < 3
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_a_kernel_sees_the_rows_of_its_view(name):
+    view = View("rank", Ranks.of(X), np.array([1.0, 0.5, 0.1]))
+    viewed, plain = ViewedKernel(name, gamma=0.7, view=view), Kernel(name, gamma=0.7)
+    np.testing.assert_array_equal(
+        viewed.block(QUERIES, X), plain.block(view.of(QUERIES), view.of(X))
+    )
+    coef = RNG.normal(size=(2, 80))
+    np.testing.assert_allclose(
+        viewed.expand(QUERIES, X, coef), viewed.block(QUERIES, X) @ coef.T, atol=1e-10
+    )
+
+
+def test_kernels_of_several_views_add_up():
+    ranked = View("rank", Ranks.of(X))
+    kernels = (
+        Kernel("rbf", gamma=0.3),
+        ViewedKernel("rbf", gamma=0.7, view=ranked),
+        ViewedKernel("laplacian", gamma=0.2, view=ranked),
+    )
+    coef = RNG.normal(size=(1, 240))
+    blocks = np.hstack([kernel.block(QUERIES, X) for kernel in kernels])
+    np.testing.assert_allclose(
+        KernelSum(kernels).expand(QUERIES, X, coef), blocks @ coef.T, atol=1e-10
+    )
