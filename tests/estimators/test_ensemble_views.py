@@ -166,10 +166,20 @@ def test_many_rows_have_the_relevance_of_some(monkeypatch):
     np.testing.assert_allclose(some, whole, atol=0.15)
 
 
-def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen():
+@pytest.mark.parametrize("relevance", [True, False])
+def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevance, monkeypatch):
     X, y = make_classification(150, 40, n_informative=3, flip_y=0.3, random_state=0)
-    model = EnsembleSVC().fit(X, y)
-    assert model.cv_log_loss_ > np.sqrt(40) / 150
+    counted = []
+    calibrate = EnsembleSVC._calibrate
+
+    def noted(self, *arguments):
+        calibrate(self, *arguments)
+        counted.append(self.cv_log_loss_)
+
+    monkeypatch.setattr(EnsembleSVC, "_calibrate", noted)
+    model = EnsembleSVC(relevance=relevance).fit(X, y)
+    allowance = np.sqrt(40) / 150 if relevance else 0.0
+    assert model.cv_log_loss_ == pytest.approx(counted[0] + allowance)
 
 
 def test_views_are_compressed():

@@ -141,8 +141,8 @@ def relevance_of(
 def column_scales(relevance: FloatArray, X: NDArray[Any]) -> FloatArray:
     """Turn relevance into what columns are multiplied by, which is no less than `LEAST_SCALE`.
 
-    Columns of two values have powers of two: those of equal scale can then be packed as bits, which
-    makes predictions two to three times as fast where most columns are of this kind.
+    Columns of two values have powers of two: those of equal scale can then be packed as bits, and
+    predictions are much faster where most columns are of this kind.
     """
     scales = np.maximum(relevance, LEAST_SCALE)
     two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)

@@ -183,8 +183,8 @@ def view_kernels(
 ) -> list[Kernel]:
     """Kernels of several widths that see the rows through views.
 
-    Of two kernels and two views, the first sees the first and the second the second: over 62 sets
-    the other two pairs lower the log-loss by .001, and take a third longer.
+    Of two kernels and two views, the first sees the first and the second the second: the other two
+    pairs hardly lower the log-loss, and take longer.
 
     Parameters
     ----------
