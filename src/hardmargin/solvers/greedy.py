@@ -26,6 +26,7 @@ choice can depend on it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -158,28 +159,32 @@ def solve(
             n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
             monitor=monitor,
         )
-    largest = [1.0] * problem.n_classes
+    # All machines at once, as there may be many small ones.
+    sides, supports = problem.sides, [r.support for r in results]
+    machine = np.repeat(np.arange(len(results)), [len(rows) for rows in supports])
+    support, alpha = np.concatenate(supports), np.concatenate([r.multipliers for r in results])
+    if not alpha.all():  # rows that gave everything back
+        machine, support, alpha = machine[alpha != 0], support[alpha != 0], alpha[alpha != 0]
+    coefficients = sides[machine, codes[support]] * alpha
+    starts = np.searchsorted(machine, np.arange(len(results) + 1)).tolist()
+    largest = np.ones(problem.n_classes)
     if diagonal is not None:
-        largest = [float(diagonal[codes == c].max(initial=0.0)) for c in range(problem.n_classes)]
-    solutions = []
-    for r, (negative, positive), sides in zip(
-        results, problem.machines, problem.sides, strict=True
-    ):
-        support, alpha, stages = r.support, r.multipliers, r.rows
-        if not alpha.all():  # rows that gave everything back
-            support, alpha = support[alpha != 0], alpha[alpha != 0]
-        solutions.append(
-            GreedySolution(
-                rows=support,
-                coefficients=sides[codes[support]] * alpha,
-                certificate=r.violation,
-                history={"row": stages, "step": r.steps, "loss": r.losses},
-                squared_norm=max(r.squared_norm, 0.0),
-                squared_radius=max(largest[c] for c in (*negative, *positive)),
-                n_stages=len(stages),
-                n_kernel_evaluations=r.n_values,
-                stop_reason=monitor.stop_reason if r.stop_reason == "max_time" else r.stop_reason,
-                method=r.method,
-            )
+        largest[:] = [diagonal[codes == c].max(initial=0.0) for c in range(problem.n_classes)]
+    squared_radii = np.where(sides != 0, largest, 0.0).max(axis=1).tolist()
+    return [
+        GreedySolution(
+            rows=support[begin:end],
+            coefficients=coefficients[begin:end],
+            certificate=r.violation,
+            history={"row": (stages := r.rows), "step": r.steps, "loss": r.losses},
+            squared_norm=max(r.squared_norm, 0.0),
+            squared_radius=squared_radius,
+            n_stages=len(stages),
+            n_kernel_evaluations=r.n_values,
+            stop_reason=monitor.stop_reason if r.stop_reason == "max_time" else r.stop_reason,
+            method=r.method,
         )
-    return solutions
+        for r, (begin, end), squared_radius in zip(
+            results, pairwise(starts), squared_radii, strict=True
+        )
+    ]

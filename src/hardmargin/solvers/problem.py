@@ -67,11 +67,17 @@ class Problem(Generic[Values]):
     @cached_property
     def sides(self) -> NDArray[np.int8]:
         """The side of every machine that each class is on: -1, +1, or 0 for neither."""
-        classes = (c for sides in self.machines for side in sides for c in side)
-        n_classes = max(int(self.codes.max(initial=-1)), *classes) + 1
+        machine, code, side = np.array(
+            [
+                (m, c, side)
+                for m, machine in enumerate(self.machines)
+                for side, classes in zip((-1, 1), machine, strict=True)
+                for c in classes
+            ]
+        ).T
+        n_classes = max(int(self.codes.max(initial=-1)), int(code.max())) + 1
         sides = np.zeros((len(self.machines), n_classes), dtype=np.int8)
-        for of_machine, (negative, positive) in zip(sides, self.machines, strict=True):
-            of_machine[list(negative)], of_machine[list(positive)] = -1, 1
+        sides[machine, code] = side
         return sides
 
     @property
