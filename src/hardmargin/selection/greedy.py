@@ -67,10 +67,6 @@ class Candidate(NamedTuple):
     exponent: int
     visits: int
 
-    def neighbours(self, step: int) -> list[Candidate]:
-        """Return the same with smaller and with larger gamma."""
-        return [self._replace(exponent=self.exponent + d) for d in (-step, step)]
-
 
 @dataclass(frozen=True)
 class Task:
@@ -106,11 +102,6 @@ class Task:
     tunes_gamma: bool = True
     visits: Sequence[int] = VISITS
     monitor: Monitor = field(default_factory=Monitor)
-
-    def kernel_of(self, candidate: Candidate) -> Kernel:
-        """Make the kernel with a candidate's gamma."""
-        kernel = self.views[candidate.view].kernel
-        return replace(kernel, gamma=kernel.gamma * 2.0**candidate.exponent)
 
 
 @dataclass(frozen=True)
@@ -179,35 +170,30 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
             search = tried[-1] if choice is None else choice[0]
             fewest = min(c.visits for c in search.trials)
             choice = (search, search.best(visits=fewest))
-    tried_all = [(len(s.rows), c, loss) for s in searches for c, loss in s.losses.items()]
+    tried_all = [(s, c) for s in searches for c in s.trials]
     table: dict[str, NDArray[Any]] = {
-        "view": np.array([c.view for _, c, _ in tried_all], dtype=np.intp),
-        "gamma": np.array([task.kernel_of(c).gamma for _, c, _ in tried_all], dtype=np.float64),
-        "max_visits": np.array([c.visits for _, c, _ in tried_all], dtype=np.intp),
-        "n_rows": np.array([n for n, _, _ in tried_all], dtype=np.intp),
-        "log_loss": np.array([loss for _, _, loss in tried_all], dtype=np.float64),
+        "view": np.array([c.view for _, c in tried_all], dtype=np.intp),
+        "gamma": np.array([s.trials[c].kernel.gamma for s, c in tried_all], dtype=np.float64),
+        "max_visits": np.array([c.visits for _, c in tried_all], dtype=np.intp),
+        "n_rows": np.array([len(s.rows) for s, _ in tried_all], dtype=np.intp),
+        "log_loss": np.array([s.losses[c] for s, c in tried_all], dtype=np.float64),
     }
     if choice is None or not np.isfinite(choice[0].losses[choice[1]]):
         kernel = task.views[0].kernel
         return GreedyChoice(0, kernel, task.visits[0], None, table, is_cut_short)
     search, best = choice
-    held_out = HeldOut(
-        search.rows[search.held_out_rows],
-        search.trials[best].scores,
-        search.positive,
-        search.machines,
-    )
-    kernel = task.kernel_of(best)
-    return GreedyChoice(best.view, kernel, best.visits, held_out, table, is_cut_short)
+    trial = search.trials[best]
+    rows = search.rows[search.held_out_rows]
+    held_out = HeldOut(rows, trial.scores, search.positive, search.machines)
+    return GreedyChoice(best.view, trial.kernel, best.visits, held_out, table, is_cut_short)
 
 
 def _search(search: _Search) -> None:
     """Search from scratch: all gammas for the fewest visits, then climbs from the best of them."""
     task = search.task
     few, *more = task.visits
-    exponents = GRID if task.tunes_gamma else [0]
     views = range(len(task.views))
-    search.run([Candidate(view, e, few) for view in views for e in exponents])
+    search.run([Candidate(view, 0, few) for view in views], GRID)
     for view in views:
         search.climb(view, few, step=2)
     view = search.best().view
@@ -222,7 +208,7 @@ def _search(search: _Search) -> None:
         if before == few or search.losses[first] < NEAR * search.losses[search.best(view, before)]:
             search.climb(view, visits, step=2)
         before = visits
-    search.run(search.best().neighbours(step=1))
+    search.run([search.best()], (-1, 1))
 
 
 def _follow(search: _Search, survivors: list[Candidate]) -> None:
@@ -233,10 +219,9 @@ def _follow(search: _Search, survivors: list[Candidate]) -> None:
         best = search.best(view)
         if search.losses[best] > NEAR_VIEW * least:
             continue
-        below, above = best.neighbours(step=1)
-        search.run([above])
+        search.run([best], (1,))
         if search.best(view) == best:
-            search.run([below])
+            search.run([best], (-1,))
         else:
             search.climb(view, best.visits, step=1)
 
@@ -271,8 +256,9 @@ def _is_affordable(search: _Search, candidate: Candidate) -> bool:
 
 
 class Trial(NamedTuple):
-    """One candidate on some rows: the scores of its splits, concatenated."""
+    """One candidate on some rows: its kernel, and the scores of its splits, concatenated."""
 
+    kernel: Kernel
     scores: FloatArray
     n_stages: int
 
@@ -321,18 +307,27 @@ class _Search:
         """Try the neighbours of the best gamma until both are worse."""
         for _ in EXPONENTS:
             n_tried = len(self.trials)
-            self.run(self.best(view, visits).neighbours(step))
+            self.run([self.best(view, visits)], (-step, step))
             if len(self.trials) == n_tried:
                 break
 
-    def run(self, candidates: Sequence[Candidate]) -> None:
-        """Try new candidates on all splits, on threads; raises Stopped when time is up."""
+    def run(self, candidates: Sequence[Candidate], shifts: Sequence[int] = (0,)) -> None:
+        """Try candidates, their exponents shifted, on threads; raises Stopped when time is up.
+
+        Those that were tried before, or are out of range, are left out.
+        """
         task, n_splits = self.task, len(self.train_codes)
         exponents = EXPONENTS if task.tunes_gamma else (0,)
-        new = [c for c in candidates if c not in self.trials and c.exponent in exponents]
+        shifted = [c._replace(exponent=c.exponent + s) for c in candidates for s in shifts]
+        new = [c for c in shifted if c not in self.trials and c.exponent in exponents]
+        values = []
+        for candidate in new:
+            rows = self.views[candidate.view]
+            gamma = rows.kernel.gamma * 2.0**candidate.exponent
+            values.append(replace(rows, kernel=replace(rows.kernel, gamma=gamma)))
         options, n_workers = task.options, min(task.options.n_threads, n_splits * len(new))
         if n_workers > 1:
-            n_workers = self.views[new[0].view].machines_at_once(
+            n_workers = values[0].machines_at_once(
                 n_workers, options.memory_bytes, share_rows=False
             )
             options = replace(
@@ -342,7 +337,9 @@ class _Search:
             )
 
         def score(job: int, monitor: Monitor) -> tuple[FloatArray, int]:
-            return self._score(new[job // n_splits], job % n_splits, options, monitor)
+            k, split = divmod(job, n_splits)
+            with_visits = replace(options, max_visits=new[k].visits)
+            return self._score(values[k], split, with_visits, monitor)
 
         scored = task.monitor.each(score, n_splits * len(new), n_workers)
         for k, candidate in enumerate(new):
@@ -356,29 +353,27 @@ class _Search:
                 if weights is not None:
                     mass = np.add.reduceat(weights, self.starts[:-1])
                 log_loss = float(np.average(fit.log_losses, weights=mass))
-            self.trials[candidate] = Trial(scores, sum(n for _, n in of_splits))
+            kernel, n_stages = values[k].kernel, sum(n for _, n in of_splits)
+            self.trials[candidate] = Trial(kernel, scores, n_stages)
             self.losses[candidate] = log_loss
-            kernel = task.kernel_of(candidate)
             tried = f"gamma {kernel.gamma:.3g}, max_visits {candidate.visits}"
             where = f"choosing on {len(self.rows):,} rows: {tried}"
             task.monitor.report(0, len(self.trials), log_loss, where)
 
     def _score(
-        self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
+        self, rows: KernelRows, split: int, options: GreedyOptions, monitor: Monitor
     ) -> tuple[FloatArray, int]:
         """Train on a split; return the held-out scores of all machines, and the stages taken."""
         monitor.check()
         task, codes, test = self.task, self.train_codes[split], self.test_rows[split]
-        kernel = task.kernel_of(candidate)
-        rows = replace(self.views[candidate.view], kernel=kernel)
-        X = rows.X
+        kernel, X = rows.kernel, rows.X
         may_overflow = task.tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(X)).all():
             # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
             return np.full((len(test), len(task.machines)), np.nan), 0
         solutions = greedy.solve(
             Problem(rows, codes, task.machines, self.weights),
-            replace(options, max_visits=candidate.visits),
+            options,
             monitor.part("largest open step", n_machines=len(task.machines)),
         )
         if monitor.stop_reason in {s.stop_reason for s in solutions}:
