@@ -42,6 +42,9 @@ _MAX_PACKED_COLUMNS = 4_096
 #: Largest memory of a row in a machine, without its columns.
 _BYTES_PER_ROW = 80
 
+#: Numbers that variances are computed from at a time.
+_NUMBERS_AT_ONCE = 1_000_000
+
 # The diagonal of a kernel function is cut from blocks: few calls, and few values in excess.
 _ROWS_PER_CALL = 64
 
@@ -429,40 +432,32 @@ def resolve_gamma(
     X = canonical(X) if is_sparse(X) else X
     w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     w = w / w.sum()
+    n, d = X.shape
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.asarray(w @ X, dtype=np.float64).ravel()
         rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
         if kernel == "laplacian" and gamma != "scale":
             width = _absolute_width(gamma, X, w)
         else:
-            width, rounding = _squared_width(gamma, X, w, mean), rounding * rounding
+            rounding *= rounding
+            if is_sparse(X):
+                variance = _sparse_variance(X, w, mean)
+            else:
+                step = max(1, _NUMBERS_AT_ONCE // d)
+                parts = (slice(begin, begin + step) for begin in range(0, n, step))
+                variance = sum((w[part] @ (X[part] - mean) ** 2 for part in parts), np.zeros(d))
+            if gamma == "scale":
+                width = float(d * (variance.mean() + ((mean - mean.mean()) ** 2).mean()))
+            else:
+                width = float(variance.sum()) * (1 if gamma == "spread" else 2)
     if not np.isfinite(width):
+        values = X.data if is_sparse(X) else X
         raise ValueError(
-            f"gamma={gamma!r} cannot be computed for features as large as {_largest(X):.2g}; scale "
-            "them, or give a number."
+            f"gamma={gamma!r} cannot be computed for features as large as "
+            f"{float(np.abs(values).max(initial=0.0)):.2g}; scale them, or give a number."
         )
     # The width of equal rows is zero, except for rounding.
-    return float(min(1.0 / width, 1e308)) if width > X.shape[1] * rounding else 1.0
-
-
-def _largest(X: Rows) -> float:
-    values = X.data if is_sparse(X) else X
-    return float(np.abs(values).max(initial=0.0))
-
-
-def _squared_width(gamma: str, X: Rows, w: FloatArray, mean: FloatArray) -> float:
-    """Mean squared distance that a rule divides by, from the columns' variances."""
-    variance = np.zeros(X.shape[1])
-    if is_sparse(X):
-        variance = _sparse_variance(X, w, mean)
-    else:
-        step = max(1, 1_000_000 // X.shape[1])
-        for begin in range(0, X.shape[0], step):
-            part = slice(begin, begin + step)
-            variance += w[part] @ (X[part] - mean) ** 2
-    if gamma == "scale":
-        return float(X.shape[1] * (variance.mean() + ((mean - mean.mean()) ** 2).mean()))
-    return float(variance.sum()) * (1 if gamma == "spread" else 2)
+    return float(min(1.0 / width, 1e308)) if width > d * rounding else 1.0
 
 
 def _sparse_variance(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
