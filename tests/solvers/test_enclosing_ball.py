@@ -128,8 +128,7 @@ def test_half_distances_are_those_of_the_kernel():
     some, others = np.array([3, 7, 5]), np.array([0, 3, 19, 4])
     for kept in (0, 2**20):
         columns = HalfDistances(kernel, X, memory_bytes=kept)
-        columns.keep(some)
-        values, slots, places = columns.located(some, others)
+        values, slots, places = columns.keep(some, others)
         values = columns.unit * values[np.ix_(slots, places)]
         np.testing.assert_allclose(values, -D[np.ix_(some, others)] / 2, atol=1e-12)
         coef = np.array([1.0, -2.0, 0.5]) * columns.unit

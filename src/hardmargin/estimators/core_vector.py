@@ -7,14 +7,13 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numbers
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import KernelFunction
-from hardmargin.kernels.columns import KernelColumns, core_sets_at_once
+from hardmargin.kernels.columns import KernelColumns
 from hardmargin.resources import COLUMNS_SHARE, CORE_SHARE, memory_bytes
 from hardmargin.solvers.core_sets import core_vector
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
@@ -218,19 +217,12 @@ default="rbf"
             columns_share, core_share = COLUMNS_SHARE, CORE_SHARE
             if n_machines == 1:  # one machine reuses columns too rarely for keeping them to pay
                 columns_share, core_share = 0.0, COLUMNS_SHARE + CORE_SHARE
-            at_once = core_sets_at_once(
-                effective_n_jobs(self.n_jobs),
-                n_machines,
-                len(training.codes),
-                training.dtype,
-                budget,
-            )
             columns = KernelColumns(
                 training.kernel,
                 training.X,
                 dtype=training.dtype,
                 memory_bytes=int(columns_share * budget),
-                n_jobs=self.n_jobs if at_once == 1 else 1,
+                n_jobs=self.n_jobs,
             )
             is_weighted = training.weights is not None or training.class_weights is not None
             weights = training.row_weights() if is_weighted else None
@@ -244,7 +236,6 @@ default="rbf"
                     eps=self.eps,
                     max_stages=self.max_stages,
                     seeds=seeds.tolist(),
-                    machines_at_once=at_once,
                     memory_bytes=int(core_share * budget),
                 ),
                 monitor.part("violation", n_machines=n_machines),

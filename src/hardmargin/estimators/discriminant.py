@@ -29,7 +29,7 @@ from hardmargin.kernels import (
     Rows,
     make_kernel,
 )
-from hardmargin.kernels.columns import KernelColumns, core_sets_at_once
+from hardmargin.kernels.columns import KernelColumns
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
 from hardmargin.monitor import Monitor
 from hardmargin.resources import (
@@ -364,7 +364,7 @@ default="rbf"
     ) -> list[L2Solution]:
         """Train the machines of each class, as many at once as the memory allows."""
         rows, n, n_machines = problem.values, len(problem.codes), len(problem.machines)
-        budget, n_threads = memory_bytes(self.memory_limit), effective_n_jobs(self.n_jobs)
+        budget = memory_bytes(self.memory_limit)
         options: dict[str, Any] = {
             "C": self.C,
             "tol": self._tol,
@@ -385,25 +385,23 @@ default="rbf"
                     "only a small part of the matrix."
                 )
             options["machines_at_once"] = tasks_at_once(
-                n_threads, n_machines, matrix_bytes, spare + matrix_bytes
+                effective_n_jobs(self.n_jobs), n_machines, matrix_bytes, spare + matrix_bytes
             )
             options["n_jobs"] = self.n_jobs
             if self.solver == "lagrangian":
                 return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
             return newton.solve(problem, DenseOptions(**options), monitor)
-        at_once = core_sets_at_once(n_threads, n_machines, n, rows.dtype, budget)
         columns = KernelColumns(
             rows.kernel,
             rows.X,
             dtype=rows.dtype,
             memory_bytes=int(COLUMNS_SHARE * budget),
-            n_jobs=self.n_jobs if at_once == 1 else 1,
+            n_jobs=self.n_jobs,
         )
         return core_vector.solve(
             Problem(columns, problem.codes, problem.machines, problem.weights),
             CoreVectorOptions(
                 **options,
-                machines_at_once=at_once,
                 stopping=self.stopping,
                 eps=self.eps,
                 memory_bytes=int(CORE_SHARE * budget),

@@ -15,11 +15,12 @@ from threading import Lock
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
-from hardmargin.resources import CORE_SHARE, each_block
+from hardmargin.resources import each_block
 
 #: Columns evaluated at once, so that Ctrl-C can interrupt in between.
 _COLUMNS_AT_ONCE = 256
@@ -76,7 +77,9 @@ class KernelColumns:
     >>> from hardmargin.kernels.columns import KernelColumns
     >>> from hardmargin.kernels import Kernel
     >>> columns = KernelColumns(Kernel("linear"), np.array([[1.0], [2.0], [3.0]]))
-    >>> columns.keep([2])
+    >>> values, slots, places = columns.keep(np.array([2]), np.array([0, 1]))
+    >>> values[slots, places]
+    array([3., 6.])
     >>> columns.product([1, 2], [1.0, 10.0])
     array([32., 64., 96.])
     """
@@ -108,21 +111,44 @@ class KernelColumns:
         self.is_kept = np.zeros(self.n_rows, dtype=bool)
         self.n_evaluations = 0
 
-    def for_task(self) -> Self:
-        """Return the same columns for one of several tasks, which may run at the same time.
+    def for_tasks(self, n_tasks: int, core_bytes: int) -> tuple[list[Self], int]:
+        """Return the same columns for several tasks, and how many of these may run at once.
 
         The tasks share memory, and no kept column is evaluated twice. But a task sees only columns
         that it has kept itself, so that its results do not depend on what others have kept so far.
-        """
-        task = copy.copy(self)
-        task.is_kept = np.zeros(self.n_rows, dtype=bool)
-        task.n_evaluations = 0
-        return task
 
-    def keep(self, indices: ArrayLike) -> None:
-        """Evaluate columns that will be used more than once, if there is room for them."""
-        chosen = np.asarray(indices, dtype=np.int64)
-        chosen = chosen[~self.is_kept[chosen]]
+        Parameters
+        ----------
+        n_tasks : int
+            Number of tasks.
+        core_bytes : int
+            Memory for their core sets. If it may be too small for core sets of all rows, or not all
+            columns can be kept, the memory of one task would depend on that of the others at the
+            same time: they run in turn.
+        """
+        at_once = 1
+        if len(self._store.values) == self.n_rows:
+            item_bytes = np.dtype(self.dtype).itemsize
+            whole = self.n_rows * (self.n_rows + ROWS_PER_CACHE_LINE) * item_bytes
+            at_once = max(1, min(effective_n_jobs(self.n_jobs), n_tasks, core_bytes // whole))
+        tasks = [copy.copy(self) for _ in range(n_tasks)]
+        for task in tasks:
+            task.is_kept = np.zeros(self.n_rows, dtype=bool)
+            task.n_evaluations = 0
+            task.n_jobs = self.n_jobs if at_once == 1 else 1
+        return tasks, at_once
+
+    def keep(
+        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """Keep the kernel values of some rows, as far as there is room, and look some of them up.
+
+        Returns
+        -------
+        values, slots, places : arrays
+            The kernel of rows[i] and columns[j] is ``values[slots[i], places[j]]``.
+        """
+        chosen = rows[~self.is_kept[rows]]
         store = self._store
         with store.lock:
             new = chosen[store.slots[chosen] < 0][: len(store.values) - store.n_used]
@@ -139,19 +165,8 @@ class KernelColumns:
             kept = chosen[store.slots[chosen] >= 0]
         self.is_kept[kept] = True
         self.n_evaluations += len(kept) * self.n_rows
-
-    def located(
-        self, rows: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-        """Kernel values of some rows against some columns.
-
-        Returns
-        -------
-        values, slots, places : arrays
-            The kernel of rows[i] and columns[j] is ``values[slots[i], places[j]]``.
-        """
         if self.is_kept[rows].all():
-            return self._store.values, self._store.slots[rows], columns
+            return store.values, store.slots[rows], columns
         self.n_evaluations += len(rows) * len(columns)
         if self.kernel.name == "precomputed":
             block = self.X[np.ix_(rows, columns)]
@@ -227,15 +242,3 @@ class KernelColumns:
             queries, support, coef[np.newaxis], dtype=self.dtype, n_jobs=self.n_jobs
         )
         return sums[:, 0]
-
-
-def core_sets_at_once(
-    n_threads: int, n_tasks: int, n_rows: int, dtype: Precision, memory_bytes: int
-) -> int:
-    """How many core sets may be solved at once, on columns that they share.
-
-    If the memory may be too small for all columns, or for a core set of all rows, the memory of one
-    task would depend on that of the others at the same time: they then run in turn.
-    """
-    whole = n_rows * (n_rows + ROWS_PER_CACHE_LINE) * np.dtype(dtype).itemsize
-    return max(1, min(n_threads, n_tasks, int(CORE_SHARE * memory_bytes) // whole))

@@ -132,13 +132,12 @@ class CoreSet:
 
     def join(self, rows: IndexArray, gradient: FloatArray) -> None:
         """Let rows join, with their g."""
-        self.columns.keep(rows)
         together = np.concatenate([self.rows, rows])
         squares = np.einsum("ij,ij->i", self.F[rows], self.F[rows])
         is_single = self.matrix.dtype == np.float32
         fill = _core.join_core_set_float32 if is_single else _core.join_core_set_float64
         fill(
-            *self.columns.located(rows, together),
+            *self.columns.keep(rows, together),
             labels=self.y[together],
             projections=self.F[together],
             bias=self.bias,

@@ -95,7 +95,7 @@ class CoreVectorOptions(L2Options):
     max_stages : int or None
         Limit on how often the core set grows.
     memory_bytes : int
-        For Q on the core set, which limits its size.
+        For Q on core sets, which limits their size and how many machines are trained at once.
     """
 
     tol: float = 0.05
@@ -127,7 +127,7 @@ def solve(
     """
     run = options or CoreVectorOptions()
     columns = problem.values
-    tasks = [columns.for_task() for _ in problem.machines]
+    tasks, at_once = columns.for_tasks(len(problem.machines), run.memory_bytes)
     in_turn = partial(
         train_in_turn,
         problem,
@@ -137,7 +137,7 @@ def solve(
         partial(train, tasks, run),
         lambda machine, rows, coefficients: tasks[machine].product(rows, coefficients),
     )
-    found = (monitor or Monitor()).each(in_turn, len(tasks), run.machines_at_once)
+    found = (monitor or Monitor()).each(in_turn, len(tasks), at_once)
     return _count_once(found, tasks) if len(tasks) > 1 else found[0]
 
 

@@ -45,10 +45,13 @@ class DenseOptions(L2Options):
     ----------
     tol : float
         Largest relative gap between the primal and the dual objective.
+    machines_at_once : int
+        Machines of the problem that are trained at the same time.
     n_jobs : int or None
         Threads that evaluate the kernel matrix.
     """
 
+    machines_at_once: int = 1
     n_jobs: int | None = None
 
 

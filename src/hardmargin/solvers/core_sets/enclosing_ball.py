@@ -155,11 +155,11 @@ class HalfDistances(KernelColumns):
         self.halves = self.diagonal / self.unit / 2
         self.diagonal = np.zeros(self.n_rows)
 
-    def located(
+    def keep(
         self, rows: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-        """Values of some rows against some columns, located as the kernel's are."""
-        values, slots, places = super().located(rows, columns)
+        """Keep kernel values of some rows, and look up their distances from some others."""
+        values, slots, places = super().keep(rows, columns)
         block = values[np.ix_(slots, places)].astype(np.float64) / self.unit
         block -= self.halves[rows, np.newaxis]
         block -= self.halves[columns]

@@ -79,8 +79,6 @@ class L2Options:
         Number of rows that estimate the moments of the uncorrelated constraints; None is all.
     seeds : sequence of int or None
         One per machine of the problem, for the rows that are drawn at random; None is 0 for all.
-    machines_at_once : int
-        Machines of the problem that are trained at the same time.
     """
 
     C: float = 1.0
@@ -90,7 +88,6 @@ class L2Options:
     constraint: Constraint = "orthogonal"
     moment_rows: int | None = None
     seeds: Sequence[int] | None = None
-    machines_at_once: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
