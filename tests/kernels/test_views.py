@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.views import rank_scores
 
-from hardmargin.kernels import Kernel, KernelSum, Ranks, View, ViewedKernel
+from hardmargin.kernels import Kernel, KernelSum, Ranks, View
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.normal(size=80), RNG.exponential(size=80) ** 3, RNG.integers(2, size=80)])
@@ -67,7 +67,7 @@ def test_rows_beyond_all_others_have_the_last_score():
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])
 def test_a_kernel_sees_the_rows_of_its_view(name):
     view = View("rank", Ranks.of(X), np.array([1.0, 0.5, 0.1]))
-    viewed, plain = ViewedKernel(name, gamma=0.7, view=view), Kernel(name, gamma=0.7)
+    viewed, plain = Kernel(name, gamma=0.7, view=view), Kernel(name, gamma=0.7)
     np.testing.assert_array_equal(
         viewed.block(QUERIES, X), plain.block(view.of(QUERIES), view.of(X))
     )
@@ -81,8 +81,8 @@ def test_kernels_of_several_views_add_up():
     ranked = View("rank", Ranks.of(X))
     kernels = (
         Kernel("rbf", gamma=0.3),
-        ViewedKernel("rbf", gamma=0.7, view=ranked),
-        ViewedKernel("laplacian", gamma=0.2, view=ranked),
+        Kernel("rbf", gamma=0.7, view=ranked),
+        Kernel("laplacian", gamma=0.2, view=ranked),
     )
     coef = RNG.normal(size=(1, 240))
     blocks = np.hstack([kernel.block(QUERIES, X) for kernel in kernels])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from oracles.views import relevance
 
-from hardmargin.kernels import Ranks, View, ViewedKernel
+from hardmargin.kernels import Kernel, Ranks, View
 from hardmargin.selection import relevance as module
 from hardmargin.selection.relevance import column_scales, relevance_of
 from hardmargin.selection.vote import Vote
@@ -17,7 +17,7 @@ PLAIN = View("standardized")
 
 def kernels_of(view):
     widths = (("rbf", 0.1), ("rbf", 0.6), ("laplacian", 0.4))
-    return [ViewedKernel(name, gamma=gamma, view=view) for name, gamma in widths]
+    return [Kernel(name, gamma=gamma, view=view) for name, gamma in widths]
 
 
 KERNELS = kernels_of(PLAIN)
@@ -80,7 +80,7 @@ def test_ranks_are_columns_like_others():
 
 def test_every_view_is_judged_by_its_own_kernels():
     other = View("rank", Ranks.of(X))
-    both = [*KERNELS[:2], ViewedKernel("laplacian", gamma=0.4, view=other)]
+    both = [*KERNELS[:2], Kernel("laplacian", gamma=0.4, view=other)]
     silent = [replace(v, coefficients=v.coefficients * [[1], [1], [0]]) for v in VOTES]
     np.testing.assert_allclose(found(kernels=both), found(votes=silent), rtol=1e-10)
     assert np.any(found(other, both) != found(kernels=both))

@@ -19,7 +19,7 @@ from hardmargin.kernels.kernel import (
     resolve_gamma,
 )
 from hardmargin.kernels.kernel_sum import KernelSum
-from hardmargin.kernels.views import Ranks, View, ViewedKernel, view_of
+from hardmargin.kernels.views import Ranks, View
 
 __all__ = [
     "DISTANCE_KERNELS",
@@ -34,7 +34,6 @@ __all__ = [
     "Ranks",
     "Rows",
     "View",
-    "ViewedKernel",
     "as_core_matrix",
     "canonical",
     "check_indices",
@@ -42,5 +41,4 @@ __all__ = [
     "is_sparse",
     "make_kernel",
     "resolve_gamma",
-    "view_of",
 ]

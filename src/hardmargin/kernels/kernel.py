@@ -21,6 +21,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
+from hardmargin.kernels.views import View
 from hardmargin.resources import multiply
 
 Rows: TypeAlias = Any  # a dense array or a CSR matrix of float32 or float64
@@ -63,6 +64,8 @@ class Kernel:
         As above.
     function : callable, optional
         ``function(X, Z)`` returns the matrix of kernel values.
+    view : View, optional
+        What ``"rbf"`` and ``"laplacian"`` see of the rows; by default, the rows as they are.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Kernel:
     degree: float = 3.0
     coef0: float = 0.0
     function: KernelFunction | None = None
+    view: View | None = None
 
     def __post_init__(self) -> None:
         known = (*NAMED_KERNELS, "precomputed", "callable")
@@ -111,6 +115,8 @@ class Kernel:
 
         If `out` is given, they are written to it, in its precision.
         """
+        if self.view is not None:
+            X, Z = self.view.of(X), None if Z is None else self.view.of(Z)
         if self.name in ("precomputed", "callable"):
             is_function = self.name == "callable"
             values = self._call(X, X if Z is None else Z) if is_function else _dense(X)
@@ -197,6 +203,8 @@ class Kernel:
             One expansion per row. Where most are zero, a support row costs only for the machines it
             is part of; support rows of the same machines should be next to each other.
         """
+        if self.view is not None:
+            Q, S = self.view.of(Q), self.view.of(S)
         if self.name == "precomputed":
             if is_sparse(Q) or is_sparse(coef):
                 return np.asarray(_dense(Q @ coef.T), dtype=np.float64)

@@ -19,7 +19,7 @@ from hardmargin.kernels.kernel import (
     as_core_matrix,
     by_support_row,
 )
-from hardmargin.kernels.views import View, view_of
+from hardmargin.kernels.views import View
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class KernelSum:
         # Kernels of one name and view decay with the same distances.
         alike: dict[tuple[str, View | None], list[int]] = {}
         for k, kernel in enumerate(self.kernels):
-            alike.setdefault((kernel.name, view_of(kernel)), []).append(k)
+            alike.setdefault((kernel.name, kernel.view), []).append(k)
         for (name, view), of_name in alike.items():
             if name not in DISTANCE_KERNELS:
                 for k in of_name:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from hardmargin.kernels.kernel import FloatArray, Kernel, Precision, Rows
+FloatArray = NDArray[np.float64]
 
 #: Normal scores are no further than this from the middle.
 LARGEST_SCORE = 2.5
@@ -109,51 +109,7 @@ class View:
     ranks: Ranks | None = None
     scales: FloatArray | None = None
 
-    def of(self, X: Rows) -> Rows:
+    def of(self, X: Any) -> Any:
         """Return rows as this view shows them."""
         X = X if self.ranks is None else self.ranks.transform(X)
         return X if self.scales is None else X * self.scales
-
-
-@dataclass(frozen=True, eq=False)
-class ViewedKernel(Kernel):
-    """A kernel that sees the rows through a view.
-
-    Attributes
-    ----------
-    view : View
-        What it sees; its gamma suits that.
-    """
-
-    view: View = View("raw")
-
-    def block(
-        self,
-        X: Rows,
-        Z: Rows | None = None,
-        *,
-        dtype: Precision = "float64",
-        n_jobs: int | None = None,
-        out: NDArray[Any] | None = None,
-    ) -> NDArray[Any]:
-        """Kernel values of all rows of X against all rows of Z (of X itself by default)."""
-        seen = None if Z is None else self.view.of(Z)
-        return super().block(self.view.of(X), seen, dtype=dtype, n_jobs=n_jobs, out=out)
-
-    def expand(
-        self,
-        Q: Rows,
-        S: Rows,
-        coef: Any,
-        *,
-        dtype: Precision = "float64",
-        n_jobs: int | None = None,
-    ) -> FloatArray:
-        """Evaluate sums of kernel functions: ``K(Q, S) @ coef.T``, K tile by tile."""
-        Q, S = self.view.of(Q), self.view.of(S)
-        return super().expand(Q, S, coef, dtype=dtype, n_jobs=n_jobs)
-
-
-def view_of(kernel: Kernel) -> View | None:
-    """Return the view of a kernel; None where it sees the rows as they are."""
-    return kernel.view if isinstance(kernel, ViewedKernel) else None

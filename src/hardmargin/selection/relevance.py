@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Precision, View, view_of
+from hardmargin.kernels import FloatArray, Kernel, Precision, View
 from hardmargin.selection.vote import Vote
 
 #: Training rows that derivatives are taken at, at most.
@@ -113,7 +113,7 @@ def relevance_of(
         C = np.zeros((len(used), len(votes)), dtype=dtype)
         for m, vote in enumerate(votes):
             C[np.searchsorted(used, vote.rows), m] = vote.slope * vote.coefficients[k]
-        if view_of(kernel) is view and C.any():
+        if kernel.view is view and C.any():
             parts.append(_Part(kernel, kernel.block(queries, support, dtype=dtype), C))
     if not parts:
         return None

@@ -24,12 +24,10 @@ from hardmargin.kernels import (
     Ranks,
     Rows,
     View,
-    ViewedKernel,
     distances,
     is_sparse,
     make_kernel,
     resolve_gamma,
-    view_of,
 )
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import HeldOut
@@ -209,7 +207,7 @@ def view_kernels(
     for view, name in pairs:
         seen = view.of(X)
         unit = resolve_gamma(_UNIT_RULES[name], seen, kernel=name, sample_weight=weights)
-        found += [ViewedKernel(name, gamma=width * unit, view=view) for width in widths[name]]
+        found += [Kernel(name, gamma=width * unit, view=view) for width in widths[name]]
     return found
 
 
@@ -327,10 +325,10 @@ def _arrays(
     chosen = X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
     for k, kernel in enumerate(kernels):
         if kernel.name in DISTANCE_KERNELS:
-            key = (kernel.name, view_of(kernel))
+            key = (kernel.name, kernel.view)
             if key not in of_distance:
                 of_distance[key] = len(arrays)
-                seen = chosen if key[1] is None else key[1].of(chosen)
+                seen = chosen if kernel.view is None else kernel.view.of(chosen)
                 arrays.append(distances(seen, kernel.name, dtype=dtype, n_jobs=n_jobs))
             sources.append(KernelSource("distances", of_distance[key], kernel.gamma))
             continue
@@ -391,7 +389,7 @@ def vote_tables(
     """
     # Six digits of gamma distinguish all candidates.
     names = [
-        (getattr(view_of(kernel), "name", rows_are), kernel.name, float(f"{kernel.gamma:.6g}"))
+        (kernel.view.name if kernel.view else rows_are, kernel.name, float(f"{kernel.gamma:.6g}"))
         for kernel in kernels
     ]
     shares = [
