@@ -225,7 +225,7 @@ def test_large_models_are_close_to_exact_ones(monkeypatch):
     assert np.abs(model.predict_proba(QUERIES) - exact.predict_proba(QUERIES)).max() < 0.1
 
 
-@pytest.mark.parametrize("interrupted", ["matrix_votes", "make_folds", "candidate_kernels"])
+@pytest.mark.parametrize("interrupted", ["matrix_votes", "make_folds", "view_kernels"])
 def test_an_interrupt_leaves_the_estimator_as_it_was(interrupted, monkeypatch):
     model = EnsembleSVC(random_state=0).fit(*two_classes())
     before = dict(vars(model))

@@ -441,14 +441,6 @@ default="cv"
             n_threads=effective_n_jobs(self.n_jobs),
         )
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
-        plain = candidate_kernels(
-            self.kernel,
-            self.gamma,
-            training.X if present.all() else training.X[present],
-            degree=self.degree,
-            coef0=self.coef0,
-            sample_weight=None if training.weights is None else training.weights[present],
-        )
         rank: Any = self.rank
         self.rank_: int | None = None
         sizes = np.bincount(training.codes[present])
@@ -460,19 +452,29 @@ default="cv"
                 f"(now {limit:,}), or approximate the kernel with rank='auto'."
             )
         fits = largest <= MAX_STORED_ROWS and needed <= limit
-        if rank is None or (rank == "auto" and fits):
-            # Every thread has a matrix of its own.
+        is_stored = rank is None or (rank == "auto" and fits)
+        if is_stored:  # every thread has a matrix of its own
             most = max((limit - 8 * largest**2) // (2 * largest**2), 1)
             options = replace(options, n_threads=min(options.n_threads, most))
-            kernels, relevance = plain, None
-            if self._has_views and len(folds.train) and not is_sparse(training.X):
-                kernels, relevance = self._candidates(
-                    training, problem, folds, options, random, monitor
-                )
+        relevance = None
+        if is_stored and self._has_views and len(folds.train) and not is_sparse(training.X):
+            kernels, relevance = self._candidates(
+                training, problem, folds, options, random, monitor
+            )
+        else:
+            kernels = candidate_kernels(
+                self.kernel,
+                self.gamma,
+                training.X if present.all() else training.X[present],
+                degree=self.degree,
+                coef0=self.coef0,
+                sample_weight=None if training.weights is None else training.weights[present],
+            )
+        if is_stored:
             votes = self._matrix_votes(training, kernels, problem, folds, options, monitor)
             return kernels, votes, relevance
         found = low_rank_votes(
-            plain,
+            kernels,
             problem,
             folds,
             options,
