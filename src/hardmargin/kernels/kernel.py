@@ -404,11 +404,19 @@ def _check_powers(kernel: Kernel, X: Rows) -> None:
 
 def by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Coefficients, one expansion per row, in the form that the compiled core needs."""
-    columns = sp.csc_array(coef)
+    starts: NDArray[Any]
+    machines: NDArray[Any]
+    if is_sparse(coef):
+        columns = sp.csc_array(coef)
+        starts, machines, values = columns.indptr, columns.indices, columns.data
+    else:  # a sparse array would take several times as long where coefficients are few
+        support, machines = np.nonzero(coef.T)
+        starts = np.searchsorted(support, np.arange(coef.shape[1] + 1))
+        values = coef.T[support, machines]
     return (
-        columns.indptr.astype(np.int64, copy=False),
-        columns.indices.astype(np.int32, copy=False),
-        columns.data.astype(np.float64, copy=False),
+        starts.astype(np.int64, copy=False),
+        machines.astype(np.int32, copy=False),
+        values.astype(np.float64, copy=False),
     )
 
 
