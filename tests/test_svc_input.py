@@ -134,7 +134,7 @@ def with_value(value):
 
 
 BAD_ROWS = {
-    "NaN": ((with_value(np.nan), TWO.y), "NaN"),
+    "NaN in sparse rows": ((sp.csr_array(with_value(np.nan)), TWO.y), "NaN"),
     "infinity": ((with_value(np.inf), TWO.y), "infinity"),
     "one dimension": ((TWO.X[:, 0], TWO.y), "1D array"),
     "three dimensions": ((TWO.X[:, :, None], TWO.y), "dim 3"),
@@ -155,6 +155,18 @@ def test_bad_rows_are_refused(bad, name):
     arguments, words = bad
     with pytest.raises(ValueError, match=words):
         make(name).fit(*arguments)
+
+
+@every_classifier
+def test_missing_values_are_refused_or_filled(name):
+    rows, model = with_value(np.nan), make(name)
+    if name in ("EnsembleSVC", "GreedySVC"):
+        assert np.isfinite(model.fit(rows, TWO.y).decision_function(rows)).all()
+        return
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(rows, TWO.y)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted(name).predict(rows)
 
 
 @every_classifier
@@ -195,7 +207,8 @@ every_method = pytest.mark.parametrize(("name", "method"), METHODS_OF_ALL)
 
 
 def ask(model, method, X):
-    return model.score(X, TWO.y_test[: len(X)]) if method == "score" else getattr(model, method)(X)
+    arguments = (X, TWO.y_test[: np.shape(X)[0]]) if method == "score" else (X,)
+    return getattr(model, method)(*arguments)
 
 
 @every_method
@@ -215,7 +228,7 @@ BAD_QUERIES = {
     "fewer columns": (TWO.X_test[:, :3], "3 features"),
     "one dimension": (TWO.X_test[0], "1D array"),
     "no rows": (TWO.X_test[:0], "0 sample"),
-    "NaN": (with_value(np.nan), "NaN"),
+    "NaN in sparse rows": (sp.csr_array(with_value(np.nan)), "NaN"),
 }
 
 

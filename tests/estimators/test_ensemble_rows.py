@@ -257,7 +257,7 @@ ODD = (
 
 
 @pytest.mark.filterwarnings("ignore:.*look the same to the")
-@pytest.mark.filterwarnings("ignore:Some values of columns 0, 1, 2, 3 are so large")
+@pytest.mark.filterwarnings("ignore:Some values of columns x0, x1, x2, x3 are so large")
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize(
     "variant",

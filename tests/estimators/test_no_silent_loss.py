@@ -117,7 +117,7 @@ def test_a_requested_rank_gives_no_warning():
 def test_one_huge_row_leaves_the_others_apart(estimator, value):
     X, X_new, y, y_new = cancer()
     rows = np.vstack([X, np.full((1, X.shape[1]), value)])
-    with pytest.warns(UserWarning, match="columns 0, 1, 2, 3, 4 and 5 more .* are clipped"):
+    with pytest.warns(UserWarning, match="columns x0, x1, x2, x3, x4 and 5 more .* are clipped"):
         model = estimator(random_state=0).fit(rows, np.append(y, 1))
     assert model.score(X_new, y_new) > 0.9
 

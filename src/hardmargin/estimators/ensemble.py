@@ -126,6 +126,11 @@ default="cv"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values
         would flatten are clipped, with a warning.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns of categories, which become one column of zeros and ones per category: those whose
+        type in a pandas or polars data frame says so (categories, and strings with at most 64
+        different values), or a list of column names, column numbers or booleans. None takes no
+        column for one. Categories that `fit` did not see are allowed in predictions.
     views : {"auto", "standardized", "rank"}, default="auto"
         What the kernels see: standardised rows, normal scores of the columns' ranks, or one of the
         two for each kind of kernel. It takes effect where dense rows are standardised, kernel and
@@ -182,9 +187,12 @@ default="cv"
         ``sqrt(n_features) / n_rows`` to make up for that, on average; the error is not.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one, on average over
-        the views; only where relevance was used.
+        the views; for a column of categories, how much its most relevant one does. Only where
+        relevance was used.
+    encoded_relevance_ : (n_columns,) array
+        The same for every column that kernels see; ``get_feature_names_out()`` has their names.
     feature_importances_ : (n_features,) array
-        The same, as shares that sum to one.
+        The relevance of the features, as shares that sum to one.
     temperature_ : float or array
         Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes
@@ -210,6 +218,8 @@ default="cv"
         Weights of the (standardised) features, for the linear kernel only.
     gamma_ : float
         The kernel's gamma as a number; if there are several kernels, that of the largest share.
+    is_categorical_ : (n_features,) bool array or None
+        The columns of categories; None if there are none.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
@@ -247,6 +257,8 @@ default="cv"
            [0.01, 0.99]])
     """
 
+    _fills_missing = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "n_stages": [Choice({"cv"}), COUNT],
@@ -256,6 +268,7 @@ default="cv"
         "max_stages": [COUNT, None],
         "fit_intercept": ["boolean"],
         "standardize": ["boolean"],
+        "categorical_features": [Choice({"from_dtype"}), "array-like", None],
         "views": [Choice({"auto", "standardized", "rank"})],
         "relevance": ["boolean"],
         "rank": [COUNT, Interval(Real, 0, 1, closed="neither"), Choice({"auto"}), None],
@@ -274,6 +287,7 @@ default="cv"
         max_stages: int | None = None,
         fit_intercept: bool = True,
         standardize: bool = True,
+        categorical_features: Any = "from_dtype",
         views: str = "auto",
         relevance: bool = True,
         rank: int | float | str | None = "auto",
@@ -296,6 +310,7 @@ default="cv"
         self.max_stages = max_stages
         self.fit_intercept = fit_intercept
         self.standardize = standardize
+        self.categorical_features = categorical_features
         self.views = views
         self.relevance = relevance
         self.rank = rank
@@ -314,8 +329,9 @@ default="cv"
 
         Parameters
         ----------
-        X : (n_samples, n_features) array or sparse matrix
-            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        X : (n_samples, n_features) array, data frame or sparse matrix
+            Training rows: numbers, of which some may be missing (NaN) unless rows are sparse, and
+            categories; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
@@ -359,9 +375,9 @@ default="cv"
                 "must be 'cv' or a number."
             )
         with self._fitting() as monitor:
-            rows = self._check_training(X, y, sample_weight).as_evidence()
+            rows = self._read_table(X, y, sample_weight, self.categorical_features)
             if self.standardize and self.kernel != "precomputed":
-                names = getattr(self, "feature_names_in_", None)
+                names = self.get_feature_names_out()
                 scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
                 rows = rows._replace(X=scaled)
             training = self._training(
@@ -384,7 +400,9 @@ default="cv"
             slopes = [vote.slope for vote in votes]
             self._store_votes(training, kernels, votes, slopes)
             if relevance is not None:
-                self.relevance_ = relevance
+                self.encoded_relevance_ = relevance
+                self.relevance_ = np.zeros(self.n_features_in_)
+                np.maximum.at(self.relevance_, self._origins, relevance)
             held_out = held_out_scores(votes)
             if len(held_out.rows):
                 random = random_numbers(self.random_state)

@@ -117,6 +117,11 @@ default="rbf"
         would flatten are clipped, with a warning. ``"auto"`` does so if gamma is ``"cv"`` and the
         kernel is not a callable; above 20,000 rows it also tries the features as they are, and uses
         what is better. A precomputed kernel is never changed.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns of categories, which become one column of zeros and ones per category: those whose
+        type in a pandas or polars data frame says so (categories, and strings with at most 64
+        different values), or a list of column names, column numbers or booleans. None takes no
+        column for one. Categories that `fit` did not see are allowed in predictions.
     cv : int, splitter or iterable of (train, test) indices, default=5
         How rows are held out for ``"cv"``: the number of shuffled stratified folds, with copies of
         a row in the same fold, any splitter of scikit-learn, or pairs of train and test indices.
@@ -206,6 +211,8 @@ default="rbf"
         The method used last.
     gamma_ : float
         The kernel's gamma as a number.
+    is_categorical_ : (n_features,) bool array or None
+        The columns of categories; None if there are none.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array
@@ -254,6 +261,8 @@ default="rbf"
     'converged'
     """
 
+    _fills_missing = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "gamma": [
@@ -265,6 +274,7 @@ default="rbf"
         "max_stages": [COUNT, None],
         "threshold": [Choice({"auto"}), Interval(Real, None, None, closed="neither")],
         "standardize": [Choice({"auto"}), "boolean"],
+        "categorical_features": [Choice({"from_dtype"}), "array-like", None],
         "cv": ["cv_object"],
         "method": [Choice(METHODS)],
     }
@@ -281,6 +291,7 @@ default="rbf"
         max_stages: int | None = None,
         threshold: float | str = "auto",
         standardize: bool | str = "auto",
+        categorical_features: Any = "from_dtype",
         cv: Any = 5,
         class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "ovo",
@@ -301,6 +312,7 @@ default="rbf"
         self.max_stages = max_stages
         self.threshold = threshold
         self.standardize = standardize
+        self.categorical_features = categorical_features
         self.cv = cv
         self.class_weight = class_weight
         self.multi_class = multi_class
@@ -317,8 +329,9 @@ default="rbf"
 
         Parameters
         ----------
-        X : (n_samples, n_features) array or sparse matrix
-            Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
+        X : (n_samples, n_features) array, data frame or sparse matrix
+            Training rows: numbers, of which some may be missing (NaN) unless rows are sparse, and
+            categories; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
         y : (n_samples,) array
             Labels of any type.
         sample_weight : (n_samples,) array, optional
@@ -357,13 +370,13 @@ default="rbf"
             GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         with self._fitting() as monitor:
-            rows = self._check_training(X, y, sample_weight).as_evidence()
+            rows = self._read_table(X, y, sample_weight, self.categorical_features)
             as_they_came = rows.X
             scales = self.standardize  # "auto": only if gamma is chosen
             if scales == "auto":
                 scales = self.gamma == "cv" and not callable(self.kernel)
             if scales and self.kernel != "precomputed":
-                names = getattr(self, "feature_names_in_", None)
+                names = self.get_feature_names_out()
                 scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
                 rows = rows._replace(X=scaled)
             training = self._training(rows, gamma="spread" if self.gamma == "cv" else self.gamma)

@@ -228,7 +228,7 @@ default="rbf"
         with self._fitting() as monitor:
             rows = self._check_training(X, y, sample_weight)
             if self.standardize and self.kernel != "precomputed":
-                names = getattr(self, "feature_names_in_", None)
+                names = self.get_feature_names_out()
                 scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
                 rows = rows._replace(X=scaled)
             training = self._training(rows)

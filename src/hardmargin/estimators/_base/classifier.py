@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from hardmargin.estimators._base.categories import find_categories
 from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     TrainingRows,
@@ -27,6 +28,7 @@ from hardmargin.estimators._base.estimator import (
     precision,
     warn_if_flat,
 )
+from hardmargin.estimators._base.missing import Filling, find_filling
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import (
@@ -127,6 +129,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         "class_weight": [Choice({"balanced"}), dict, None],
         "multi_class": [Choice({"ovo", "ovr"})],
     }
+
+    #: How missing values are filled, where an estimator does that.
+    _filling_: Filling | None = None
 
     #: How rows are scaled before the kernel sees them.
     _scaling_: Scaling | None = None
@@ -246,10 +251,60 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         coef.flags.writeable = False  # changing it would not change decisions
         return coef
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns that kernels see, and that ``support_vectors_`` has.
+
+        A number keeps the name of its column. A category's name follows that of its column, as in
+        ``"colour_red"``; of two categories, the second stands for both. The indicators of missing
+        numbers come last, as in ``"age_missing"``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns, if X had none in ``fit``; ``"x0"``, ``"x1"``, ... otherwise.
+
+        Returns
+        -------
+        (n_columns,) array of str objects
+        """
+        check_is_fitted(self, "n_features_in_")
+        names = [str(name) for name in _check_feature_names_in(self, input_features)]
+        if self._categories_ is not None:
+            names = self._categories_.names(names)
+        if self._filling_ is not None:
+            names += [f"{names[j]}_missing" for j in self._filling_.indicated]
+        return np.array(names, dtype=object)
+
+    @property
+    def _origins(self) -> NDArray[np.intp]:
+        """The input column that each column seen by kernels comes from."""
+        origins = np.arange(self.n_features_in_)
+        if self._categories_ is not None:
+            origins = self._categories_.origins
+        if self._filling_ is not None:
+            origins = np.concatenate([origins, origins[self._filling_.indicated]])
+        return origins
+
     @property
     def _holds_out(self) -> bool:
         """Whether ``fit`` would hold rows out, which reliable probabilities need."""
         return False
+
+    def _read_table(
+        self, X: Any, y: Any, sample_weight: Any, categorical_features: Any
+    ) -> TrainingRows:
+        """Validate a table, turn its categories into numbers, and fill its missing numbers."""
+        self._categories_ = find_categories(X, categorical_features)
+        rows = self._check_training(X, y, sample_weight).as_evidence()
+        self.is_categorical_: NDArray[np.bool_] | None = None
+        if self._categories_ is not None:
+            self.is_categorical_ = np.isin(
+                np.arange(self.n_features_in_), self._categories_.columns
+            )
+        if self.kernel == "precomputed":
+            return rows
+        self._filling_ = find_filling(rows.X, rows.weights, list(self.get_feature_names_out()))
+        return rows if self._filling_ is None else rows._replace(X=self._filling_.transform(rows.X))
 
     def _training(
         self,
@@ -363,8 +418,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         )
 
     def _check_rows(self, X: Any) -> Rows:
-        """Validate queries, and scale them like the rows of ``fit``."""
+        """Validate queries, and fill and scale them like the rows of ``fit``."""
         rows = self._check_queries(X)
+        if self._filling_ is not None:
+            rows = self._filling_.transform(rows)
         return rows if self._scaling_ is None else self._scaling_.transform(rows)
 
     def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:

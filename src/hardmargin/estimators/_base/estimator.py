@@ -14,8 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
+from hardmargin.estimators._base.categories import Categories
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -111,6 +118,12 @@ class KernelEstimator(BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    #: Whether missing numbers are filled after validation.
+    _fills_missing: ClassVar[bool] = False
+
+    #: How columns of categories turn into numbers; None if there are no such columns.
+    _categories_: Categories | None = None
+
     @contextmanager
     def _fitting(self) -> Iterator[Monitor]:
         """Surround a fit: one that fails or is interrupted leaves the estimator as it was."""
@@ -133,6 +146,7 @@ class KernelEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.allow_nan = self._fills_missing and self.kernel != "precomputed"
         return tags
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
@@ -171,17 +185,24 @@ class KernelEstimator(BaseEstimator):
     def _validated(self, X: Any, **options: Any) -> Any:
         """Validate rows, and labels where there are some, as scikit-learn does."""
         is_precomputed = self.kernel == "precomputed"
+        fills = self._fills_missing and not is_precomputed
+        checks = {
+            "accept_sparse": False if is_precomputed else "csr",
+            "dtype": [np.float64, np.float32],
+            "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
+        }
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum
-                validated = validate_data(
-                    self,
-                    X,
-                    accept_sparse=False if is_precomputed else "csr",
-                    dtype=[np.float64, np.float32],
-                    **options,
-                )
+                if self._categories_ is None:
+                    validated = validate_data(self, X, **checks, **options)
+                else:
+                    reset = options.pop("reset", True)
+                    validate_data(self, X, reset=reset, skip_check_array=True)
+                    check = check_X_y if "y" in options else check_array
+                    numbers = self._categories_.transform(X)
+                    validated = check(numbers, estimator=self, **checks, **options)
         except ValueError as error:
-            _add_advice(error, is_precomputed)
+            _add_advice(error, is_precomputed, fills)
             raise
         rows, *labels = validated if "y" in options else (validated,)
         rows = canonical(rows) if is_sparse(rows) else rows
@@ -304,7 +325,7 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
         )
 
 
-def _add_advice(error: ValueError, is_precomputed: bool) -> None:
+def _add_advice(error: ValueError, is_precomputed: bool, takes_tables: bool) -> None:
     """Add advice to an error of scikit-learn."""
     message = str(error)
     if "NaN" in message:
@@ -312,10 +333,11 @@ def _add_advice(error: ValueError, is_precomputed: bool) -> None:
             "Missing values can be filled in a pipeline: "
             "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
         )
-    elif "could not convert string" in message:
+    elif "could not convert string" in message or "cast object dtype" in message:
+        where = "named in categorical_features, or " if takes_tables else ""
         error.add_note(
-            "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
-            "make_pipeline(TableVectorizer(), ...)."
+            f"Columns of text or categories can be {where}encoded in a pipeline, for instance "
+            "with skrub: make_pipeline(TableVectorizer(), ...)."
         )
     elif is_precomputed and "features" in message:
         error.add_note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +77,7 @@ class Scaling:
 
 
 def standardized(
-    X: Rows, weights: FloatArray | None, feature_names: NDArray[Any] | None = None
+    X: Rows, weights: FloatArray | None, feature_names: NDArray[Any]
 ) -> tuple[Rows, Scaling]:
     """Scale features to mean 0 and variance 1, sparse ones unshifted.
 
@@ -90,7 +91,7 @@ def standardized(
         Dense or CSR.
     weights : (n,) array or None
         Weights of the rows; rows of weight zero are ignored.
-    feature_names : array, optional
+    feature_names : array
         Names of the features, for the warning.
     """
     if not is_sparse(X):
@@ -106,11 +107,10 @@ def standardized(
     clip = (_sparse_clip if is_sparse(X) else _clip)(seen, weights, low, high, scaling)
     if clip is not None:
         columns = np.flatnonzero(np.isfinite(clip[0]))
-        names = columns if feature_names is None else feature_names[columns]
         warn_caller(
-            f"Some values of {_listed(names)} are so large that all others would look the same "
-            "once standardised; they are clipped. Are they right? To keep them, scale the features "
-            "yourself and set standardize=False.",
+            f"Some values of {listed(feature_names[columns])} are so large that all others would "
+            "look the same once standardised; they are clipped. Are they right? To keep them, "
+            "scale the features yourself and set standardize=False.",
             UserWarning,
         )
         seen = _clipped(seen, clip)
@@ -224,7 +224,8 @@ def _clipped(X: Rows, clip: tuple[FloatArray, FloatArray]) -> Rows:
     return np.clip(X, low, high)
 
 
-def _listed(names: NDArray[Any], at_most: int = 5) -> str:
+def listed(names: Sequence[Any] | NDArray[Any], at_most: int = 5) -> str:
+    """Name columns in a message; only the first few if there are many."""
     shown = ", ".join(str(name) for name in names[:at_most])
     more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
     return f"column{'s' if len(names) > 1 else ''} {shown}{more}"
