@@ -65,8 +65,8 @@ void Path<T>::run(KernelProduct<T>& product, std::size_t until, Clock::time_poin
 }
 
 template <class T>
-void Path<T>::give_up() {
-    reason_ = PathStop::max_time;
+void Path<T>::give_up(PathStop reason) {
+    reason_ = reason;
     judge();
 }
 

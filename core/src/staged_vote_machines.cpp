@@ -4,15 +4,23 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace hardmargin {
 namespace {
 
-// Stages after which the kernels are compared.
-constexpr std::array<std::size_t, 3> rounds = {16, 32, 64};
+// Stages after which the kernels are compared, and how many may go on where a machine has many
+// rows. (Machines of few rows are fast, and better for many kernels.)
+struct Round {
+    std::size_t stage, most_kernels;
+};
+constexpr std::array<Round, 3> rounds = {{{16, 9}, {32, 6}, {64, 4}}};
+constexpr double many_rows = 400;
 
 // A kernel is stopped when it would have less than `least_share` of the leader's vote even if its
 // loss fell by `optimism` times as much as in the second half of its stages.
@@ -136,21 +144,52 @@ class Race {
             needed += data_.padded * width * (kernel.compact ? 2 : sizeof(T));
         }
         matrices_.resize(paths_.size());
+        waits_for_.assign(paths_.size(), nobody);
         keep_ = needed <= memory_bytes;
     }
 
     std::vector<std::size_t> running() const {
         std::vector<std::size_t> found;
         for (std::size_t k = 0; k < paths_.size(); ++k)
-            if (paths_[k]->is_running()) found.push_back(k);
+            if (paths_[k]->is_running() && waits_for_[k] == nobody) found.push_back(k);
         return found;
     }
 
+    // Kernels of extreme width wait for their neighbour: of at least four that decay with the same
+    // distances, the widest and the narrowest.
+    void hold_back_extremes() {
+        std::map<const T*, std::vector<std::size_t>> families;
+        for (std::size_t k = 0; k < paths_.size(); ++k)
+            if (problem_.kernels[k].kind == ValueSource::distances)
+                families[problem_.kernels[k].data].push_back(k);
+        for (auto& [distances, family] : families) {
+            if (family.size() < 4) continue;
+            std::stable_sort(family.begin(), family.end(), [&](std::size_t a, std::size_t b) {
+                return problem_.kernels[a].gamma < problem_.kernels[b].gamma;
+            });
+            waits_for_[family.front()] = family[1];
+            waits_for_[family.back()] = family[family.size() - 2];
+        }
+    }
+
+    // Those whose neighbour is still in the race join it, the others never start.
+    std::vector<std::size_t> let_in() {
+        std::vector<std::size_t> joining;
+        for (std::size_t k = 0; k < paths_.size(); ++k) {
+            if (waits_for_[k] == nobody) continue;
+            if (paths_[waits_for_[k]]->is_outrun()) paths_[k]->give_up(PathStop::outrun);
+            else joining.push_back(k);
+            waits_for_[k] = nobody;
+        }
+        return joining;
+    }
+
     void run(std::size_t kernel, std::size_t until, Clock::time_point deadline, Meter& meter) {
+        if (paths_[kernel]->n_stages() >= until) return;
         auto& matrix = matrices_[kernel];
         if (!matrix) {
             if (has_begun_ && meter.is_over(deadline)) {  // too late for another kernel
-                paths_[kernel]->give_up();
+                paths_[kernel]->give_up(PathStop::max_time);
                 return;
             }
             matrix = pool_.take();
@@ -162,19 +201,26 @@ class Race {
         if (!keep_ || !paths_[kernel]->is_running()) pool_.give_back(std::move(matrix));
     }
 
-    void stop_the_hopeless(std::size_t stage) {
+    void stop_the_hopeless(const Round& round) {
+        if (data_.held_rows.empty()) return;  // nothing tells them apart
         const auto leader =
             std::min_element(paths_.begin(), paths_.end(),
                              [](const auto& a, const auto& b) { return a->loss() < b->loss(); });
         const double sharpness = problem_.options.sharpness * data_.evidence;
-        for (const auto& path : paths_) {
-            if (!path->is_running()) continue;
-            const double fallen = path->loss_at(stage / 2) - path->loss();
-            const double hoped = path->loss() - optimism * fallen;
-            const double share = path->mass() / (*leader)->mass() *
+        std::vector<std::pair<double, std::size_t>> hopes;  // loss and kernel
+        for (const std::size_t k : running()) {
+            const Path<T>& path = *paths_[k];
+            const double fallen = path.loss_at(round.stage / 2) - path.loss();
+            const double hoped = path.loss() - optimism * fallen;
+            const double share = path.mass() / (*leader)->mass() *
                                  std::exp(-sharpness * (hoped - (*leader)->loss()));
-            if (share < least_share) path->stop(PathStop::outrun);
+            if (share < least_share) paths_[k]->stop(PathStop::outrun);
+            else hopes.emplace_back(hoped, k);
         }
+        std::sort(hopes.begin(), hopes.end());
+        if (data_.evidence >= many_rows)
+            for (std::size_t i = round.most_kernels; i < hopes.size(); ++i)
+                paths_[hopes[i].second]->stop(PathStop::outrun);
         for (std::size_t k = 0; k < paths_.size(); ++k)
             if (matrices_[k] && !paths_[k]->is_running()) pool_.give_back(std::move(matrices_[k]));
     }
@@ -194,6 +240,8 @@ class Race {
     const PathData<T> data_;
     std::vector<std::unique_ptr<Path<T>>> paths_;
     std::vector<typename MatrixPool<T>::Product> matrices_;  // of the kernels that still run
+    static constexpr auto nobody = std::numeric_limits<std::size_t>::max();
+    std::vector<std::size_t> waits_for_;  // the kernel that must survive the first round
     bool keep_ = false;
     std::atomic<bool> has_begun_{false};
 };
@@ -203,11 +251,16 @@ template <class T, class EachRound>
 void in_rounds(const StagedVoteProblem<T>& problem, Race<T>& race, EachRound&& each_round) {
     const bool is_race = problem.race && problem.options.n_stages == 0 &&
                          problem.kernels.size() > 1 && problem.n_splits > 0;
-    if (is_race)
-        for (const std::size_t stage : rounds) {
-            each_round(race.running(), stage);
-            race.stop_the_hopeless(stage);
+    if (is_race) {
+        race.hold_back_extremes();
+        each_round(race.running(), rounds.front().stage);
+        race.stop_the_hopeless(rounds.front());
+        each_round(race.let_in(), rounds.front().stage);
+        for (const Round& round : rounds) {
+            each_round(race.running(), round.stage);
+            race.stop_the_hopeless(round);
         }
+    }
     each_round(race.running(), std::numeric_limits<std::size_t>::max());
 }
 

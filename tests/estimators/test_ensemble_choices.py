@@ -1,5 +1,7 @@
 """What EnsembleSVC chooses, which settings it keeps, and what it reports."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,9 +76,12 @@ def test_attributes_of_two_classes():
     shares = model.kernel_weights_["share"]
     assert shares.sum() == pytest.approx(1)
     assert (np.diff(shares) <= 0).all()
-    assert (shares >= 0.02).all()
+    assert (shares >= 0.05).all()
     kernels = np.unique(model.cv_table_[["view", "kernel", "gamma"]])
-    assert [name for _, name, _ in kernels.tolist()] == ["laplacian"] * 4 + ["rbf"] * 5
+    counts = Counter((view, name) for view, name, _ in kernels.tolist())
+    for view in ("standardized", "rank"):  # those of extreme width may not have started
+        assert 2 <= counts[view, "laplacian"] <= 4
+        assert 3 <= counts[view, "rbf"] <= 5
     assert 0 < model.cv_error_ < 0.5
     assert 0 < model.cv_log_loss_ < 0.7
     assert isinstance(model.temperature_, float)

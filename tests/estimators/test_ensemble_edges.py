@@ -121,7 +121,7 @@ def test_machines_that_fit_one_by_one_are_trained_so():
     y = np.arange(150) % 5
     # Relevance would carry the rounding of single machines to all of them.
     together, apart = (
-        EnsembleSVC(memory_limit=limit, relevance=False, random_state=0).fit(X, y)
+        EnsembleSVC(memory_limit=limit, views="standardized", relevance=False).fit(X, y)
         for limit in ("1GB", "60KB")
     )
     np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X))

@@ -1,5 +1,7 @@
 """Views and relevance in EnsembleSVC."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,10 +16,10 @@ from hardmargin import EnsembleSVC, compress
 from hardmargin.selection import folds as folds_module
 
 
-def noisy_columns(n=300, seed=0):
-    """Two columns that matter, one of them very skewed, and six that do not."""
+def noisy_columns(n=300, seed=0, n_columns=8):
+    """Two columns that matter, one of them very skewed, and others that do not."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 8))
+    X = rng.normal(size=(n, n_columns))
     y = (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
     X[:, 1] = np.exp(3 * X[:, 1])
     return X, y
@@ -31,14 +33,16 @@ def views_of(model):
     return set(model.cv_table_["view"].tolist())
 
 
-def loss_on_new_rows(**parameters):
-    return log_loss(NEW[1], EnsembleSVC(**parameters).fit(*NOISY).predict_proba(NEW[0]))
+def loss_on_new_rows(n_columns=8, **parameters):
+    model = EnsembleSVC(**parameters).fit(*noisy_columns(n_columns=n_columns))
+    X, y = noisy_columns(2_000, seed=1, n_columns=n_columns)
+    return log_loss(y, model.predict_proba(X))
 
 
-def test_rbf_kernels_see_standardised_rows_and_laplacians_ranks():
+def test_kernels_of_both_kinds_see_both_views():
     table = EnsembleSVC().fit(*NOISY).cv_table_
     pairs = {(view, kernel) for _, view, kernel, *_ in table.tolist()}
-    assert pairs == {("standardized", "rbf"), ("rank", "laplacian")}
+    assert pairs == set(product(("standardized", "rank"), ("rbf", "laplacian")))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_one_column_needs_no_relevance():
 
 
 def test_relevance_helps_where_columns_do_not_matter():
-    assert loss_on_new_rows() < 0.95 * loss_on_new_rows(relevance=False)
+    assert loss_on_new_rows(20) < 0.9 * loss_on_new_rows(20, relevance=False)
 
 
 def test_ranks_help_where_columns_are_skewed():
@@ -167,6 +171,16 @@ def test_many_rows_have_the_relevance_of_some(monkeypatch):
 
 
 @pytest.mark.parametrize("relevance", [True, False])
+def test_a_vote_of_some_rows_chooses_the_kernels_for_many(monkeypatch, relevance):
+    X, y = noisy_columns(600)
+    monkeypatch.setattr(folds_module, "MAX_SEARCHED_ROWS", 500)
+    monkeypatch.setattr(folds_module, "SUBSAMPLE_ROWS", 400)
+    model = EnsembleSVC(relevance=relevance).fit(X, y)
+    assert len(np.unique(model.cv_table_[["view", "kernel", "gamma"]])) <= 8
+    assert log_loss(NEW[1], model.predict_proba(NEW[0])) < 0.2
+
+
+@pytest.mark.parametrize("relevance", [True, False])
 def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevance, monkeypatch):
     X, y = make_classification(150, 40, n_informative=3, flip_y=0.3, random_state=0)
     counted = []
@@ -178,7 +192,7 @@ def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevan
 
     monkeypatch.setattr(EnsembleSVC, "_calibrate", noted)
     model = EnsembleSVC(relevance=relevance).fit(X, y)
-    allowance = np.sqrt(40) / 150 if relevance else 0.0
+    allowance = 1.25 * np.sqrt(40) / 150 if relevance else 0.0
     assert model.cv_log_loss_ == pytest.approx(counted[0] + allowance)
 
 

@@ -7,7 +7,7 @@ from oracles.views import relevance
 
 from hardmargin.kernels import Kernel, Ranks, View
 from hardmargin.selection import relevance as module
-from hardmargin.selection.relevance import column_scales, relevance_of
+from hardmargin.selection.relevance import column_scales, one_hot_columns, relevance_of
 from hardmargin.selection.vote import Vote
 
 RNG = np.random.default_rng(0)
@@ -41,8 +41,12 @@ VOTES = [vote(0, np.arange(60)), vote(1, np.arange(10, 50))]
 
 
 def log_odds(rows):
+    return log_odds_of(X, rows)
+
+
+def log_odds_of(support, rows):
     """Two machines; their slopes are 2, as nothing was held out."""
-    blocks = [kernel.block(rows, X) for kernel in KERNELS]
+    blocks = [kernel.block(rows, support) for kernel in KERNELS]
     return 2 * np.column_stack(
         [sum(K[:, v.rows] @ c for K, c in zip(blocks, v.coefficients, strict=True)) for v in VOTES]
     )
@@ -122,3 +126,48 @@ def test_columns_are_scaled_by_their_relevance():
 def test_columns_of_two_values_are_scaled_by_powers_of_two():
     assert column_scales(np.full(5, 0.3), X)[3] == 0.25
     assert column_scales(np.full(5, 0.0), X)[3] == 1 / 64
+
+
+# One-hot encoding
+
+
+def one_hot(n_categories, n=60, seed=3):
+    return np.eye(n_categories)[np.random.default_rng(seed).integers(n_categories, size=n)]
+
+
+def columns_of(rows):
+    return one_hot_columns(rows, np.ones(len(rows)))
+
+
+def test_the_columns_of_categories_are_found():
+    rows = np.hstack([X[:, :2], one_hot(4), one_hot(3, seed=4), X[:, 3:]])
+    assert columns_of(rows) == [[2, 3, 4, 5], [6, 7, 8]]
+
+
+def test_a_category_may_have_no_column():
+    assert columns_of(one_hot(5)[:, 1:]) == [[0, 1, 2, 3]]
+
+
+def test_rare_columns_are_no_categories():
+    assert columns_of(one_hot(10)[:, :4]) == []
+
+
+def test_two_columns_are_no_categories():
+    assert columns_of(one_hot(2)) == []
+
+
+def test_columns_that_are_high_together_are_no_categories():
+    assert columns_of(RNG.integers(2, size=(60, 5)).astype(float)) == []
+
+
+def test_rows_of_large_weight_make_categories_common():
+    rows = one_hot(10)[:, :4]
+    assert one_hot_columns(rows, 1.0 + 9 * rows.any(axis=1)) == [[0, 1, 2, 3]]
+
+
+def test_the_columns_of_a_category_have_equal_relevance():
+    rows = np.hstack([X[:, :2], one_hot(3)])
+    alone = relevance(lambda Q: log_odds_of(rows, Q), rows)
+    expected = alone.copy()
+    expected[2:] = np.sqrt(np.mean(alone[2:] ** 2))
+    np.testing.assert_allclose(found(rows=rows), expected / expected.max(), rtol=1e-5)

@@ -448,7 +448,18 @@ def test_kernels_that_fall_behind_are_stopped():
     [machine] = race_problem(n=200)()
     reasons = [p.stop_reason for p in machine]
     assert "outrun" in reasons
-    assert all(p.n_stages in (8, 16, 32, 64) for p in machine if p.stop_reason == "outrun")
+    assert all(p.n_stages in (0, 16, 32, 64) for p in machine if p.stop_reason == "outrun")
+
+
+def test_a_kernel_of_extreme_width_starts_only_if_its_neighbour_goes_on():
+    for seed in range(8):
+        [machine] = race_problem(n=200, seed=seed)()
+        for extreme, neighbour in ((0, 1), (4, 3)):  # of five that decay with the same distances
+            if machine[extreme].n_stages == 0:
+                assert machine[neighbour].stop_reason == "outrun"
+                assert machine[neighbour].n_stages == 16
+            else:
+                assert machine[neighbour].n_stages > 0
 
 
 @pytest.mark.parametrize("options", [{"race": False}, {"n_stages": 20}], ids=["off", "n_stages"])

@@ -78,8 +78,9 @@ class Path {
 
     bool is_running() const { return reason_ == PathStop::running; }
     void stop(PathStop reason) { reason_ = reason; }
-    // Ends the path before its first stage, if no time is left.
-    void give_up();
+    // Ends the path before its first stage.
+    void give_up(PathStop reason);
+    bool is_outrun() const { return reason_ == PathStop::outrun; }
     std::size_t n_stages() const { return stage_; }
     double loss() const { return loss_; }
     double mass() const { return mass_; }

@@ -1,5 +1,6 @@
 // The paths of several kernels for all two-class machines of one fit. The kernels of a machine are
 // raced: all advance in rounds, and one whose held-out loss can no longer catch up is stopped.
+// Where a machine has many rows, only the best few go on.
 #pragma once
 
 #include <cstddef>

@@ -55,7 +55,8 @@ class Ranks:
         """
         w = np.ones(len(X)) if weights is None else weights
         columns, sizes, values, scores = [], [0], [], []
-        for j in range(X.shape[1]):
+        many_valued = ((X.min(axis=0) != X) & (X.max(axis=0) != X)).any(axis=0)
+        for j in np.flatnonzero(many_valued):
             distinct, inverse = np.unique(X[:, j], return_inverse=True)
             mass = np.bincount(inverse, weights=w)
             distinct, mass = distinct[mass > 0], mass[mass > 0]

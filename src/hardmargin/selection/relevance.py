@@ -2,8 +2,9 @@
 
 The relevance of a column is the root of the mean squared derivative of the log-odds along it, over
 some training rows and summed over machines. A column of two values, 1 apart, has the difference
-between the two instead of a derivative. Columns that are scaled by their relevance set rows apart
-as far as they matter. One round is enough: a second one overfits.
+between the two instead of a derivative. The columns of one feature in one-hot encoding share the
+mean of their squares, as those of rare categories alone would be noisy. Columns that are scaled by
+their relevance set rows apart as far as they matter. One round is enough: a second one overfits.
 """
 
 from __future__ import annotations
@@ -20,12 +21,20 @@ from hardmargin.selection.vote import Vote
 #: Training rows that derivatives are taken at, at most.
 MAX_ROWS = 300
 
-#: The machines that relevance rests on: factors of the usual width of their kernels, and splits.
+#: The machines that relevance rests on: factors of the usual width of their kernels, their splits,
+#: and the limit of their stages.
 FIRST_WIDTHS = {"rbf": (1 / 4, 1.0), "laplacian": (1.0,)}
 FIRST_SPLITS = 2
+FIRST_STAGES = 32
 
 #: Columns are scaled by no less than this share of the most relevant one.
 LEAST_SCALE = 0.02
+
+#: Fewer columns of which at most one is high may be a coincidence.
+LEAST_CATEGORIES = 3
+
+#: Derivatives that are held at once.
+NUMBERS_AT_ONCE = 10_000_000
 
 #: Up to this many rows, derivatives are float64.
 MAX_FLOAT64_ROWS = 500
@@ -51,22 +60,43 @@ class _Part(NamedTuple):
     K: NDArray[Any]
     C: NDArray[Any]
 
-    def derivatives(self, q: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
-        """Take derivatives along a column, with values q of the queries and z of the rows."""
-        gamma = self.K.dtype.type(self.kernel.gamma)
-        if self.kernel.name == "rbf":
-            sums, moments = self.K @ self.C, self.K @ (self.C * z[:, None])
-            return np.asarray(-2 * gamma * (q[:, None] * sums - moments))
-        return np.asarray(-gamma * ((self.K * np.sign(q[:, None] - z)) @ self.C))
+    def derivatives(
+        self, Q: NDArray[Any], Z: NDArray[Any], rows: Sequence[NDArray[np.intp]]
+    ) -> NDArray[Any]:
+        """Take derivatives along columns, with values Q of the queries and Z of the rows.
 
-    def differences(self, q: NDArray[Any], z: NDArray[Any]) -> NDArray[Any]:
-        """Take the change of the log-odds where queries have the other of a column's two values."""
+        The result has shape (n_machines, n_queries, n_columns); `rows` are those of each machine.
+        """
+        gamma = self.K.dtype.type(self.kernel.gamma)
+        moved = np.empty((len(rows), *Q.shape), dtype=self.K.dtype)
+        if self.kernel.name == "rbf":
+            sums = self.K @ self.C
+            for m, of in enumerate(rows):
+                moments = self.K[:, of] @ (self.C[of, m, None] * Z[of])
+                moved[m] = -2 * gamma * (Q * sums[:, m, None] - moments)
+            return moved
+        for j in range(Q.shape[1]):
+            moved[:, :, j] = -gamma * ((self.K * np.sign(Q[:, j, None] - Z[:, j])) @ self.C).T
+        return moved
+
+    def differences(
+        self, at_high: NDArray[Any], is_high: NDArray[Any], rows: Sequence[NDArray[np.intp]]
+    ) -> NDArray[Any]:
+        """Take the changes of the log-odds where queries have the other of a column's two values.
+
+        Whether values are the higher of the two is known for queries and rows.
+        """
         gamma = self.K.dtype.type(min(self.kernel.gamma, _LARGEST_GAMMA))
-        is_high, at_high = (z == z.max())[:, None], (q == z.max())[:, None]
-        of_high, of_low = self.K @ (self.C * is_high), self.K @ (self.C * ~is_high)
-        same, other = np.where(at_high, of_high, of_low), np.where(at_high, of_low, of_high)
-        # Rows of the same value move away by one, those of the other come nearer by one.
-        return np.asarray(np.expm1(-gamma) * same + np.expm1(gamma) * other)
+        away, nearer = np.expm1(-gamma), np.expm1(gamma)
+        moved = np.empty((len(rows), *at_high.shape), dtype=self.K.dtype)
+        sums = self.K @ self.C
+        for m, of in enumerate(rows):
+            of_high = self.K[:, of] @ (self.C[of, m, None] * is_high[of])
+            of_low = sums[:, m, None] - of_high
+            # Rows of the same value move away by one, those of the other come nearer by one.
+            moved[m] = away * np.where(at_high, of_high, of_low)
+            moved[m] += nearer * np.where(at_high, of_low, of_high)
+        return moved
 
 
 def relevance_of(
@@ -106,32 +136,36 @@ def relevance_of(
         rows = rows[order[np.searchsorted(np.cumsum(mass[order]), at).clip(max=len(order) - 1)]]
         mass = np.ones(MAX_ROWS)
     used = np.unique(np.concatenate([vote.rows for vote in votes]))
-    queries, support = X[rows], X[used]
+    of_machines = [np.searchsorted(used, vote.rows) for vote in votes]
+    slopes = [vote.slope for vote in votes]
     dtype: Precision = "float64" if len(used) <= MAX_FLOAT64_ROWS else "float32"
     parts = []
     for k, kernel in enumerate(kernels):
         C = np.zeros((len(used), len(votes)), dtype=dtype)
         for m, vote in enumerate(votes):
-            C[np.searchsorted(used, vote.rows), m] = vote.slope * vote.coefficients[k]
+            C[of_machines[m], m] = slopes[m] * vote.coefficients[k]
         if kernel.view is view and C.any():
-            parts.append(_Part(kernel, kernel.block(queries, support, dtype=dtype), C))
+            parts.append(_Part(kernel, kernel.block(X[rows], X[used], dtype=dtype), C))
     if not parts:
         return None
-    queries, support = view.of(queries), view.of(support)
+    Q, Z = (view.of(X[some]).astype(dtype) for some in (rows, used))
+    low, high = Z.min(axis=0), Z.max(axis=0)
+    is_many_valued = ((low < Z) & (high > Z)).any(axis=0)
+    two, many = np.flatnonzero((low < high) & ~is_many_valued), np.flatnonzero(is_many_valued)
     squares = np.zeros(X.shape[1])
+    step = max(1, NUMBERS_AT_ONCE // (len(rows) * len(votes)))
     with np.errstate(over="ignore", invalid="ignore"):
-        for j in range(X.shape[1]):
-            q, z = (values[:, j].astype(dtype) for values in (queries, support))
-            low, high = z.min(), z.max()
-            if low == high:
-                continue
-            is_two_valued = bool(((z == low) | (z == high)).all())
-            moved = sum(
-                part.differences(q, z) if is_two_valued else part.derivatives(q, z)
-                for part in parts
-            )
-            of_rows = np.square(moved, dtype=np.float64).sum(axis=1)
-            squares[j] = np.average(of_rows, weights=mass)
+        for columns, move, q, z in (
+            (two, _Part.differences, np.equal(Q, high), np.equal(Z, high)),
+            (many, _Part.derivatives, Q, Z),
+        ):
+            for begin in range(0, len(columns), step):
+                some = columns[begin : begin + step]
+                moved = sum(move(part, q[:, some], z[:, some], of_machines) for part in parts)
+                of_rows = np.square(moved, dtype=np.float64).sum(axis=0)
+                squares[some] = np.average(of_rows, axis=0, weights=mass)
+    for together in one_hot_columns(X[weights > 0], weights[weights > 0]):
+        squares[together] = squares[together].mean()
     largest = float(squares.max())
     if not (np.isfinite(squares).all() and largest > 0):
         return None
@@ -147,3 +181,35 @@ def column_scales(relevance: FloatArray, X: NDArray[Any]) -> FloatArray:
     scales = np.maximum(relevance, LEAST_SCALE)
     two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
     return np.where(two_valued, np.exp2(np.round(np.log2(scales))), scales)
+
+
+def one_hot_columns(X: NDArray[Any], weights: FloatArray) -> list[list[int]]:
+    """Find the columns of each one-hot encoded feature: at most one of them is high in any row.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        Rows.
+    weights : (n,) array
+        Their weights.
+
+    Returns
+    -------
+    list of lists of int
+        Neighbouring columns of two values, three or more, of which one is high in most rows.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    is_two_valued = ((low == X) | (high == X)).all(axis=0)
+    found: list[list[int]] = []
+    run: list[int] = []
+    is_taken = np.zeros(len(X), dtype=bool)
+    for j in [*np.flatnonzero(low < high), None]:
+        is_high = X[:, j] == high[j] if j is not None and is_two_valued[j] else None
+        if is_high is None or (is_taken & is_high).any():
+            if len(run) >= LEAST_CATEGORIES and np.average(is_taken, weights=weights) > 0.5:
+                found.append(run)
+            run, is_taken = [], np.zeros(len(X), dtype=bool)
+        if is_high is not None:
+            run.append(int(j))
+            is_taken |= is_high
+    return found

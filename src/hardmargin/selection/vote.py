@@ -7,7 +7,6 @@ the more its held-out loss exceeds the best of all.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,7 +56,7 @@ _UNIT_RULES = {"rbf": "spread", "laplacian": "pairwise"}
 MAX_SPARSE_LAPLACIAN = 1_000
 
 #: A kernel with a smaller share of the vote is left out.
-LEAST_SHARE = 0.02
+LEAST_SHARE = 0.05
 
 _KERNEL = [("machine", np.int32), ("view", "U12"), ("kernel", "U11"), ("gamma", np.float64)]
 
@@ -172,37 +171,27 @@ def make_views(X: Rows, weights: FloatArray, which: str) -> list[View]:
 
 
 def view_kernels(
-    views: Sequence[View],
+    pairs: Sequence[tuple[View, str]],
     X: Rows,
     weights: FloatArray,
-    *,
-    names: Sequence[str] = DISTANCE_KERNELS,
     widths: Mapping[str, Sequence[float]] = WIDTHS,
 ) -> list[Kernel]:
     """Kernels of several widths that see the rows through views.
 
-    Of two kernels and two views, the first sees the first and the second the second: the other two
-    pairs hardly lower the log-loss, and take longer.
-
     Parameters
     ----------
-    views : sequence of View
-        What they see.
+    pairs : sequence of (View, str)
+        What kernels see, and their name: RBF or Laplacian.
     X : rows
         The rows before the view.
     weights : (n,) array
         Their weights; those of weight zero are ignored.
-    names : sequence of str
-        RBF, Laplacian or both.
     widths : mapping of sequences
         Factors of the usual width, by the name of the kernel.
     """
     is_there = weights > 0
     if not is_there.all():
         X, weights = X[is_there], weights[is_there]
-    pairs = list(itertools.product(views, names))
-    if len(views) == len(names) == 2:
-        pairs = list(zip(views, names, strict=True))
     found: list[Kernel] = []
     for view, name in pairs:
         seen = view.of(X)
@@ -404,5 +393,6 @@ def vote_tables(
         if len(vote.held_rows)
         for name, path in zip(names, vote.paths, strict=True)
         for stage, loss in zip(path.history["stage"], path.history["loss"], strict=True)
+        if stage > 0
     ]
     return np.array(shares, dtype=SHARES), np.array(losses, dtype=LOSSES)

@@ -17,8 +17,9 @@ scores, at the scale that suits them best. All stages of a path vote with the we
 and the path ends once the loss has not fallen for a while.
 
 The kernels of a machine are raced: all advance in rounds, and those whose loss can no longer catch
-up with the best are stopped. The loops are in the compiled core
-(``core/src/staged_vote.cpp``).
+up with the best are stopped; where a machine has many rows, only the best few go on. Kernels of
+extreme width start only if their neighbour survived the first round. The loops are in the compiled
+core (``core/src/staged_vote.cpp``).
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def find_filling(X: Rows, weights: FloatArray | None, names: Sequence[str]) -> F
     incomplete = missing.any(axis=0)
     some = slice(None, None, -(-X.shape[0] // ROWS_FOR_QUANTILES))
     medians = np.full(X.shape[1], np.nan)
-    medians[~incomplete] = _median(X[some, ~incomplete], None if weights is None else weights[some])
+    complete = np.ascontiguousarray(X[some, ~incomplete].T)
+    medians[~incomplete] = _median(complete, None if weights is None else weights[some])
     for j in np.flatnonzero(incomplete & ~missing.all(axis=0)):
         known = ~missing[:, j]
         medians[j] = _median(X[known, j], None if weights is None else weights[known])
@@ -88,5 +89,9 @@ def find_filling(X: Rows, weights: FloatArray | None, names: Sequence[str]) -> F
 
 
 def _median(values: NDArray[Any], weights: FloatArray | None) -> NDArray[Any]:
-    median = np.quantile(values, 0.5, axis=0, method="inverted_cdf", weights=weights)
-    return np.asarray(median)
+    """Return the lower medians of the rows of an array, each of which is a column of the table."""
+    if weights is not None:
+        median = np.quantile(values, 0.5, axis=-1, method="inverted_cdf", weights=weights)
+        return np.asarray(median)
+    middle = (values.shape[-1] - 1) // 2
+    return np.asarray(np.partition(values, middle)[..., middle])
