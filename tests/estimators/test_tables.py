@@ -2,7 +2,7 @@
 
 import pickle
 import warnings
-from datetime import date
+from datetime import date, datetime
 
 import numpy as np
 import pandas as pd
@@ -229,8 +229,12 @@ def test_one_dimension_is_refused_as_ever():
 
 
 BAD = {
-    "unknown name": ({"categorical_features": ["colours"]}, FRAME, "'colours', which is no column"),
-    "number too large": ({"categorical_features": [5]}, FRAME, "5, which is no column"),
+    "unknown name": (
+        {"categorical_features": ["colours"]},
+        FRAME,
+        "'colours', which is not a column",
+    ),
+    "number too large": ({"categorical_features": [5]}, FRAME, "5, which is not a column"),
     "too few booleans": ({"categorical_features": [True]}, FRAME, "1 booleans, but X has 5"),
     "unknown rule": ({"categorical_features": "auto"}, FRAME, "categorical_features"),
     "sparse": ({"categorical_features": [0]}, sp.eye_array(len(Y)).tocsr(), "Sparse rows"),
@@ -274,6 +278,61 @@ def test_columns_must_be_those_of_fit(fitted):
         fitted.predict(QUERIES.drop(columns="size"))
 
 
+CODES = [7, 8, 9, 7] * 10
+SPELLINGS = {
+    "int": CODES,
+    "float": [float(code) for code in CODES],
+    "string": [str(code) for code in CODES],
+    "category": pd.Categorical(CODES),
+}
+
+
+@pytest.mark.parametrize("trained", SPELLINGS)
+@pytest.mark.parametrize("asked", SPELLINGS)
+def test_codes_may_be_numbers_or_strings(trained, asked):
+    frames = [
+        pd.DataFrame({"code": SPELLINGS[kind], "x": np.arange(40.0)}) for kind in (trained, asked)
+    ]
+    y = np.array(CODES) == 7
+    clf = GreedySVC(1.0, max_visits=1, categorical_features=["code"]).fit(frames[0], y)
+    assert clf.score(frames[1], y) == 1.0
+
+
+def test_a_column_of_strangers_raises_a_warning():
+    clf = GreedySVC(1.0, max_visits=1).fit(TRAIN, Y_TRAIN)
+    shouted = QUERIES.assign(colour=QUERIES["colour"].astype(str).str.upper())
+    with pytest.warns(UserWarning, match="No value of column 'colour' was a category in fit"):
+        clf.predict(shouted)
+
+
+def test_columns_that_are_listed_add_to_those_that_types_tell():
+    frame = TRAIN.assign(code=np.arange(N_TRAIN) % 3)
+    clf = GreedySVC(1.0, max_visits=1, categorical_features=["code"]).fit(frame, Y_TRAIN)
+    assert clf.is_categorical_.tolist() == [True, False, False, True, False, True]
+
+
+@pytest.mark.parametrize("module", [pd, pl])
+def test_dates_are_refused_in_predictions_too(module):
+    clf = GreedySVC(1.0, max_visits=1).fit(module.DataFrame({"x": np.arange(20.0)}), [0, 1] * 10)
+    days = {"x": [datetime(2020, 2, 2)] * 2}
+    with pytest.raises(ValueError, match="Column 'x' has dates or times"):
+        clf.predict(module.DataFrame(days))
+
+
+def test_strings_where_fit_had_numbers_are_named():
+    clf = GreedySVC(1.0, max_visits=1).fit(TRAIN, Y_TRAIN)
+    with pytest.raises(ValueError, match="string") as caught:
+        clf.predict(QUERIES.assign(age="old"))
+    assert "'age'" in caught.value.__notes__[0]
+
+
+def test_more_strings_than_categories_may_be_are_not_to_be_listed():
+    frame = pd.DataFrame({"name": [f"name {i}" for i in range(300)]})
+    with pytest.raises(ValueError, match="300 different strings") as caught:
+        GreedySVC().fit(frame, np.arange(300) % 2)
+    assert "categorical_features" not in str(caught.value)
+
+
 def test_categories_mixed_of_strings_and_numbers_are_compared_as_strings():
     frame = pd.DataFrame({"kind": pd.Series([1, "1", "b", "c"] * 10, dtype=object)})
     clf = GreedySVC(1.0, max_visits=1).fit(frame, np.array([0, 0, 1, 1] * 10))
@@ -304,7 +363,8 @@ def test_a_column_complete_in_fit_is_filled_with_a_warning(estimator):
 
 @BOTH
 def test_a_column_without_values_is_ignored(estimator):
-    clf = estimator().fit(TRAIN.assign(noise=np.nan), Y_TRAIN)
+    with pytest.warns(UserWarning, match="Ignored, as no row has a value there: column noise"):
+        clf = estimator().fit(TRAIN.assign(noise=np.nan), Y_TRAIN)
     expected = clf.decision_function(QUERIES.assign(noise=np.nan))
     np.testing.assert_array_equal(clf.decision_function(QUERIES.assign(noise=1e6)), expected)
 
@@ -339,6 +399,7 @@ FLOATS = st.floats(-1e3, 1e3) | st.just(np.nan)
     data=st.data(),
 )
 @settings(deadline=None)
+@pytest.mark.filterwarnings("ignore:Ignored, as no row has a value")
 def test_weights_fill_like_repeated_rows(X, data):
     repeats = data.draw(arrays(np.int64, len(X), elements=st.integers(0, 3)))
     repeats[0] += 1
@@ -351,6 +412,7 @@ def test_weights_fill_like_repeated_rows(X, data):
 
 @given(X=arrays(np.float64, st.tuples(st.integers(1, 9), st.just(2)), elements=FLOATS))
 @settings(deadline=None)
+@pytest.mark.filterwarnings("ignore:Ignored, as no row has a value")
 def test_filled_rows_are_finite_and_keep_what_was_known(X):
     filling = find_filling(X, None, ["a", "b"])
     filled = filling.transform(X)

@@ -142,8 +142,9 @@ default="cv"
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
-        different values), or a list of column names, column numbers or booleans. None takes no
-        column for one. Categories that `fit` did not see are allowed in predictions.
+        different values). A list of column names, column numbers or booleans adds others; a column
+        has at most 255 categories. None takes no column for categories. Categories that `fit` did
+        not see are allowed in predictions.
     views : {"auto", "standardized", "rank"}, default="auto"
         What the kernels see: standardised rows, normal scores of the columns' ranks, or both. It
         takes effect where dense rows are standardised, kernel and gamma leave a choice among RBF or
@@ -200,10 +201,12 @@ default="cv"
         make up for that on average; the error is not.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one, on average over
-        the views; for a column of categories, how much its most relevant one does. Only where
-        relevance was used.
+        the views. If several columns were made of it (of missing values, for instance), it is the
+        largest of theirs. ``pandas.Series(relevance_, feature_names_in_)`` has the names. Only
+        where relevance was used.
     encoded_relevance_ : (n_columns,) array
-        The same for every column that kernels see; ``get_feature_names_out()`` has their names.
+        The same for every column that kernels see; ``get_feature_names_out()`` has their names. All
+        categories of a feature have the same relevance.
     feature_importances_ : (n_features,) array
         The relevance of the features, as shares that sum to one.
     temperature_ : float or array
@@ -264,10 +267,10 @@ default="cv"
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = EnsembleSVC().fit(X[:400], y[:400])
     >>> round(clf.score(X[400:], y[400:]), 3)
-    0.976
-    >>> clf.predict_proba(X[400:402]).round(1)
-    array([[1., 0.],
-           [0., 1.]])
+    0.982
+    >>> clf.predict_proba(X[400:402]).round(2)
+    array([[1.  , 0.  ],
+           [0.01, 0.99]])
     """
 
     _fills_missing = True

@@ -120,8 +120,9 @@ default="rbf"
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
-        different values), or a list of column names, column numbers or booleans. None takes no
-        column for one. Categories that `fit` did not see are allowed in predictions.
+        different values). A list of column names, column numbers or booleans adds others; a column
+        has at most 255 categories. None takes no column for categories. Categories that `fit` did
+        not see are allowed in predictions.
     cv : int, splitter or iterable of (train, test) indices, default=5
         How rows are held out for ``"cv"``: the number of shuffled stratified folds, with copies of
         a row in the same fold, any splitter of scikit-learn, or pairs of train and test indices.

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
 from hardmargin.kernels import is_sparse
+from hardmargin.warn import warn_caller
 
 #: A column of strings is taken for text rather than for categories if it has more different ones.
 MAX_STRINGS = 64
@@ -32,6 +33,9 @@ ADVICE = (
     "Turn it into numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...)."
 )
 
+#: A column of at least this many rows, none of which has a known category, raises a warning.
+MANY_STRANGERS = 10
+
 #: Missing values of pandas that are not numbers.
 MISSING_TYPES = ("NAType", "NaTType")
 
@@ -40,15 +44,14 @@ MISSING_TYPES = ("NAType", "NaTType")
 class Categories:
     """How columns of categories turn into numbers: one column per category.
 
-    Two categories share one column of zeros and ones. A missing value is a category if ``fit`` saw
-    one. A category that ``fit`` did not see is as far from one known category as from any other.
+    Categories are compared as strings: 10, 10.0 and "10" are the same. Two categories share one
+    column of zeros and ones. A missing value is a category if ``fit`` saw one. A category that
+    ``fit`` did not see is as far from one known category as from any other.
 
     Attributes
     ----------
     columns : (n_categorical,) int array
         The columns of categories, in ascending order.
-    are_strings : (n_categorical,) bool array
-        Those whose categories are compared as strings.
     n_columns : int
         Number of columns of the table.
     encoder : OneHotEncoder
@@ -56,7 +59,6 @@ class Categories:
     """
 
     columns: NDArray[np.intp]
-    are_strings: NDArray[np.bool_]
     n_columns: int
     encoder: OneHotEncoder
 
@@ -73,11 +75,9 @@ class Categories:
         X = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
         numeric = np.setdiff1d(np.arange(self.n_columns), self.columns)
         origins = self.origins
-        values = [
-            _as_strings(_values(X, j)) if is_string else _values(X, j)
-            for j, is_string in zip(self.columns, self.are_strings, strict=True)
-        ]
-        indicators = self.encoder.transform(np.column_stack(values))
+        values = np.column_stack([_strings(X, j) for j in self.columns])
+        indicators = self.encoder.transform(values)
+        self._warn_of_strangers(X, values)
         ends = np.cumsum([len(known) for known in self.encoder.categories_])
         seconds = ends[np.diff(ends, prepend=0) == 2] - 1
         # One column for two categories: 0, 1, and 1/2 for those that fit did not see.
@@ -94,6 +94,18 @@ class Categories:
         is_category = np.isin(origins, self.columns)
         rows[:, is_category], rows[:, ~is_category] = indicators, numbers
         return rows
+
+    def _warn_of_strangers(self, X: Any, values: NDArray[Any]) -> None:
+        """Warn of columns in which every category is new: they may be spelled in another way."""
+        for k, known in enumerate(self.encoder.categories_):
+            found = [v for v in values[:, k] if v is not None]
+            if len(found) >= MANY_STRANGERS and not set(found) & set(known):
+                j = self.columns[k]
+                warn_caller(
+                    f"No value of column {_name(X, j)!r} was a category in fit, for instance "
+                    f"{found[0]!r}; is it the same column, spelled in the same way?",
+                    UserWarning,
+                )
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """Names of the columns of numbers, from those of the table."""
@@ -116,10 +128,10 @@ def find_categories(X: Any, features: Any) -> Categories | None:
     X : array, data frame or sparse matrix
         Training rows.
     features : "from_dtype", array-like or None
-        Which columns: those that the types of a data frame's columns tell, those with these names,
-        numbers or True values, or none.
+        Which columns: those that the types of a data frame's columns tell; these and those with the
+        names, numbers or True values listed; or none.
     """
-    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    is_frame = is_data_frame(X)
     if features is None or (not is_frame and isinstance(features, str)):
         return None
     if is_sparse(X):
@@ -131,37 +143,52 @@ def find_categories(X: Any, features: Any) -> Categories | None:
         X = np.asarray(X, dtype=object)
         if X.ndim != 2:
             return None  # validation explains it better
-    if isinstance(features, str):
-        declared, maybe = _columns_by_type(X)
-    else:
-        declared, maybe = _chosen(features, X.shape[1], list(X.columns) if is_frame else []), []
-    columns, are_strings, values = [], [], []
-    for j in sorted(declared + maybe):
-        found = _values(X, j)
-        is_string = any(not isinstance(v, Real | np.bool_ | None) for v in found)
-        if j in maybe and not is_string:
+    kinds = column_kinds(X) if is_frame else []
+    declared = {j for j, kind in enumerate(kinds) if kind in DECLARED}
+    if not isinstance(features, str):
+        declared |= set(_chosen(features, X.shape[1], list(X.columns) if is_frame else []))
+    maybe = {j for j, kind in enumerate(kinds) if kind in MAYBE_TEXT} - declared
+    columns, values = [], []
+    for j in sorted(declared | maybe):
+        if j in maybe and not _has_strings(X, j):
             continue  # numbers, kept as objects
         columns.append(j)
-        are_strings.append(is_string)
-        values.append(_as_strings(found) if is_string else found)
+        values.append(_strings(X, j))
         n_different = len(set(values[-1]) - {None})
         if n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES):
-            _refuse(X.columns[j] if is_frame else j, n_different, is_declared=j in declared)
+            _refuse(_name(X, j), n_different, is_declared=j in declared)
     if not columns:
         return None
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encoder.fit(np.column_stack(values))
-    return Categories(np.array(columns), np.array(are_strings), X.shape[1], encoder)
+    return Categories(np.array(columns), X.shape[1], encoder)
 
 
-def _columns_by_type(X: Any) -> tuple[list[int], list[int]]:
-    """Columns of a data frame that are declared categories, and those that may have strings."""
+def column_kinds(X: Any) -> list[str]:
+    """Types of the columns of a pandas or polars data frame, in short; refuse dates and times."""
     kinds = [re.split(r"[(\[<]", str(kind))[0].lower() for kind in X.dtypes]
     for name, kind in zip(X.columns, kinds, strict=True):
         if kind.startswith(DATES):
             raise ValueError(f"Column {name!r} has dates or times. {ADVICE}")
-    declared = [j for j, kind in enumerate(kinds) if kind in DECLARED]
-    return declared, [j for j, kind in enumerate(kinds) if kind in MAYBE_TEXT]
+    return kinds
+
+
+def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
+    """Names of the columns of a data frame that have strings, and are no known categories."""
+    if not is_data_frame(X):
+        return []
+    others = [j for j in range(X.shape[1]) if known is None or j not in known.columns]
+    kinds = column_kinds(X)
+    return [
+        X.columns[j]
+        for j in others
+        if kinds[j] in DECLARED or (kinds[j] in MAYBE_TEXT and _has_strings(X, j))
+    ]
+
+
+def is_data_frame(X: Any) -> bool:
+    """Whether rows are a data frame of pandas or polars."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
@@ -185,20 +212,33 @@ def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
         elif isinstance(feature, int | np.integer) and -n_columns <= feature < n_columns:
             columns.add(int(feature) % n_columns)
         else:
-            raise ValueError(f"categorical_features lists {feature!r}, which is no column of X.")
+            raise ValueError(f"categorical_features lists {feature!r}, which is not a column of X.")
     return sorted(columns)
 
 
-def _values(X: Any, column: int) -> NDArray[Any]:
-    """Values of one column as objects, None where one is missing."""
-    values = np.asarray(_safe_indexing(X, column, axis=1), dtype=object)
-    known = (None if _is_missing(v) else v for v in values)
-    return np.fromiter(known, dtype=object, count=len(values))
+def _objects(X: Any, column: int) -> NDArray[Any]:
+    return np.asarray(_safe_indexing(X, column, axis=1), dtype=object)
 
 
-def _as_strings(values: NDArray[Any]) -> NDArray[Any]:
-    strings = (v if v is None else str(v) for v in values)
+def _has_strings(X: Any, column: int) -> bool:
+    """Whether a column has strings, or anything else that is not a number."""
+    return any(not (isinstance(v, Real | np.bool_) or _is_missing(v)) for v in _objects(X, column))
+
+
+def _strings(X: Any, column: int) -> NDArray[Any]:
+    """Values of one column as strings, None where one is missing."""
+    values = _objects(X, column)
+    strings = (None if _is_missing(v) else _as_string(v) for v in values)
     return np.fromiter(strings, dtype=object, count=len(values))
+
+
+def _as_string(value: Any) -> str:
+    is_whole = isinstance(value, float | np.floating) and value == int(value)
+    return str(int(value) if is_whole else value)
+
+
+def _name(X: Any, column: int) -> Any:
+    return X.columns[column] if hasattr(X, "columns") else int(column)
 
 
 def _is_missing(value: Any) -> bool:
@@ -207,10 +247,11 @@ def _is_missing(value: Any) -> bool:
 
 
 def _refuse(column: Any, n_different: int, *, is_declared: bool) -> None:
-    what, limit = "different strings", MAX_STRINGS
-    advice = f"If these are categories, list it: categorical_features=[{column!r}, ...]."
+    what, limit, advice = "different strings", MAX_STRINGS, ""
     if is_declared:
-        what, limit, advice = "categories", MAX_CATEGORIES, "Or merge rare categories."
+        what, limit, advice = "categories", MAX_CATEGORIES, " Or merge rare categories."
+    elif n_different <= MAX_CATEGORIES:
+        advice = f" If these are categories, list it: categorical_features=[{column!r}]."
     raise ValueError(
-        f"Column {column!r} has {n_different:,} {what}, more than {limit}. {ADVICE} {advice}"
+        f"Column {column!r} has {n_different:,} {what}, more than {limit}. {ADVICE}{advice}"
     )

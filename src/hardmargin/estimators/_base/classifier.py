@@ -202,7 +202,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : (n_samples, n_features) array or sparse matrix
+        X : (n_samples, n_features) array, data frame or sparse matrix
             Rows.
 
         Returns
@@ -224,7 +224,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
         Parameters
         ----------
-        X : (n_samples, n_features) array or sparse matrix
+        X : (n_samples, n_features) array, data frame or sparse matrix
             Rows.
 
         Returns

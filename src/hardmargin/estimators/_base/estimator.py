@@ -22,7 +22,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hardmargin.estimators._base.categories import Categories
+from hardmargin.estimators._base.categories import (
+    Categories,
+    column_kinds,
+    columns_without_numbers,
+    is_data_frame,
+)
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -191,6 +196,8 @@ class KernelEstimator(BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
         }
+        if fills and is_data_frame(X):
+            column_kinds(X)  # dates would be taken for numbers
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum
                 if self._categories_ is None:
@@ -202,7 +209,8 @@ class KernelEstimator(BaseEstimator):
                     numbers = self._categories_.transform(X)
                     validated = check(numbers, estimator=self, **checks, **options)
         except ValueError as error:
-            _add_advice(error, is_precomputed, fills)
+            strange = columns_without_numbers(X, self._categories_) if fills else []
+            _add_advice(error, is_precomputed, strange)
             raise
         rows, *labels = validated if "y" in options else (validated,)
         rows = canonical(rows) if is_sparse(rows) else rows
@@ -325,7 +333,7 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
         )
 
 
-def _add_advice(error: ValueError, is_precomputed: bool, takes_tables: bool) -> None:
+def _add_advice(error: ValueError, is_precomputed: bool, strange: list[Any]) -> None:
     """Add advice to an error of scikit-learn."""
     message = str(error)
     if "NaN" in message:
@@ -333,11 +341,16 @@ def _add_advice(error: ValueError, is_precomputed: bool, takes_tables: bool) -> 
             "Missing values can be filled in a pipeline: "
             "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
         )
-    elif "could not convert string" in message or "cast object dtype" in message:
-        where = "named in categorical_features, or " if takes_tables else ""
+    elif strange:
         error.add_note(
-            f"Columns of text or categories can be {where}encoded in a pipeline, for instance "
-            "with skrub: make_pipeline(TableVectorizer(), ...)."
+            f"Strings and categories in {', '.join(map(repr, strange))}: these columns had numbers "
+            "in fit, or categorical_features=None says that there are no categories."
+        )
+    elif "could not convert string" in message:
+        error.add_note(
+            "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
+            "make_pipeline(TableVectorizer(), ...). EnsembleSVC and GreedySVC take categories as "
+            "they are in data frames, or in the columns that categorical_features lists."
         )
     elif is_precomputed and "features" in message:
         error.add_note(

@@ -82,10 +82,14 @@ def find_filling(X: Rows, weights: FloatArray | None, names: Sequence[str]) -> F
     medians = np.full(X.shape[1], np.nan)
     complete = np.ascontiguousarray(X[some, ~incomplete].T)
     medians[~incomplete] = _median(complete, None if weights is None else weights[some])
-    for j in np.flatnonzero(incomplete & ~missing.all(axis=0)):
+    is_empty = missing.all(axis=0)
+    if is_empty.any():
+        empty = listed([names[int(j)] for j in np.flatnonzero(is_empty)])
+        warn_caller(f"Ignored, as no row has a value there: {empty}.", UserWarning)
+    for j in np.flatnonzero(incomplete & ~is_empty):
         known = ~missing[:, j]
         medians[j] = _median(X[known, j], None if weights is None else weights[known])
-    return Filling(medians, np.flatnonzero(incomplete & ~missing.all(axis=0)), tuple(names))
+    return Filling(medians, np.flatnonzero(incomplete & ~is_empty), tuple(names))
 
 
 def _median(values: NDArray[Any], weights: FloatArray | None) -> NDArray[Any]:
