@@ -15,7 +15,7 @@ namespace hardmargin {
 namespace {
 
 // Stages after which the kernels are compared, and how many may go on where a machine has many
-// rows. (Machines of few rows are fast, and better for many kernels.)
+// rows. (Machines of few rows are fast, and gain from many kernels.)
 struct Round {
     std::size_t stage, most_kernels;
 };

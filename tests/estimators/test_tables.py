@@ -298,6 +298,13 @@ def test_codes_may_be_numbers_or_strings(trained, asked):
     assert clf.score(frames[1], y) == 1.0
 
 
+def test_infinity_may_be_a_category():
+    frame = pd.DataFrame({"level": [1.0, 2.0, np.inf, 1.0] * 10})
+    clf = GreedySVC(1.0, max_visits=1, categorical_features=["level"])
+    clf.fit(frame, np.isinf(frame["level"]))
+    assert clf.get_feature_names_out().tolist() == ["level_1", "level_2", "level_inf"]
+
+
 def test_a_column_of_strangers_raises_a_warning():
     clf = GreedySVC(1.0, max_visits=1).fit(TRAIN, Y_TRAIN)
     shouted = QUERIES.assign(colour=QUERIES["colour"].astype(str).str.upper())

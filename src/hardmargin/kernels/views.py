@@ -8,13 +8,14 @@ relevance, so that columns that do not matter no longer set rows apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:  # a kernel has a view
+    from hardmargin.kernels.kernel import FloatArray
 
 #: Normal scores are no further than this from the middle.
 LARGEST_SCORE = 2.5

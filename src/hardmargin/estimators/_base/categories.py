@@ -233,7 +233,7 @@ def _strings(X: Any, column: int) -> NDArray[Any]:
 
 
 def _as_string(value: Any) -> str:
-    is_whole = isinstance(value, float | np.floating) and value == int(value)
+    is_whole = isinstance(value, float | np.floating) and value.is_integer()
     return str(int(value) if is_whole else value)
 
 

@@ -1,4 +1,4 @@
-"""Missing values: filled with medians, and marked where they are common enough to be learned."""
+"""Missing values: filled with medians, and marked by indicator columns."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hardmargin.warn import warn_caller
 class Filling:
     """How missing values are filled: with the median of their column.
 
-    Columns with missing values in ``fit`` also get an indicator, a column of ones where a value is
-    missing, as that a value is missing may say something itself.
+    Columns with missing values in ``fit`` also get an indicator: a column of ones where a value is
+    missing, because the gap itself may be informative.
 
     Attributes
     ----------
