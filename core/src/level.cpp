@@ -34,6 +34,7 @@ constexpr PathTable<T> paths = {.strip_product = strip_product<T, T>,
                                 .decay_16 = decay_16<T>,
                                 .logistic = logistic<T>,
                                 .temper = temper<T>,
+                                .log_loss = log_loss<T>,
                                 .step = step_sums<T>,
                                 .advance = advance<T>};
 

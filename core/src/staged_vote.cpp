@@ -246,14 +246,9 @@ void Path<T>::fit_scale() {
 template <class T>
 double Path<T>::held_loss() const {
     if (data_.held_rows.empty()) return 0;
-    const double twice = 2 * std::exp(log_scale_);
-    double sum = 0;
-    for (std::size_t p = 0; p < data_.held_rows.size(); ++p) {
-        const double z = twice * static_cast<double>(margins_[p]);
-        sum += static_cast<double>(data_.held_weights[p]) *
-               (std::log1p(std::exp(-std::abs(z))) + std::max(-z, 0.0));
-    }
-    return sum / data_.held_weight;
+    return table_.log_loss(margins_.data(), data_.held_weights.data(), std::exp(log_scale_),
+                           margins_.size()) /
+           data_.held_weight;
 }
 
 template <class T>

@@ -19,7 +19,7 @@ namespace {
 struct Round {
     std::size_t stage, most_kernels;
 };
-constexpr std::array<Round, 3> rounds = {{{16, 9}, {32, 6}, {64, 4}}};
+constexpr std::array<Round, 3> rounds = {{{16, 8}, {32, 5}, {64, 3}}};
 constexpr double many_rows = 400;
 
 // A kernel is stopped when it would have less than `least_share` of the leader's vote even if its

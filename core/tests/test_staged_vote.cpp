@@ -177,15 +177,18 @@ void check_temper(const PathTable<T>& table) {
             AlignedVector<T> weights(n);
             for (T& v : weights) v = static_cast<T>(std::abs(random.normal()));
             weights[n - 1] = 0;  // padding
-            double slope = 0, curvature = 0;
+            double slope = 0, curvature = 0, loss = 0;
             for (std::size_t i = 0; i < n; ++i) {
                 const double z = 2 * scale * wide(margins[i]), p = naive_logistic(z);
+                loss += wide(weights[i]) * (std::log1p(std::exp(-std::abs(z))) + std::max(-z, 0.0));
                 slope += wide(weights[i]) * z * p;
                 curvature += wide(weights[i]) * z * z * p * (1 - p);
             }
             const TemperSums sums = table.temper(margins.data(), weights.data(), scale, n);
             CHECK_CLOSE(sums.slope, slope, 100 * tolerance<T>);
             CHECK_CLOSE(sums.curvature, curvature, 100 * tolerance<T>);
+            CHECK_CLOSE(table.log_loss(margins.data(), weights.data(), scale, n), loss,
+                        100 * tolerance<T>);
         }
 }
 

@@ -22,6 +22,7 @@ from sklearn.datasets import (
     load_breast_cancer,
     load_iris,
     load_wine,
+    make_blobs,
     make_moons,
 )
 from sklearn.metrics.pairwise import rbf_kernel
@@ -107,6 +108,13 @@ def test_attributes_of_many_classes(multi_class):
         assert np.shape(getattr(model, name)) == (3,)
     assert isinstance(model.cv_error_, float)
     assert model.dual_coef_.shape == (3, 150 * len(np.unique(table[["kernel", "gamma"]])))
+
+
+def test_machines_of_many_classes_share_a_few_kernels():
+    X, y = make_blobs(300, 4, centers=9, cluster_std=4.0, random_state=0)
+    table = EnsembleSVC().fit(X, y).kernel_weights_
+    assert set(table["machine"]) == set(range(36))
+    assert len(np.unique(table[["view", "kernel", "gamma"]])) <= 5
 
 
 def test_the_curve_has_the_loss_of_the_best_kernel():

@@ -28,6 +28,7 @@ def vote(seed, rows):
     return Vote(
         rows=rows.astype(np.int32),
         coefficients=np.random.default_rng(seed).normal(size=(len(KERNELS), len(rows))),
+        n_rows=float(len(rows)),
         shares=np.full(3, 1 / 3),
         held_rows=nothing.astype(int),
         held_positive=nothing.astype(bool),

@@ -174,6 +174,8 @@ struct PathTable {
     LogisticSums (*logistic)(const T* labels, const T* weights, const T* scores, double bias,
                              T* out, std::size_t n);
     TemperSums (*temper)(const T* margins, const T* weights, double scale, std::size_t n);
+    // Sum of v log(1 + exp(-2 * scale * margin))
+    double (*log_loss)(const T* margins, const T* weights, double scale, std::size_t n);
     StepSums (*step)(const T* steps, const T* h, const T* direction, const T* scores, const T* last,
                      std::size_t n);
     // next = scores + rate * direction; scores = next + momentum * (next - last); last = next

@@ -51,6 +51,29 @@ TemperSums temper(const T* margins, const T* weights, double scale, std::size_t 
     return {lane_sum<T>(slope), lane_sum<T>(curvature)};
 }
 
+// log(1 + e) for 0 <= e <= 1, as 2 artanh(s) = 2 (s + s^3 / 3 + ..) with s = e / (2 + e) <= 1/3
+template <class T>
+inline Vec<T> log1p_of(Vec<T> e) {
+    constexpr int terms = sizeof(T) == 4 ? 8 : 17;
+    const Vec<T> s = e / (T(2) + e), square = s * s;
+    Vec<T> sum = spread(T(1) / T(2 * terms - 1));
+    for (int k = terms - 2; k >= 0; --k) sum = sum * square + T(1) / T(2 * k + 1);
+    return T(2) * s * sum;
+}
+
+template <class T>
+double log_loss(const T* margins, const T* weights, double scale, std::size_t n) {
+    const T twice = static_cast<T>(2 * scale);
+    Vec<T> sum = {};
+    for (std::size_t i = 0; i < n; i += vector_width<T>) {
+        const Vec<T> z = twice * load<Vec<T>>(margins + i);
+        const Vec<T> e = exp2(static_cast<T>(-1.4426950408889634) * larger(z, -z));
+        // The order of the two keeps a NaN.
+        sum += load<Vec<T>>(weights + i) * (log1p_of<T>(e) + larger(Vec<T>{}, -z));
+    }
+    return lane_sum<T>(sum);
+}
+
 template <class T>
 StepSums step_sums(const T* steps, const T* h, const T* direction, const T* scores, const T* last,
                    std::size_t n) {

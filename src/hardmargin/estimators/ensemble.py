@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,13 +44,15 @@ from hardmargin.selection.relevance import (
 from hardmargin.selection.vote import (
     SCALED_WIDTHS,
     WIDTHS,
+    Losses,
     Vote,
     candidate_kernels,
+    counted_together,
     held_out_scores,
     make_views,
     matrix_votes,
+    shares_table,
     view_kernels,
-    vote_tables,
 )
 from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
@@ -58,7 +61,7 @@ from hardmargin.warn import warn_caller
 #: ``dtype="auto"`` stores kernel values in float64 up to the first number of rows, in float32 up to
 #: the second, and in 16 bits above.
 MAX_FLOAT64_ROWS = 500
-MAX_FLOAT32_ROWS = 1_500
+MAX_FLOAT32_ROWS = 700
 
 #: Up to this many rows, folds are made from several shuffles. These cost little there, and make the
 #: model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
@@ -78,7 +81,7 @@ FIRST_SHARE = 0.3
 #: Relevance has seen the labels of the rows held out: their log-loss is too low by about this
 #: times the root of the number of different scales, divided by the number of rows. (Measured: then
 #: it is right on average over the sets of benchmarks/accuracy.py.)
-LEAK = 1.25
+LEAK = 0.9
 
 #: Kernels that may vote on all rows after a vote on some of them, and their least share of that.
 MOST_KERNELS = 8
@@ -166,7 +169,7 @@ default="cv"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. In training, ``"auto"`` stores them in float64 up to 500 rows,
-        in float32 up to 1,500 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
+        in float32 up to 700 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
         and float32 above.
     memory_limit : str, number or None, default=None
         Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
@@ -197,7 +200,7 @@ default="cv"
     cv_log_loss_, cv_error_ : float
         Log-loss and share of errors on held-out rows, weighted by sample and class weights. Where
         relevance scales the columns it has seen the labels of these rows: the log-loss is raised by
-        1.25 times the root of the number of different scales, divided by the number of rows, to
+        0.9 times the root of the number of different scales, divided by the number of rows, to
         make up for that on average; the error is not.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one, on average over
@@ -444,6 +447,12 @@ default="cv"
         return np.asarray(self.relevance_ / self.relevance_.sum())
 
     @property
+    def cv_table_(self) -> NDArray[Any]:
+        """Held-out log-loss of every stage that was judged, of every machine and kernel."""
+        check_is_fitted(self)
+        return self._losses_.table()
+
+    @property
     def _holds_out(self) -> bool:
         return True
 
@@ -507,7 +516,7 @@ default="cv"
             )
         if is_stored:
             votes = self._matrix_votes(training, kernels, problem, folds, options, monitor)
-            return kernels, votes, relevance
+            return kernels, counted_together(votes), relevance
         found = low_rank_votes(
             kernels,
             problem,
@@ -630,7 +639,8 @@ default="cv"
         chosen = [kernels[k] for k in used]
         self._store(training, machines, chosen[0] if len(used) == 1 else KernelSum(tuple(chosen)))
         rows_are = "raw" if self._scaling_ is None else "standardized"
-        self.kernel_weights_, self.cv_table_ = vote_tables(kernels, used, votes, rows_are)
+        self.kernel_weights_ = shares_table(kernels, used, votes, rows_are)
+        self._losses_ = Losses.of(kernels, votes, rows_are)
         self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
         self.n_iter_ = self.n_stages_
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])

@@ -82,18 +82,22 @@ class KernelSum:
             )
         # Kernels of one name and view decay with the same distances.
         alike: dict[tuple[str, View | None], list[int]] = {}
+        seen: dict[View | None, tuple[Rows, Rows]] = {None: (Q, S)}
         for k, kernel in enumerate(self.kernels):
             alike.setdefault((kernel.name, kernel.view), []).append(k)
+            if kernel.view is not None and kernel.view not in seen:
+                seen[kernel.view] = kernel.view.of(Q), kernel.view.of(S)
         for (name, view), of_name in alike.items():
             if name not in DISTANCE_KERNELS:
                 for k in of_name:
                     out += self.kernels[k].expand(Q, S, parts[k], dtype=dtype, n_jobs=n_jobs)
                 continue
+            queries, support = seen[view]
             _core.expand_decays(
                 METRICS[name],
                 [self.kernels[k].gamma for k in of_name],
-                as_core_matrix(Q if view is None else view.of(Q)),
-                as_core_matrix(S if view is None else view.of(S)),
+                as_core_matrix(queries),
+                as_core_matrix(support),
                 [by_support_row(parts[k]) for k in of_name],
                 out,
                 dtype,

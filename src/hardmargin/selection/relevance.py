@@ -19,13 +19,13 @@ from hardmargin.kernels import FloatArray, Kernel, Precision, View
 from hardmargin.selection.vote import Vote
 
 #: Training rows that derivatives are taken at, at most.
-MAX_ROWS = 300
+MAX_ROWS = 150
 
 #: The machines that relevance rests on: factors of the usual width of their kernels, their splits,
 #: and the limit of their stages.
 FIRST_WIDTHS = {"rbf": (1 / 4, 1.0), "laplacian": (1.0,)}
 FIRST_SPLITS = 2
-FIRST_STAGES = 32
+FIRST_STAGES = 24
 
 #: Columns are scaled by no less than this share of the most relevant one.
 LEAST_SCALE = 0.02

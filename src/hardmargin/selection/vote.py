@@ -8,7 +8,8 @@ the more its held-out loss exceeds the best of all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,11 +59,13 @@ MAX_SPARSE_LAPLACIAN = 1_000
 #: A kernel with a smaller share of the vote is left out.
 LEAST_SHARE = 0.05
 
-_KERNEL = [("machine", np.int32), ("view", "U12"), ("kernel", "U11"), ("gamma", np.float64)]
+#: Kernels that several machines may share: each makes predictions slower.
+MOST_SHARED = 5
 
-#: Fields of the two tables.
-SHARES = np.dtype([*_KERNEL, ("share", np.float64)])
-LOSSES = np.dtype([*_KERNEL, ("stage", np.int64), ("log_loss", np.float64)])
+_KERNEL = [("view", "U12"), ("kernel", "U11"), ("gamma", np.float64)]
+
+#: Fields of the table of kernels that vote.
+SHARES = np.dtype([("machine", np.int32), *_KERNEL, ("share", np.float64)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,8 @@ class Vote(Expansion):
 
     Attributes
     ----------
+    n_rows : float
+        Number of the machine's rows, or the sum of their weights.
     shares : (n_kernels,) array
         Weight of every candidate: they add up to one, and most are zero.
     held_rows : (n_held,) int array
@@ -85,6 +90,7 @@ class Vote(Expansion):
         The paths of all candidates.
     """
 
+    n_rows: float
     shares: FloatArray
     held_rows: NDArray[Any]
     held_positive: NDArray[np.bool_]
@@ -92,13 +98,19 @@ class Vote(Expansion):
     held_scores: FloatArray
     paths: list[StagedSolution]
 
-    @property
+    @cached_property
     def slope(self) -> float:
         """Slope of the machine's sigmoid; 2 where no rows of both sides were held out."""
         if self.held_positive.all() or not self.held_positive.any():
             return 2.0
         copies = len(self.held_rows) / len(np.unique(self.held_rows))
         return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
+
+    def counted_again(self, prior: FloatArray) -> Vote:
+        """Count the votes again, where kernels had these shares before anything was held out."""
+        if len(self.held_rows) == 0:  # nothing to choose by
+            return self
+        return replace(self, **_mixture(self.paths, _shares(self.paths, self.n_rows, prior)))
 
 
 def candidate_kernels(
@@ -193,9 +205,9 @@ def view_kernels(
     if not is_there.all():
         X, weights = X[is_there], weights[is_there]
     found: list[Kernel] = []
+    seen = {view: view.of(X) for view, _ in pairs}
     for view, name in pairs:
-        seen = view.of(X)
-        unit = resolve_gamma(_UNIT_RULES[name], seen, kernel=name, sample_weight=weights)
+        unit = resolve_gamma(_UNIT_RULES[name], seen[view], kernel=name, sample_weight=weights)
         found += [Kernel(name, gamma=width * unit, view=view) for width in widths[name]]
     return found
 
@@ -276,31 +288,55 @@ def count_votes(
     """
     assert problem.weights is not None
     of_machine, held_rows = rows[paths[0].rows], rows[paths[0].held_rows]
-    losses = np.array([p.certificate for p in paths])
-    masses = np.array([p.mass for p in paths])
-    n = as_rows(problem.weights[of_machine]).sum()
-    shares = masses * np.exp(-SHARPNESS * n * (losses - losses.min()))
-    shares /= shares.sum()
-    shares[shares < LEAST_SHARE] = 0.0
-    shares /= shares.sum()
+    if (scales != 1).any():
+        pairs = zip(paths, scales, strict=True)
+        paths = [replace(path, coefficients=path.coefficients / scale) for path, scale in pairs]
+    n_rows = float(as_rows(problem.weights[of_machine]).sum())
+    shares = _shares(paths, n_rows, np.ones(len(paths)))
     if len(held_rows) == 0:  # nothing to choose by
-        shares = (np.arange(len(shares)) == unchosen).astype(np.float64)
+        shares = (np.arange(len(paths)) == unchosen).astype(np.float64)
     return Vote(
         rows=of_machine.astype(np.int32),
-        shares=shares,
-        coefficients=np.array(
-            [
-                share / scale * p.coefficients
-                for share, scale, p in zip(shares, scales, paths, strict=True)
-            ]
-        ),
-        intercept=float(shares @ [p.intercept for p in paths]),
+        n_rows=n_rows,
         held_rows=held_rows,
         held_weights=problem.weights[held_rows],
         held_positive=problem.sides[machine, problem.codes[held_rows]] > 0,
-        held_scores=shares @ np.array([p.held_scores for p in paths]),
         paths=paths,
+        **_mixture(paths, shares),
     )
+
+
+def _shares(paths: Sequence[StagedSolution], n_rows: float, prior: FloatArray) -> FloatArray:
+    """Weigh the kernels of a machine by their held-out losses, and by how likely they were."""
+    losses = np.where(prior > 0, [path.certificate for path in paths], np.inf)
+    masses = np.array([path.mass for path in paths])
+    shares = prior * masses * np.exp(-SHARPNESS * n_rows * (losses - losses.min()))
+    shares /= shares.sum()
+    shares[shares < LEAST_SHARE] = 0.0
+    return np.asarray(shares / shares.sum())
+
+
+def _mixture(paths: Sequence[StagedSolution], shares: FloatArray) -> dict[str, Any]:
+    """Add up what kernels of these shares vote."""
+    return {
+        "shares": shares,
+        "coefficients": shares[:, None] * np.array([path.coefficients for path in paths]),
+        "intercept": float(shares @ [path.intercept for path in paths]),
+        "held_scores": shares @ np.array([path.held_scores for path in paths]),
+    }
+
+
+def counted_together(votes: Sequence[Vote]) -> list[Vote]:
+    """Count the votes of several machines again: what helps all is likely to help each of them.
+
+    The mean shares of all machines are the prior shares of each (empirical Bayes): what one machine
+    finds in its few rows alone is mostly chance.
+    """
+    if len(votes) == 1:
+        return list(votes)
+    prior = np.mean([vote.shares for vote in votes], axis=0)
+    prior[np.argsort(-prior, kind="stable")[MOST_SHARED:]] = 0.0
+    return [vote.counted_again(prior) for vote in votes]
 
 
 def _arrays(
@@ -310,6 +346,7 @@ def _arrays(
     arrays: list[NDArray[Any]] = []
     sources: list[KernelSource] = []
     of_distance: dict[tuple[str, View | None], int] = {}
+    seen: dict[View | None, Rows] = {}
     scales = np.ones(len(kernels))
     chosen = X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
     for k, kernel in enumerate(kernels):
@@ -317,8 +354,9 @@ def _arrays(
             key = (kernel.name, kernel.view)
             if key not in of_distance:
                 of_distance[key] = len(arrays)
-                seen = chosen if kernel.view is None else kernel.view.of(chosen)
-                arrays.append(distances(seen, kernel.name, dtype=dtype, n_jobs=n_jobs))
+                if kernel.view not in seen:
+                    seen[kernel.view] = chosen if kernel.view is None else kernel.view.of(chosen)
+                arrays.append(distances(seen[kernel.view], kernel.name, dtype=dtype, n_jobs=n_jobs))
             sources.append(KernelSource("distances", of_distance[key], kernel.gamma))
             continue
         if kernel.name == "precomputed":
@@ -353,46 +391,85 @@ def held_out_scores(votes: Sequence[Vote]) -> HeldOut:
     )
 
 
-def vote_tables(
+def shares_table(
     kernels: Sequence[Kernel], used: Sequence[int], votes: Sequence[Vote], rows_are: str
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Tables for pandas: the kernels that voted, and the loss of every stage judged.
+) -> NDArray[Any]:
+    """Table for pandas: the kernels that voted.
 
     Parameters
     ----------
     kernels : sequence of Kernel
         The candidates.
     used : sequence of int
-        Those with a share in a vote, in the order of the first table.
+        Those with a share in a vote, in the order of the table.
     votes : sequence of Vote
         One per machine.
     rows_are : str
         The view of kernels that have none of their own.
-
-    Returns
-    -------
-    shares : structured array
-        One record for every kernel with a share of a machine's vote.
-    losses : structured array
-        One record for every stage that held-out rows judged, of every kernel and machine.
     """
-    # Six digits of gamma distinguish all candidates.
-    names = [
-        (kernel.view.name if kernel.view else rows_are, kernel.name, float(f"{kernel.gamma:.6g}"))
-        for kernel in kernels
-    ]
+    names = [_name(kernel, rows_are) for kernel in kernels]
     shares = [
         (m, *names[k], vote.shares[k])
         for k in used
         for m, vote in enumerate(votes)
         if vote.shares[k] > 0
     ]
-    losses = [
-        (m, *name, stage, loss)
-        for m, vote in enumerate(votes)
-        if len(vote.held_rows)
-        for name, path in zip(names, vote.paths, strict=True)
-        for stage, loss in zip(path.history["stage"], path.history["loss"], strict=True)
-        if stage > 0
-    ]
-    return np.array(shares, dtype=SHARES), np.array(losses, dtype=LOSSES)
+    return np.array(shares, dtype=SHARES)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The loss of every stage that held-out rows judged, of every kernel and machine.
+
+    Attributes
+    ----------
+    candidates : structured array
+        View, name and gamma of the kernels.
+    machines, kernels, stages : (n_judged,) int arrays
+        Which machine, kernel and stage each loss belongs to.
+    losses : (n_judged,) array
+        The losses.
+    """
+
+    candidates: NDArray[Any]
+    machines: NDArray[np.int32]
+    kernels: NDArray[np.int16]
+    stages: NDArray[np.int32]
+    losses: FloatArray
+
+    @classmethod
+    def of(cls, kernels: Sequence[Kernel], votes: Sequence[Vote], rows_are: str) -> Losses:
+        """Collect them from votes; `rows_are` is the view of kernels that have none."""
+        judged = [
+            (m, k, path.history["stage"], path.history["loss"])
+            for m, vote in enumerate(votes)
+            if len(vote.held_rows)
+            for k, path in enumerate(vote.paths)
+        ]
+        sizes = [len(stages) for _, _, stages, _ in judged]
+        stages = np.concatenate([np.empty(0, np.int32), *(stages for _, _, stages, _ in judged)])
+        losses = np.concatenate([np.empty(0), *(losses for _, _, _, losses in judged)])
+        is_stage = stages > 0
+        return cls(
+            np.array([_name(kernel, rows_are) for kernel in kernels], dtype=_KERNEL),
+            np.repeat(np.array([m for m, *_ in judged], dtype=np.int32), sizes)[is_stage],
+            np.repeat(np.array([k for _, k, *_ in judged], dtype=np.int16), sizes)[is_stage],
+            stages[is_stage].astype(np.int32),
+            losses[is_stage],
+        )
+
+    def table(self) -> NDArray[Any]:
+        """Table for pandas."""
+        fields = [("machine", np.int32), *_KERNEL, ("stage", np.int64), ("log_loss", np.float64)]
+        found = np.empty(len(self.losses), dtype=fields)
+        found["machine"], found["stage"] = self.machines, self.stages
+        found["log_loss"] = self.losses
+        for name, _ in _KERNEL:
+            found[name] = self.candidates[name][self.kernels]
+        return found
+
+
+def _name(kernel: Kernel, rows_are: str) -> tuple[str, str, float]:
+    """View, name and gamma; six digits of this distinguish all candidates."""
+    view = kernel.view.name if kernel.view else rows_are
+    return view, kernel.name, float(f"{kernel.gamma:.6g}")
