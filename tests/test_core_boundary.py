@@ -129,6 +129,12 @@ def dense_rows(value: np.ndarray, *wrong: Any) -> Argument:
     )
 
 
+def changed(a: np.ndarray, place: Any, value: Any) -> np.ndarray:
+    a = a.copy()
+    a[place] = value
+    return a
+
+
 def csr(X: np.ndarray) -> tuple[Any, ...]:
     rows = sp.csr_array(X)
     return rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), X.shape[1]
@@ -136,12 +142,6 @@ def csr(X: np.ndarray) -> tuple[Any, ...]:
 
 def sparse_rows(X: np.ndarray) -> Argument:
     data, ids, starts, n_cols = csr(X)
-
-    def changed(a: np.ndarray, place: int, value: int) -> np.ndarray:
-        a = a.copy()
-        a[place] = value
-        return a
-
     return Argument(
         csr(X),
         [
@@ -502,6 +502,90 @@ def sum_columns(dtype: str) -> dict[str, Argument]:
     }
 
 
+def table_of(value: np.ndarray, *wrong: Any) -> Argument:
+    shapes = [value[:-1], value[:, :-1], np.vstack([value, value]), np.hstack([value, value])]
+    gaps = np.hstack([value, value])[:, : value.shape[1]]
+    return Argument(value, [*misshapen(value), *shapes, gaps, value[:, ::-1], *wrong])
+
+
+def route_cells() -> dict[str, Argument]:
+    columns = np.array([0, 2, -2, -1], dtype=np.int32)
+    directions = rows(5, np.float32)[:2]
+    children = np.array([[1, 2], [-1, 3], [-2, -3], [-4, -5]], dtype=np.int32)
+    wrong_children = [
+        changed(children, place, child)
+        for place, child in [
+            ((0, 0), 0),
+            ((1, 1), 1),
+            ((2, 0), 0),
+            ((3, 1), 4),
+            ((2, 1), -6),
+            ((0, 1), 2**31 - 1),
+            ((0, 1), -(2**31)),
+        ]
+    ]
+    outside = [changed(columns, 1, c) for c in (-3, D, 2**31 - 1, -(2**31))]
+    cells = np.zeros(N, dtype=np.int32)
+    return {
+        "columns": vector(columns, *outside),
+        "directions": Argument(
+            directions,
+            [
+                *misshapen(directions),
+                directions[:1],
+                directions[:, :2],
+                directions[:, ::-1],
+                changed(directions, (1, 1), NAN),
+                changed(directions, (0, 0), INF),
+            ],
+        ),
+        "thresholds": numbers(np.zeros(4, np.float32), NAN),
+        "children": table_of(children, *wrong_children),
+        "rows": dense_rows(rows(), rows()[:-1], rows()[:, :2], csr(rows()[:-1])),
+        "out": written(cells, np.zeros(N + 1, np.int32)),
+        "n_threads": threads(),
+    }
+
+
+def sparse_route_cells() -> dict[str, Argument]:
+    return route_cells() | {"rows": sparse_rows(rows())}
+
+
+def expand_cells() -> dict[str, Argument]:
+    Q, S = rows(1, np.float32), rows(2, np.float32)[:7]
+    cells = np.resize(np.array([0, 1, -1], dtype=np.int32), N)
+    starts = np.array([0, 2, 5], dtype=np.int64)
+    of_members = np.array([[0, 1, 3, 3, 4, 5], [5, 6, 7, 8, 9, 10]], dtype=np.int64)
+    gammas = np.full((2, 2), 0.5)
+    shifts = rows(3, np.float32)[:2]
+    not_shifts = [changed(shifts, (1, 2), value) for value in (NAN, INF)]
+    return {
+        "metrics": Argument(
+            ["sqeuclidean", "cityblock"],
+            [["rbf", "cityblock"], ["cityblock"], ["cityblock"] * 3, [], [1, 2], None, 3],
+        ),
+        "gammas": table_of(gammas, *(changed(gammas, (1, 1), g) for g in (NAN, -1.0))),
+        "queries": Argument(Q, [*misshapen(Q), Q[:-1], Q[:, :2], Q[:, ::-1], Q[:, :0], csr(Q)]),
+        "cells": vector(cells, *(changed(cells, 3, c) for c in (-2, 2, 2**31 - 1))),
+        "support": Argument(S, [*misshapen(S), S[:3], S[:, :2], S[:, ::-1], csr(S)]),
+        "rows": indices(np.array([0, 6, 3, 3, 1], dtype=np.int32), 7),
+        "starts": vector(starts, starts + 1, falling(starts), -starts),
+        "means": table_of(shifts, *not_shifts),
+        "scales": table_of(shifts, *not_shifts),
+        "coefficient_starts": table_of(
+            of_members,
+            of_members - 1,
+            of_members + 1,
+            changed(of_members, (1, 3), 0),
+            changed(of_members, (0, 5), 10**12),
+        ),
+        "machines": indices(np.resize(np.array([0, 1], dtype=np.int16), 10), 2),
+        "values": vector(np.ones(10, dtype=np.float32)),
+        "out": written(np.zeros((N, 2)), np.zeros((N - 1, 2)), np.zeros((N, 1))),
+        "n_threads": threads(),
+    }
+
+
 TABLE: dict[str, list[Callable[[], dict[str, Argument]]]] = {
     "level": [dict],
     "expand": [expand],
@@ -509,6 +593,8 @@ TABLE: dict[str, list[Callable[[], dict[str, Argument]]]] = {
     "greedy": [greedy, sparse_greedy, precomputed_greedy, function_greedy],
     "hard_margin": [hard_margin],
     "tilt": [tilt],
+    "route_cells": [route_cells, sparse_route_cells],
+    "expand_cells": [expand_cells],
 }
 for _dtype in ("float32", "float64"):
     TABLE[f"block_{_dtype}"] = [lambda dtype=_dtype: block(dtype)]
@@ -588,6 +674,15 @@ def test_a_missing_argument_is_refused(name, make):
         ("sum_columns_float64", "slots", np.array([0, 1, 99]), r"slots\[2\] is 99"),
         ("sum_columns_float64", "out", read_only(np.zeros(19)), "out is read-only"),
         ("tilt", "weights", np.zeros(N + 1), "weights has 21 entries, expected 20"),
+        ("route_cells", "columns", np.full(4, 3, np.int32), r"columns\[0\] is 3, expected -2 <="),
+        (
+            "route_cells",
+            "children",
+            np.zeros((4, 2), np.int32),
+            r"children\[0, 0\] is 0, expected 0 < cut < 4 or -5 <= cell < 0",
+        ),
+        ("expand_cells", "gammas", np.full((2, 2), -1.0), r"gammas\[0, 0\] is -1, expected"),
+        ("expand_cells", "metrics", ["rbf"], r"metrics\[0\] is 'rbf', expected one of"),
     ],
 )
 def test_messages_name_the_argument_and_its_value(name, argument, wrong, message):

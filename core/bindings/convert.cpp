@@ -97,9 +97,9 @@ KernelSpec to_kernel(nb::handle spec) {
     return kernel;
 }
 
-KernelKind to_metric(const std::string& name) {
+KernelKind to_metric(const std::string& name, const std::string& argument) {
     return to_choice<KernelKind>(
-        "metric", name, {{"sqeuclidean", KernelKind::rbf}, {"cityblock", KernelKind::laplacian}});
+        argument, name, {{"sqeuclidean", KernelKind::rbf}, {"cityblock", KernelKind::laplacian}});
 }
 
 Monitor::Monitor(const nb::object& monitor) {

@@ -27,7 +27,7 @@ std::pair<HeldMatrix, HeldMatrix> to_matrices(nb::handle queries, nb::handle sup
 
 // The tuple (name, gamma, coef0, degree); "sqeuclidean" and "cityblock" are distances alone.
 hardmargin::KernelSpec to_kernel(nb::handle spec);
-hardmargin::KernelKind to_metric(const std::string& name);
+hardmargin::KernelKind to_metric(const std::string& name, const std::string& argument = "metric");
 
 // Python's monitor, or None: `seconds_left` is read once, `report` is called now and then.
 class Monitor {
@@ -68,3 +68,4 @@ void bind_hard_margin(nb::module_& module);
 void bind_staged_vote(nb::module_& module);
 void bind_tilt(nb::module_& module);
 void bind_core_set(nb::module_& module);
+void bind_cells(nb::module_& module);

@@ -29,4 +29,5 @@ NB_MODULE(_core, module) {
     bind_staged_vote(module);
     bind_tilt(module);
     bind_core_set(module);
+    bind_cells(module);
 }

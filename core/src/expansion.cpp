@@ -15,6 +15,12 @@ namespace {
 constexpr std::size_t query_rows = strip_rows;
 constexpr std::size_t support_rows = 64;
 
+// The kernel values of a support row and some queries take as many places as these need.
+template <class T>
+std::size_t places(std::size_t n_queries) {
+    return round_up(n_queries, lanes<T>);
+}
+
 // Support rows as the tiles' columns.
 template <class T>
 struct Columns {
@@ -31,7 +37,7 @@ struct Columns {
     }
 };
 
-// Evaluates kernel values of a few queries against a few support rows: out[s * query_rows + q].
+// Evaluates kernel values of a few queries against a few support rows: out[s * places + q].
 template <class T>
 class Evaluator {
   public:
@@ -51,7 +57,7 @@ class TileEvaluator final : public Evaluator<T> {
     }
 
     void load_queries(std::size_t begin, std::size_t end) override {
-        n_tiles_ = (end - begin + lanes<T> - 1) / lanes<T>;
+        places_ = places<T>(end - begin);
         for (std::size_t q = begin; q < end; ++q) {
             const std::size_t tile = (q - begin) / lanes<T>, lane = (q - begin) % lanes<T>;
             pack_(q, dense_.data() + tile * layout_.n_dense() * lanes<T> + lane, lanes<T>,
@@ -61,11 +67,11 @@ class TileEvaluator final : public Evaluator<T> {
 
     void values(std::size_t first, std::size_t n, T* out) override {
         for (std::size_t s = 0; s < n; s += max_columns)
-            table_.values(kernel_, shape_, dense_.data(), bytes_.data(), n_tiles_,
+            table_.values(kernel_, shape_, dense_.data(), bytes_.data(), places_ / lanes<T>,
                           columns_.dense.data() + (first + s) * columns_.n_dense,
                           columns_.bytes.data() + (first + s) * columns_.n_bytes,
                           static_cast<int>(std::min<std::size_t>(max_columns, n - s)),
-                          out + s * query_rows, query_rows);
+                          out + s * places_, places_);
     }
 
   private:
@@ -75,7 +81,7 @@ class TileEvaluator final : public Evaluator<T> {
     const Columns<T>& columns_;
     const LevelTable<T>& table_ = level().table<T>();
     RowPacker pack_;
-    std::size_t n_tiles_ = 0;
+    std::size_t places_ = 0;
     AlignedVector<T> dense_;
     AlignedVector<std::uint8_t> bytes_;
 };
@@ -107,6 +113,7 @@ class SparseEvaluator final : public Evaluator<T> {
                 side_by_side_[place_[k] * support_rows + s] = value;
             });
         double joint[support_rows];
+        const std::size_t stride = places<T>(end_ - begin_);
         for (std::size_t q = begin_; q < end_; ++q) {
             std::fill_n(joint, n, 0.0);
             queries_.each(q, [&](std::size_t k, double x) {
@@ -115,7 +122,7 @@ class SparseEvaluator final : public Evaluator<T> {
                 for (std::size_t s = 0; s < n; ++s) joint[s] += joint_term(kernel_, x, z[s]);
             });
             for (std::size_t s = 0; s < n; ++s)
-                out[s * query_rows + (q - begin_)] = static_cast<T>(
+                out[s * stride + (q - begin_)] = static_cast<T>(
                     from_joint(kernel_, joint[s], query_norms_[q], support_norms_[first + s]));
         }
         for (std::size_t s = 0; s < n; ++s)
@@ -138,55 +145,73 @@ std::size_t entries_per_row(const Matrix& matrix) {
            std::max<std::size_t>(matrix.n_rows, 1);
 }
 
-// Goes over the whole product, tile by tile. Calls the worker's begin(first query, end), then
-// use(first support row, number of them, values) for all support rows, then end(). `make_worker` is
-// called once per task.
+// All queries and all support rows, made ready for going over them tile by tile.
+template <class T>
+class Product {
+  public:
+    Product(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, bool use_bits)
+        : kernel_(kernel), queries_(queries), support_(support) {
+        if (is_packable(queries) && is_packable(support)) {
+            layout_ = std::make_unique<Layout>(kernel, std::vector<Matrix>{support, queries},
+                                               nullptr, use_bits);
+            columns_ = std::make_unique<Columns<T>>(*layout_, support);
+            cost_ = layout_->n_dense() + layout_->n_bytes() / 2 + 8;
+        } else {
+            query_norms_ = row_norms(kernel, queries);
+            support_norms_ = row_norms(kernel, support);
+            cost_ = 10 + 2 * entries_per_row(queries);
+        }
+    }
+
+    std::size_t n_tiles() const { return (queries_.n_rows + query_rows - 1) / query_rows; }
+
+    // Calls the worker's begin(first query, end), then use(first support row, number of them,
+    // values) for all support rows, then end(), for each of these tiles.
+    template <class Worker>
+    void run(std::size_t first_tile, std::size_t end_tile, Worker&& worker, Meter& meter) const {
+        std::unique_ptr<Evaluator<T>> evaluator;
+        if (layout_)
+            evaluator = std::make_unique<TileEvaluator<T>>(kernel_, *layout_, *columns_, queries_);
+        else
+            evaluator = std::make_unique<SparseEvaluator<T>>(kernel_, queries_, support_,
+                                                             query_norms_, support_norms_);
+        AlignedVector<T> values(query_rows * support_rows);
+        for (std::size_t tile = first_tile; tile < end_tile; ++tile) {
+            const std::size_t begin = tile * query_rows;
+            const std::size_t end = std::min(begin + query_rows, queries_.n_rows);
+            evaluator->load_queries(begin, end);
+            worker.begin(begin, end);
+            for (std::size_t s = 0; s < support_.n_rows; s += support_rows) {
+                const std::size_t n = std::min(support_rows, support_.n_rows - s);
+                evaluator->values(s, n, values.data());
+                worker.use(s, n, values.data());
+                meter.tick(places<T>(end - begin) * n * cost_);
+            }
+            worker.end();
+        }
+    }
+
+  private:
+    const KernelSpec kernel_;
+    const Matrix &queries_, &support_;
+    std::unique_ptr<Layout> layout_;  // if rows are packed
+    std::unique_ptr<Columns<T>> columns_;
+    std::vector<double> query_norms_, support_norms_;  // if they are not
+    std::size_t cost_ = 0;                             // of a value
+};
+
+// Goes over the whole product. `make_worker` is called once per task.
 template <class T, class MakeWorker>
 void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
                int n_threads, Control& control, MakeWorker&& make_worker) {
-    const bool packed = is_packable(queries) && is_packable(support);
-    std::unique_ptr<Layout> layout;
-    std::unique_ptr<Columns<T>> columns;
-    std::vector<double> query_norms, support_norms;
-    if (packed) {
-        layout =
-            std::make_unique<Layout>(kernel, std::vector<Matrix>{support, queries}, nullptr, true);
-        columns = std::make_unique<Columns<T>>(*layout, support);
-    } else {
-        query_norms = row_norms(kernel, queries);
-        support_norms = row_norms(kernel, support);
-    }
-    const std::size_t cost =
-        packed ? layout->n_dense() + layout->n_bytes() / 2 + 8 : 10 + 2 * entries_per_row(queries);
-
+    const Product<T> product(kernel, queries, support, true);
     // A task is long enough to pay for its buffers and short enough to balance the threads.
-    const std::size_t n_tiles = (queries.n_rows + query_rows - 1) / query_rows;
+    const std::size_t n_tiles = product.n_tiles();
     const std::size_t per_task = std::max<std::size_t>(1, std::min<std::size_t>(n_tiles / 16, 64));
     parallel_for((n_tiles + per_task - 1) / per_task, n_threads, control,
                  [&](std::size_t task, Meter& meter) {
-                     std::unique_ptr<Evaluator<T>> evaluator;
-                     if (packed)
-                         evaluator =
-                             std::make_unique<TileEvaluator<T>>(kernel, *layout, *columns, queries);
-                     else
-                         evaluator = std::make_unique<SparseEvaluator<T>>(
-                             kernel, queries, support, query_norms, support_norms);
-                     AlignedVector<T> values(query_rows * support_rows);
-                     auto worker = make_worker();
-                     for (std::size_t tile = task * per_task;
-                          tile < std::min((task + 1) * per_task, n_tiles); ++tile) {
-                         const std::size_t begin = tile * query_rows;
-                         const std::size_t end = std::min(begin + query_rows, queries.n_rows);
-                         evaluator->load_queries(begin, end);
-                         worker.begin(begin, end);
-                         for (std::size_t s = 0; s < support.n_rows; s += support_rows) {
-                             const std::size_t n = std::min(support_rows, support.n_rows - s);
-                             evaluator->values(s, n, values.data());
-                             worker.use(s, n, values.data());
-                             meter.tick(query_rows * n * cost);
-                         }
-                         worker.end();
-                     }
+                     product.run(task * per_task, std::min((task + 1) * per_task, n_tiles),
+                                 make_worker(), meter);
                  });
 }
 
@@ -263,6 +288,7 @@ class Mixer {
     void begin(std::size_t begin, std::size_t end) {
         begin_ = begin;
         end_ = end;
+        places_ = places<T>(end - begin);
         std::fill(sums_.begin(), sums_.end(), 0.0);
     }
 
@@ -274,24 +300,24 @@ class Mixer {
             std::size_t done = 0;
             for (std::size_t j = 0; j < run.n_machines; ++j) {
                 const std::size_t end = coefficients_.ends[run.first_machine + j] - run.first_value;
-                table_.mix_some(sums_of(run, j), values, query_rows, rows + done, coef + done,
-                                end - done, query_rows);
+                table_.mix_some(sums_of(run, j), values, places_, rows + done, coef + done,
+                                end - done, places_);
                 done = end;
             }
             return;
         }
         const int n = static_cast<int>(n_support), m = static_cast<int>(run.n_machines);
         if (run.n_machines == n_machines_ && n_machines_ == 1) {
-            table_.mix(sums_.data(), query_rows, values, query_rows, coef, 1, n, 1, query_rows);
+            table_.mix(sums_.data(), query_rows, values, places_, coef, 1, n, 1, places_);
             return;
         }
         std::fill_n(run_sums_.data(), run.n_machines * query_rows, 0.0);
-        table_.mix(run_sums_.data(), query_rows, values, query_rows, coef, run.n_machines, n, m,
-                   query_rows);
+        table_.mix(run_sums_.data(), query_rows, values, places_, coef, run.n_machines, n, m,
+                   places_);
         for (std::size_t j = 0; j < run.n_machines; ++j) {
             double* to = sums_of(run, j);
             const double* from = run_sums_.data() + j * query_rows;
-            for (std::size_t q = 0; q < query_rows; ++q) to[q] += from[q];
+            for (std::size_t q = 0; q < places_; ++q) to[q] += from[q];
         }
     }
 
@@ -314,7 +340,7 @@ class Mixer {
     double* out_;
     const LevelTable<T>& table_ = level().table<T>();
     AlignedVector<double> sums_, run_sums_;
-    std::size_t begin_ = 0, end_ = 0;
+    std::size_t begin_ = 0, end_ = 0, places_ = 0;
 };
 
 // Turns distances into the values of several kernels, and mixes each with its own coefficients.
@@ -328,11 +354,12 @@ class DecayMixer {
     }
 
     void begin(std::size_t begin, std::size_t end) {
+        places_ = places<T>(end - begin);
         for (auto& mixer : mixers_) mixer.begin(begin, end);
     }
     void use(std::size_t first_support, std::size_t n_support, const T* distances) {
         for (std::size_t k = 0; k < gammas_.size(); ++k) {
-            table_.decay(distances, gammas_[k], values_.data(), query_rows * n_support);
+            table_.decay(distances, gammas_[k], values_.data(), places_ * n_support);
             mixers_[k].use(first_support, n_support, values_.data());
         }
     }
@@ -344,8 +371,23 @@ class DecayMixer {
     const std::vector<double>& gammas_;
     const PathTable<T>& table_ = level().paths<T>();
     AlignedVector<T> values_;
+    std::size_t places_ = 0;
     std::vector<Mixer<T>> mixers_;
 };
+
+KernelSpec distance_of(KernelKind metric) {
+    KernelSpec distance{metric};
+    distance.metric_only = true;
+    return distance;
+}
+
+template <class T>
+std::vector<PackedCoefficients<T>> pack_all(const std::vector<Coefficients>& coefficients,
+                                            std::size_t n_support) {
+    std::vector<PackedCoefficients<T>> packed;
+    for (const Coefficients& of_kernel : coefficients) packed.emplace_back(of_kernel, n_support);
+    return packed;
+}
 
 template <class T>
 class Writer {
@@ -357,9 +399,10 @@ class Writer {
         end_ = end;
     }
     void use(std::size_t first_support, std::size_t n_support, const T* values) {
+        const std::size_t stride = places<T>(end_ - begin_);
         for (std::size_t q = begin_; q < end_; ++q)
             for (std::size_t s = 0; s < n_support; ++s)
-                out_[q * stride_ + first_support + s] = values[s * query_rows + (q - begin_)];
+                out_[q * stride_ + first_support + s] = values[s * stride + (q - begin_)];
     }
     void end() {}
 
@@ -392,14 +435,21 @@ template <class T>
 void expand_decays(KernelKind metric, const std::vector<double>& gammas, const Matrix& queries,
                    const Matrix& support, const std::vector<Coefficients>& coefficients,
                    double* out, int n_threads, Control& control) {
-    std::vector<PackedCoefficients<T>> packed;
-    for (const Coefficients& of_kernel : coefficients)
-        packed.emplace_back(of_kernel, support.n_rows);
-    KernelSpec distance{metric};
-    distance.metric_only = true;
+    const auto packed = pack_all<T>(coefficients, support.n_rows);
     const std::size_t n_machines = coefficients.front().n_machines;
-    each_tile<T>(distance, queries, support, n_threads, control,
+    each_tile<T>(distance_of(metric), queries, support, n_threads, control,
                  [&] { return DecayMixer<T>(gammas, packed, n_machines, out); });
+}
+
+template <class T>
+void add_decays(KernelKind metric, const std::vector<double>& gammas, const Matrix& queries,
+                const Matrix& support, const std::vector<Coefficients>& coefficients, double* out,
+                Meter& meter) {
+    const auto packed = pack_all<T>(coefficients, support.n_rows);
+    // Whether columns have two values can depend on the other queries, so bits are not used.
+    const Product<T> product(distance_of(metric), queries, support, false);
+    product.run(0, product.n_tiles(),
+                DecayMixer<T>(gammas, packed, coefficients.front().n_machines, out), meter);
 }
 
 template <class T>
@@ -419,6 +469,8 @@ template void expand_decays<float>(KernelKind, const std::vector<double>&, const
 template void expand_decays<double>(KernelKind, const std::vector<double>&, const Matrix&,
                                     const Matrix&, const std::vector<Coefficients>&, double*, int,
                                     Control&);
+template void add_decays<float>(KernelKind, const std::vector<double>&, const Matrix&,
+                                const Matrix&, const std::vector<Coefficients>&, double*, Meter&);
 template void kernel_block<float>(const KernelSpec&, const Matrix&, const Matrix&, float*,
                                   std::size_t, int, Control&);
 template void kernel_block<double>(const KernelSpec&, const Matrix&, const Matrix&, double*,

@@ -127,6 +127,31 @@ def expand_decays(
     dtype: str,
     n_threads: int,
 ) -> None: ...
+def route_cells(
+    columns: NDArray[np.int32],
+    directions: NDArray[np.float32],
+    thresholds: NDArray[np.float32],
+    children: NDArray[np.int32],
+    rows: Matrix,
+    out: NDArray[np.int32],
+    n_threads: int,
+) -> None: ...
+def expand_cells(
+    metrics: Sequence[str],
+    gammas: NDArray[np.float64],
+    queries: NDArray[np.float32],
+    cells: NDArray[np.int32],
+    support: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    means: NDArray[np.float32],
+    scales: NDArray[np.float32],
+    coefficient_starts: NDArray[np.int64],
+    machines: NDArray[np.int16],
+    values: NDArray[np.float32],
+    out: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
 def greedy(
     matrix: Matrix,
     kernel: KernelSpec | None,

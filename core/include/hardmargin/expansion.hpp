@@ -31,6 +31,12 @@ void expand_decays(KernelKind metric, const std::vector<double>& gammas, const M
                    const Matrix& support, const std::vector<Coefficients>& coefficients,
                    double* out, int n_threads, Control& control);
 
+// The same within a task of parallel_for. What is added for a query does not depend on the others.
+template <class T>
+void add_decays(KernelKind metric, const std::vector<double>& gammas, const Matrix& queries,
+                const Matrix& support, const std::vector<Coefficients>& coefficients, double* out,
+                Meter& meter);
+
 // out[q * n_support + s] = kernel(queries[q], support[s])
 template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
