@@ -172,10 +172,10 @@ def test_the_memory_asks_for_low_rank():
     assert model.score(X, y) > 0.7
 
 
-def test_many_rows_ask_for_low_rank(monkeypatch):
+def test_one_machine_of_many_rows_has_low_rank(monkeypatch):
     monkeypatch.setattr(ensemble, "MAX_STORED_ROWS", 100)
     X, y = two_classes(400)
-    model = fit_quietly(EnsembleSVC(random_state=0), X, y)
+    model = fit_quietly(EnsembleSVC(max_cell_rows=None, random_state=0), X, y)
     assert model.rank_ <= len(model.support_) == 250
     assert_sensible(model, QUERIES)
     assert model.score(X, y) > 0.8
@@ -192,7 +192,7 @@ def test_a_rank_that_limits_the_accuracy_says_so(monkeypatch):
     monkeypatch.setattr("hardmargin.selection.low_rank_vote.RANKS", (4, 8, 16))
     X, y = two_classes(400)
     with pytest.warns(UserWarning, match=r"rank of 16 limits.*GreedySVC"):
-        EnsembleSVC(random_state=0).fit(X, y)
+        EnsembleSVC(max_cell_rows=None, random_state=0).fit(X, y)
 
 
 def test_machines_one_by_one_are_those_together(monkeypatch):

@@ -11,13 +11,30 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.cells import CellRows, CellRules
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
-from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numbers
+from hardmargin.estimators._base.estimator import (
+    COUNT,
+    TrainingRows,
+    machines_of,
+    one_or_all,
+    random_numbers,
+)
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import standardized
+from hardmargin.estimators.experts import (
+    LEAST_SCALE,
+    TABLE,
+    ExpertOptions,
+    Experts,
+    Whole,
+    fit_experts,
+)
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
@@ -34,6 +51,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.folds import Folds, growing_splits, make_folds, warn_of_shortage
 from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
+from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.relevance import (
     FIRST_SPLITS,
     FIRST_STAGES,
@@ -87,11 +105,32 @@ LEAK = 0.9
 MOST_KERNELS = 8
 LEAST_CHANCE = 0.01
 
-#: ``rank="auto"`` approximates the kernel of machines with more rows.
+#: A machine with more rows is replaced by experts or, if there must be one machine, approximated.
 MAX_STORED_ROWS = 10_000
+
+#: Above that, one machine has this many rows at first, and `MAX_STORED_ROWS` where it matters.
+FIRST_ROWS = 4_000
+
+#: Its rows where a rank is given.
+MOST_LOW_RANK_ROWS = 30_000
 
 #: Up to this many rows, the distances between all of them are stored for all machines at once.
 MAX_SHARED_ROWS = 10_000
+
+
+#: Fitted attributes of a single vote, which a mixture of experts does not have.
+_OF_ONE_VOTE = (
+    "dual_coef_",
+    "support_vectors_",
+    "intercept_",
+    "gamma_",
+    "kernel_weights_",
+    "temperature_",
+    "n_stages_",
+    "n_iter_",
+    "stop_reason_",
+    "_losses_",
+)
 
 
 class EnsembleSVC(KernelClassifier):
@@ -110,6 +149,11 @@ class EnsembleSVC(KernelClassifier):
     Tables have skewed columns, and columns that do not matter. So there are two views of the rows:
     standardised, and as the normal scores of the columns' ranks. In both, every column is scaled by
     its relevance, which is how much it moved the log-odds of a first, smaller vote.
+
+    Where a machine would have more than 10,000 rows, the model is a mixture of experts: one machine
+    as above on a sample of up to 10,000 rows, and trees whose cells have machines of their own, so
+    that time grows in proportion to the number of rows. What suits the data is found on rows held
+    out; `experts_` shows it. See ``hardmargin.estimators.experts`` and ``hardmargin.cells``.
 
     Parameters
     ----------
@@ -156,12 +200,21 @@ default="cv"
         Scale the columns of the views by their relevance.
     rank : int, float, "auto" or None, default="auto"
         Approximate the kernel through landmark rows: an int is their number; a float is the share
-        of the kernel's trace that may be left over. ``"auto"`` approximates machines with more than
-        10,000 rows, or if memory requires it, and raises the rank while that lowers the held-out
-        loss. A stage then takes time in proportion to the rows, and prediction only needs the
-        landmarks. None never approximates.
+        of the kernel's trace that may be left over. ``"auto"`` approximates if memory requires it
+        and, with ``max_cell_rows=None``, above 10,000 rows; it raises the rank while that lowers
+        the held-out loss. A stage then takes time in proportion to the rows, and prediction only
+        needs the landmarks. None never approximates, and trains one machine on any number of rows.
+        In a mixture of experts, this is the rank of the machine on a sample, which then has up to
+        30,000 rows.
     landmarks : {"random", "kmeans++", "cholesky", "greedy"}, default="random"
         How landmarks are chosen; ``"greedy"`` uses the rows that GreedySVC chooses first.
+    max_cell_rows : int or None, default=1000
+        Where a machine would have more than 10,000 rows and kernel and gamma leave a choice, trees
+        divide the rows into cells of about this many, each with machines of its own. 2,000 take
+        about twice as long, and are sometimes better. None trains one machine on all rows.
+    n_trees : int or "auto", default="auto"
+        Number of trees; ``"auto"`` adds up to three, as long as each lowers the held-out loss by a
+        hundredth.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They multiply the odds of the classes: probabilities and decisions
         change, the ranking of the rows does not.
@@ -174,8 +227,8 @@ default="cv"
     memory_limit : str, number or None, default=None
         Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
     n_jobs : int or None, default=None
-        Number of threads: over kernels or machines in ``fit``, over rows in ``predict``. The model
-        does not depend on it.
+        Number of threads: over kernels, machines or cells in ``fit``, over rows in ``predict``. The
+        model does not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the model so far, with a warning. The time is checked
         before every stage; distances, a kernel matrix and one product with it are always computed.
@@ -190,6 +243,11 @@ default="cv"
     ----------
     classes_ : (n_classes,) array
         The labels.
+    experts_ : structured array
+        What votes: ``kind``, ``rows``, ``cells``, ``weight`` and held-out ``log_loss``, one record
+        per expert. ``"whole"`` is a machine as described above (the only expert up to 10,000 rows);
+        trees cut the rows at a ``"column"`` or across a ``"direction"``. Where several experts
+        vote, there are no attributes of a single machine, such as `dual_coef_`.
     kernel_weights_ : structured array
         The kernels that vote: ``machine``, ``view``, ``kernel``, ``gamma`` and ``share``, one
         record for each kernel with a share of a machine's vote, in the order of the kernels' shares
@@ -246,7 +304,7 @@ default="cv"
 
     See Also
     --------
-    GreedySVC : For more than about ten thousand rows.
+    GreedySVC : The fastest and sparsest model.
     compress : Fewer support rows, for faster predictions.
     RhoEnsembleSVC : The published algorithm, stage by stage.
 
@@ -256,7 +314,8 @@ default="cv"
     folds. With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ...
     The decision is then the sum of a class's pairwise probabilities, made steeper.
     ``predict_proba`` ranks classes in the same order; its values come from the mean logs of the
-    same probabilities.
+    same probabilities. The decision of a mixture of experts is its log-odds or, for many classes,
+    its log-probabilities.
 
     References
     ----------
@@ -278,6 +337,9 @@ default="cv"
 
     _fills_missing = True
 
+    #: The mixture, where there are many rows.
+    _experts_: Experts | None = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "n_stages": [Choice({"cv"}), COUNT],
@@ -292,6 +354,8 @@ default="cv"
         "relevance": ["boolean"],
         "rank": [COUNT, Interval(Real, 0, 1, closed="neither"), Choice({"auto"}), None],
         "landmarks": [Choice({*LANDMARKS, "greedy"})],
+        "max_cell_rows": [Interval(Integral, 50, None, closed="left"), None],
+        "n_trees": [COUNT, Choice({"auto"})],
     }
 
     def __init__(
@@ -311,6 +375,8 @@ default="cv"
         relevance: bool = True,
         rank: int | float | str | None = "auto",
         landmarks: Landmarks | Literal["greedy"] = "random",
+        max_cell_rows: int | None = 1000,
+        n_trees: int | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "ovo",
         dtype: str = "auto",
@@ -334,6 +400,8 @@ default="cv"
         self.relevance = relevance
         self.rank = rank
         self.landmarks = landmarks
+        self.max_cell_rows = max_cell_rows
+        self.n_trees = n_trees
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.dtype = dtype
@@ -395,44 +463,166 @@ default="cv"
             )
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            if self.standardize and self.kernel != "precomputed":
-                names = self.get_feature_names_out()
-                scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
-                rows = rows._replace(X=scaled)
-            training = self._training(
-                rows,
-                kernel="rbf" if self.kernel == "cv" else self.kernel,
-                gamma="spread" if self.gamma == "cv" else self.gamma,
-            )
-            random = random_numbers(self.random_state)
-            folds = make_folds(
-                self.cv,
-                training.X,
-                training.codes,
-                groups=groups,
-                n_shuffles=N_SHUFFLES if (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS else 1,
-                random_state=random,
-            )
-            if folds.shortage:
-                _warn_of_folds(folds)
-            kernels, votes, relevance = self._votes(training, folds, random, monitor)
-            slopes = [vote.slope for vote in votes]
-            self._store_votes(training, kernels, votes, slopes)
-            if relevance is not None:
-                self.encoded_relevance_ = relevance
-                self.relevance_ = np.zeros(self.n_features_in_)
-                np.maximum.at(self.relevance_, self._origins, relevance)
-            held_out = held_out_scores(votes)
-            if len(held_out.rows):
-                random = random_numbers(self.random_state)
-                self._calibrate(training, held_out, np.array(slopes), random)
-                if relevance is not None:  # which has seen the labels of the rows held out
-                    w = training.weights
-                    n_rows = (rows.codes >= 0).sum() if w is None else w.sum()
-                    n_scales = len(np.unique(relevance))
-                    self.cv_log_loss_ += float(LEAK * np.sqrt(n_scales) / n_rows)
-            self._warn_of_votes(votes, folds)
+            self.rank_: int | None = None
+            if self._needs_experts(rows):
+                self._fit_experts(rows, groups, monitor)
+            else:
+                self._fit_vote(rows, groups, monitor)
         return self
+
+    def _fit_vote(
+        self, rows: TrainingRows, groups: Any, monitor: Monitor
+    ) -> tuple[NDArray[np.intp], FloatArray]:
+        """Train on all rows; return which were held out, and their probabilities then."""
+        if self.standardize and self.kernel != "precomputed":
+            names = self.get_feature_names_out()
+            scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
+            rows = rows._replace(X=scaled)
+        training = self._training(
+            rows,
+            kernel="rbf" if self.kernel == "cv" else self.kernel,
+            gamma="spread" if self.gamma == "cv" else self.gamma,
+        )
+        random = random_numbers(self.random_state)
+        folds = make_folds(
+            self.cv,
+            training.X,
+            training.codes,
+            groups=groups,
+            n_shuffles=N_SHUFFLES if (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS else 1,
+            random_state=random,
+        )
+        if folds.shortage:
+            _warn_of_folds(folds)
+        kernels, votes, relevance = self._votes(training, folds, random, monitor)
+        slopes = [vote.slope for vote in votes]
+        self._store_votes(training, kernels, votes, slopes)
+        self._store_relevance(relevance)
+        held_out = held_out_scores(votes)
+        held = np.empty(0, dtype=np.intp), np.empty((0, len(training.classes)))
+        if len(held_out.rows):
+            random = random_numbers(self.random_state)
+            held = self._calibrate(training, held_out, np.array(slopes), random)
+            if relevance is not None:  # which has seen the labels of the rows held out
+                w = training.weights
+                n_rows = (rows.codes >= 0).sum() if w is None else w.sum()
+                n_scales = len(np.unique(relevance))
+                self.cv_log_loss_ += float(LEAK * np.sqrt(n_scales) / n_rows)
+        self._warn_of_votes(votes, folds)
+        return held
+
+    def _needs_experts(self, rows: TrainingRows) -> bool:
+        """Whether some machine has too many rows for one exact vote."""
+        if self.max_cell_rows is None or self.rank is None:
+            return False
+        if self.gamma != "cv" or self.n_stages != "cv":
+            return False
+        if self.kernel not in ("cv", *DISTANCE_KERNELS):
+            return False
+        sizes = np.bincount(rows.codes[rows.codes >= 0])
+        machines = machines_of(len(rows.classes), self.multi_class)
+        return max(int(sizes[[*one, *other]].sum()) for one, other in machines) > MAX_STORED_ROWS
+
+    def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+        """Train experts on parts of the rows: see ``hardmargin.estimators.experts``."""
+        X, codes, classes, weights = rows
+        names = self.get_feature_names_out()
+        scaled = X
+        if self.standardize:
+            scaled, self._scaling_ = standardized(X, weights, names)
+        scaled = as_cells_see(scaled)
+        units, is_two_valued = _units(X, scaled), _two_valued(scaled)
+        w = np.ones(len(codes)) if weights is None else weights
+        folds = None
+        if groups is not None or not isinstance(self.cv, Integral):
+            folds = make_folds(self.cv, X, codes, groups=groups)
+        seed = int(random_numbers(self.random_state).randint(2**31 - 1))
+        most = self._most_whole_rows()
+        prior = np.bincount(codes[codes >= 0], w[codes >= 0], minlength=len(classes))
+        prior = prior / prior.sum()
+
+        def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
+            model = clone(self).set_params(
+                max_cell_rows=None, class_weight=None, verbose=0, random_state=seed
+            )
+            if folds is not None:
+                model.set_params(cv=_splits(folds, some))
+            held, probabilities = model._fit_part(rows, some, part)
+            return Whole(model, model.classes_, some, some[held], probabilities)
+
+        def make_rules(whole: Whole) -> CellRules:
+            known = getattr(whole.model, "encoded_relevance_", np.ones(scaled.shape[1]))
+            return CellRules(
+                prior,
+                np.maximum(known, LEAST_SCALE),
+                is_two_valued if self.standardize else np.ones(len(known), dtype=bool),
+                self.multi_class,
+                self.cv,
+                folds,
+                StagedVoteOptions(fit_intercept=self.fit_intercept, compact=True),
+                seed,
+            )
+
+        self._experts_ = fit_experts(
+            X,
+            CellRows(scaled, codes, w),
+            units,
+            fit_whole,
+            make_rules,
+            ExpertOptions(
+                max_cell_rows=self.max_cell_rows or MAX_STORED_ROWS,
+                n_trees=None if self.n_trees == "auto" else int(self.n_trees),
+                kernels=DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),),
+                first_rows=min(FIRST_ROWS, most) if self.rank == "auto" else most,
+                most_rows=most,
+                seed=seed,
+                n_jobs=self.n_jobs,
+            ),
+            monitor.part("held-out loss"),
+        )
+        self._calibration_ = LogProbabilities()
+        self._class_weights_ = None
+        if self.class_weight is not None:
+            self._class_weights_ = self._class_weights(classes, codes, weights)
+        self.classes_ = classes
+        self.support_ = self._experts_.support_rows()
+        self.n_support_ = np.bincount(codes[self.support_], minlength=len(classes)).astype(np.int32)
+        self._store_relevance(self._experts_.relevance)
+        self.cv_log_loss_, self.cv_error_ = self._experts_.log_loss, self._experts_.error
+
+    def _most_whole_rows(self) -> int:
+        """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
+        if self.rank != "auto":
+            return MOST_LOW_RANK_ROWS
+        fits = int(np.sqrt(memory_bytes(self.memory_limit) / PAIR_BYTES))
+        if fits < FIRST_ROWS:
+            warn_caller(
+                f"memory_limit allows the distances between {fits:,} rows, so that the machine "
+                "that knows all parts of the data has no more; this may cost accuracy. Raise "
+                "memory_limit.",
+                UserWarning,
+            )
+        return min(MAX_STORED_ROWS, fits)
+
+    def _store_relevance(self, relevance: FloatArray | None) -> None:
+        """Keep the relevance of the columns that kernels see, and of the input columns."""
+        if relevance is None:
+            return
+        self.encoded_relevance_ = relevance
+        self.relevance_ = np.zeros(self.n_features_in_)
+        np.maximum.at(self.relevance_, self._origins, relevance)
+
+    def _fit_part(
+        self, rows: TrainingRows, some: NDArray[np.intp], monitor: Monitor
+    ) -> tuple[NDArray[np.intp], FloatArray]:
+        """Train on some of the rows that another estimator has read."""
+        X, codes, _, weights = rows
+        classes, own = np.unique(codes[some], return_inverse=True)
+        self.n_features_in_ = X.shape[1]
+        part = TrainingRows(
+            X[some], own.astype(np.int32), classes, None if weights is None else weights[some]
+        )
+        return self._fit_vote(part, None, monitor)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -453,8 +643,48 @@ default="cv"
         return self._losses_.table()
 
     @property
+    def experts_(self) -> NDArray[Any]:
+        """What votes: kind, rows, cells, weight, and the log-loss on rows held out."""
+        check_is_fitted(self)
+        if self._experts_ is not None:
+            return self._experts_.table
+        n_rows = int(self._n_rows_)
+        return np.array([("whole", n_rows, 1, 1.0, self.cv_log_loss_)], dtype=TABLE)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why an attribute is missing; called for those that are."""
+        if name in _OF_ONE_VOTE and self.__dict__.get("_experts_") is not None:
+            raise AttributeError(
+                f"This EnsembleSVC has no {name}: trained on many rows, it is a mixture of experts "
+                "that have many machines, see experts_. max_cell_rows=None trains one machine."
+            )
+        of_class = getattr(type(self), name, None)
+        if isinstance(of_class, property):
+            return of_class.__get__(self)  # raises its own error
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
     def _holds_out(self) -> bool:
         return True
+
+    @property
+    def _query_bytes(self) -> int:
+        if self._experts_ is None:
+            return super()._query_bytes
+        n_experts = len(self._experts_.weights)
+        return int(12 * self._experts_.support.shape[1] + 16 * n_experts * len(self.classes_))
+
+    def _scaled(self, rows: Rows) -> Rows:
+        return super()._scaled(rows) if self._experts_ is None else rows
+
+    def _margins(self, Q: Rows) -> FloatArray:
+        if self._experts_ is None:
+            return super()._margins(Q)
+        scaled = as_cells_see(super()._scaled(Q))
+        logs = self._experts_.log_probabilities(Q, scaled, self.n_jobs)
+        if self._class_weights_ is not None:  # they multiply the odds
+            logs = log_softmax(logs + np.log(self._class_weights_), axis=1)
+        return logs
 
     @property
     def _has_views(self) -> bool:
@@ -486,7 +716,6 @@ default="cv"
         )
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
         rank: Any = self.rank
-        self.rank_: int | None = None
         sizes = np.bincount(training.codes[present])
         largest = max(int(sizes[[*one, *other]].sum()) for one, other in training.machines)
         needed = PAIR_BYTES * largest**2
@@ -644,6 +873,7 @@ default="cv"
         self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
         self.n_iter_ = self.n_stages_
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])
+        self._n_rows_ = int((training.codes >= 0).sum())
         self.temperature_ = one_or_all([slope / 2 for slope in slopes])
         self.cv_log_loss_ = self.cv_error_ = float("nan")
 
@@ -666,6 +896,37 @@ default="cv"
                 "nothing could be chosen for them; use other splits.",
                 UserWarning,
             )
+
+
+def as_cells_see(X: Rows) -> Rows:
+    """Rows in the precision of cells."""
+    return X.astype(np.float32) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float32)
+
+
+def _units(X: Rows, scaled: Rows) -> FloatArray:
+    """Find what scaled columns are multiplied by to have the units that they came in."""
+    if is_sparse(X):
+        return np.ones(X.shape[1])
+    apart, scaled_apart = np.ptp(X, axis=0).astype(np.float64), np.ptp(scaled, axis=0)
+    units = np.divide(apart, scaled_apart, out=np.zeros_like(apart), where=scaled_apart > 0)
+    return np.asarray(units / (units.max(initial=0.0) or 1.0))
+
+
+def _two_valued(X: Rows) -> NDArray[np.bool_]:
+    """Which columns have two values."""
+    if is_sparse(X):
+        return np.ones(X.shape[1], dtype=bool)
+    return np.asarray(((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0))
+
+
+def _splits(folds: Folds, rows: NDArray[np.intp]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Restrict splits to some of the rows."""
+    both = ((train[rows], test[rows]) for train, test in zip(folds.train, folds.test, strict=True))
+    return [
+        (np.flatnonzero(train), np.flatnonzero(test))
+        for train, test in both
+        if train.any() and test.any()
+    ]
 
 
 def _warn_of_folds(folds: Folds) -> None:

@@ -50,6 +50,7 @@ from hardmargin.selection.calibration import (
     held_out_margins,
     winning_codes,
 )
+from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
 #: Sums of kernel values times larger coefficients overflow float32.
@@ -137,7 +138,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     _scaling_: Scaling | None = None
 
     #: How margins turn into decisions and probabilities, where rows were held out.
-    _calibration_: Calibration | None = None
+    _calibration_: Calibration | LogProbabilities | None = None
 
     def __init__(
         self,
@@ -402,8 +403,16 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         held_out: HeldOut,
         slopes: FloatArray,
         random: np.random.RandomState,
-    ) -> None:
-        """Fit the probabilities to the rows held out, and judge the classifier by them."""
+    ) -> tuple[NDArray[np.intp], FloatArray]:
+        """Fit the probabilities to the rows held out, and judge the classifier by them.
+
+        Returns
+        -------
+        rows : (n_held,) int array
+            The rows held out.
+        probabilities : (n_held, n_classes) array
+            Their probabilities.
+        """
         n_classes, margins = len(self.classes_), held_out.scores[:, None] + self.intercept_[0]
         rows = held_out.rows
         if n_classes > 2:
@@ -416,12 +425,17 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             training.codes[rows],
             training.row_weights()[rows],
         )
+        return rows, self._calibration_.probabilities(margins)
 
     def _check_rows(self, X: Any) -> Rows:
         """Validate queries, and fill and scale them like the rows of ``fit``."""
         rows = self._check_queries(X)
         if self._filling_ is not None:
             rows = self._filling_.transform(rows)
+        return self._scaled(rows)
+
+    def _scaled(self, rows: Rows) -> Rows:
+        """Scale queries like the rows of ``fit``."""
         return rows if self._scaling_ is None else self._scaling_.transform(rows)
 
     def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
@@ -460,12 +474,17 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             return self._calibration_.scores(margins)
         return class_scores(margins, len(self.classes_), self.multi_class)
 
+    @property
+    def _query_bytes(self) -> int:
+        """Memory that a prediction takes, per query."""
+        needed = 8 * (3 * self.intercept_.size + 4 * len(self.classes_))
+        if self._kernel_.name in ("precomputed", "callable"):
+            needed += 8 * len(self.support_)
+        return needed
+
     def _margins_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
         """Evaluate as many queries at a time as fit the memory limit."""
-        per_row = 8 * (3 * self.intercept_.size + 4 * len(self.classes_))
-        if self._kernel_.name in ("precomputed", "callable"):
-            per_row += 8 * len(self.support_)
-        step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
+        step = max(1024, memory_bytes(self.memory_limit) // 4 // self._query_bytes)
         with single_threaded_blas():
             for begin in range(0, Q.shape[0], step):
                 part = slice(begin, min(begin + step, Q.shape[0]))

@@ -1,0 +1,309 @@
+"""A layer: one tree of cuts, and the machines of all its cells in a few flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from hardmargin import _core
+from hardmargin.cells.cuts import Cuts
+from hardmargin.cells.machines import (
+    LEAST_PROBABILITY,
+    Candidate,
+    CellRows,
+    CellRules,
+    Learned,
+    learn,
+    log_probabilities,
+    n_machines,
+    seen_rows,
+    shares_of_classes,
+)
+from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
+from hardmargin.kernels.kernel import METRICS
+from hardmargin.monitor import Monitor
+from hardmargin.selection.calibration import Calibration, machine_probabilities
+from hardmargin.selection.folds import Folds
+
+_NO_CLASSES = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Cuts, and the machines of all cells.
+
+    Attributes
+    ----------
+    cuts : Cuts
+        The tree.
+    multi_class : {"ovo", "ovr"}
+        How machines divide the classes of a cell.
+    shares : (n_cells, n_classes) array
+        Share of every class in every cell.
+    is_learned : (n_cells, n_classes) bool array
+        Which classes the machines of a cell tell apart.
+    starts : (n_cells + 1,) int64 array
+        Where the members of each cell begin, and where the last ones end.
+    members : (n_members,) int32 array
+        Training rows with coefficients, cell after cell.
+    means, scales : (n_cells, n_features) float32 arrays
+        Rows x of a cell are seen as ``(x - mean) * scale``.
+    kernels : list of str
+        Names of the kernels.
+    gammas : (n_cells, n_kernels) array
+        Their gammas, cell by cell; 0 for those without a vote there.
+    coefficient_starts : (n_kernels, n_members + 1) int64 array
+        Where the coefficients of each kernel and member begin.
+    machines : (n_coefficients,) int16 array
+        The machine of the cell that each coefficient belongs to.
+    values : (n_coefficients,) float32 array
+        The coefficients.
+    intercepts, slopes : (n_cells, n_machines) arrays
+        Biases of the machines, and slopes of their sigmoids.
+    taus : (n_cells,) array
+        How sharp the softmax of many classes is.
+    """
+
+    cuts: Cuts
+    multi_class: str
+    shares: FloatArray
+    is_learned: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    members: NDArray[np.int32]
+    means: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    kernels: list[str]
+    gammas: FloatArray
+    coefficient_starts: NDArray[np.int64]
+    machines: NDArray[np.int16]
+    values: NDArray[np.float32]
+    intercepts: FloatArray
+    slopes: FloatArray
+    taus: FloatArray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.cuts.n_cells
+
+    def log_probabilities(
+        self, X: Rows, support: Rows, n_jobs: int | None = None
+    ) -> NDArray[np.float32]:
+        """Log-probabilities of all classes.
+
+        Parameters
+        ----------
+        X : (n, d) float32 array or CSR matrix
+            Queries.
+        support : rows
+            All training rows.
+        n_jobs : int, optional
+            Threads.
+        """
+        cells = self.cuts.route(X, n_jobs)
+        margins = self._margins(X, cells, support, n_jobs) + self.intercepts[cells]
+        if self.shares.shape[1] == 2:  # all cells at once
+            every = self.shares[cells]
+            positive = machine_probabilities(margins[:, 0], self.slopes[cells, 0])
+            is_learned = self.is_learned[cells, 0]
+            every[is_learned] = np.column_stack([1 - positive, positive])[is_learned]
+            return np.log(np.maximum(every, LEAST_PROBABILITY)).astype(np.float32)
+        logs = np.empty((X.shape[0], self.shares.shape[1]), dtype=np.float32)
+        for c, rows in _by_cell(cells, self.n_cells):
+            classes = np.flatnonzero(self.is_learned[c])
+            found = np.empty((len(rows), 0))
+            if len(classes):
+                own = slice(n_machines(len(classes), self.multi_class))
+                calibration = Calibration(
+                    self.slopes[c, own], len(classes), self.multi_class, float(self.taus[c])
+                )
+                found = calibration.probabilities(margins[rows, own])
+            logs[rows] = log_probabilities(classes, found, self.shares[c])
+        return logs
+
+    def _margins(
+        self, X: Rows, cells: NDArray[np.int32], support: Rows, n_jobs: int | None
+    ) -> FloatArray:
+        """Scores of the machines of each row's cell, without the biases."""
+        margins = np.zeros((X.shape[0], self.intercepts.shape[1]))
+        if not self.kernels:
+            return margins
+        if not is_sparse(X):
+            _core.expand_cells(
+                [METRICS[name] for name in self.kernels],
+                self.gammas,
+                np.ascontiguousarray(X),
+                cells,
+                support,
+                self.members,
+                self.starts,
+                self.means,
+                self.scales,
+                self.coefficient_starts,
+                self.machines,
+                self.values,
+                margins,
+                effective_n_jobs(n_jobs),
+            )
+            return margins
+        for c, rows in _by_cell(cells, self.n_cells):
+            own = slice(int(self.starts[c]), int(self.starts[c + 1]))
+            Q, S = (
+                seen_rows(some, self.means[c], self.scales[c])
+                for some in (X[rows], support[self.members[own]])
+            )
+            for k, name in enumerate(self.kernels):
+                if self.gammas[c, k] > 0:
+                    kernel = Kernel(name, gamma=float(self.gammas[c, k]))
+                    found = kernel.expand(
+                        Q, S, self._coefficients(k, own), dtype="float32", n_jobs=n_jobs
+                    )
+                    margins[rows] = margins[rows] + found
+        return margins
+
+    def _coefficients(self, kernel: int, members: slice) -> sp.csr_array:
+        """Coefficients of some members, of shape (n_machines, n_members)."""
+        starts = self.coefficient_starts[kernel, members.start : members.stop + 1]
+        own = slice(int(starts[0]), int(starts[-1]))
+        return sp.csr_array(
+            (self.values[own], self.machines[own].astype(np.int32), starts - starts[0]),
+            shape=(len(starts) - 1, self.intercepts.shape[1]),
+        ).T.tocsr()
+
+
+class LayerInTraining:
+    """A layer whose cells are learned when they are asked for.
+
+    Parameters
+    ----------
+    cuts : Cuts
+        The tree.
+    rows : CellRows
+        All training rows.
+    rules : CellRules
+        How cells are learned.
+    n_jobs : int, optional
+        Threads over cells.
+
+    Attributes
+    ----------
+    held_logs : (n, n_classes) array
+        Log-probabilities that training rows had when they were held out. Rows of cells that are
+        not learned have those of the classes' shares.
+    """
+
+    def __init__(
+        self, cuts: Cuts, rows: CellRows, rules: CellRules, n_jobs: int | None = None
+    ) -> None:
+        self.cuts, self._rows, self._rules, self._n_jobs = cuts, rows, rules, n_jobs
+        self._rows_of = [np.empty(0, dtype=np.intp)] * cuts.n_cells
+        self._learned: dict[int, Learned | None] = {}
+        self._shares = np.tile(rules.prior, (cuts.n_cells, 1))
+        self.held_logs = np.empty((len(rows.codes), len(rules.prior)), dtype=np.float32)
+        for c, own in _by_cell(cuts.route(rows.X, n_jobs), cuts.n_cells):
+            self._rows_of[c] = own
+            self._shares[c] = shares_of_classes(
+                CellRows(None, rows.codes[own], rows.weights[own]), rules.prior
+            )
+            self.held_logs[own] = log_probabilities(
+                _NO_CLASSES, np.empty((len(own), 0)), self._shares[c]
+            )
+
+    def learn(
+        self, cells: Sequence[int], candidates: Sequence[Candidate], monitor: Monitor
+    ) -> FloatArray:
+        """Learn cells, unless they are learned; return the candidates' mean shares of the votes."""
+        todo = [c for c in cells if c not in self._learned]
+
+        def learn_one(task: int, part: Monitor) -> Learned | None:
+            c = todo[task]
+            own, folds = self._rows_of[c], self._rules.folds
+            if folds is not None:
+                folds = Folds(folds.train[:, own], folds.test[:, own])
+            return learn(self._rows.some(own), c, candidates, self._rules, folds, part)
+
+        part = monitor.part(n_machines=len(todo))
+        for c, found in zip(
+            todo, part.each(learn_one, len(todo), effective_n_jobs(self._n_jobs)), strict=True
+        ):
+            self._learned[c] = found
+            if found is not None:
+                self.held_logs[self._rows_of[c][found.held_rows]] = log_probabilities(
+                    found.classes, found.held_probabilities, self._shares[c]
+                )
+        shares = [found.shares for c in todo if (found := self._learned[c]) is not None]
+        return np.asarray(np.mean(shares, axis=0)) if shares else np.ones(len(candidates))
+
+    def rows_of(self, cells: Sequence[int]) -> NDArray[np.intp]:
+        """Training rows of some cells."""
+        return np.concatenate([self._rows_of[c] for c in cells])
+
+    def finished(self) -> Layer:
+        """Put all cells into flat arrays."""
+        n_cells, n_classes = self._shares.shape
+        found = {c: own for c, own in sorted(self._learned.items()) if own is not None}
+        candidates = sorted({candidate for own in found.values() for candidate in own.gammas})
+        most = max((len(own.intercepts) for own in found.values()), default=1)
+        sizes = np.zeros(n_cells, dtype=np.int64)
+        is_learned = np.zeros((n_cells, n_classes), dtype=bool)
+        means = np.zeros((n_cells, self._rows.X.shape[1]), dtype=np.float32)
+        scales = np.ones_like(means)
+        gammas = np.zeros((n_cells, len(candidates)))
+        intercepts, slopes = np.zeros((2, n_cells, most))
+        taus = np.ones(n_cells)
+        for c, own in found.items():
+            sizes[c] = len(own.members)
+            is_learned[c, own.classes] = True
+            means[c], scales[c], taus[c] = own.mean, own.scale, own.calibration.tau
+            intercepts[c, : len(own.intercepts)] = own.intercepts
+            slopes[c, : len(own.intercepts)] = own.calibration.slopes
+            for candidate, gamma in own.gammas.items():
+                gammas[c, candidates.index(candidate)] = gamma
+        counts, machines, values = [], [np.empty(0, np.int16)], [np.empty(0, np.float32)]
+        for candidate in candidates:
+            for own in found.values():
+                of_members = own.coefficients.get(candidate)
+                if of_members is None:
+                    counts.append(np.zeros(len(own.members), dtype=np.int64))
+                    continue
+                member, machine = np.nonzero(of_members.T)
+                counts.append(np.bincount(member, minlength=len(own.members)))
+                machines.append(machine.astype(np.int16))
+                values.append(of_members.T[member, machine])
+        ends = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
+        n = int(sizes.sum())
+        at = np.arange(len(candidates))[:, None] * n + np.arange(n + 1)
+        return Layer(
+            self.cuts,
+            self._rules.multi_class,
+            self._shares,
+            is_learned,
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            np.concatenate(
+                [np.empty(0, np.int32), *(self._rows_of[c][o.members] for c, o in found.items())]
+            ).astype(np.int32),
+            means,
+            scales,
+            [name for name, _ in candidates],
+            gammas,
+            ends[at],
+            np.concatenate(machines),
+            np.concatenate(values),
+            intercepts,
+            slopes,
+            taus,
+        )
+
+
+def _by_cell(cells: NDArray[np.int32], n_cells: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Cells that have rows, and these."""
+    order = np.argsort(cells, kind="stable")
+    ends = np.cumsum(np.bincount(cells, minlength=n_cells))
+    for c, rows in enumerate(np.split(order, ends[:-1])):
+        if len(rows):
+            yield c, rows

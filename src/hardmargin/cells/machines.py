@@ -1,0 +1,290 @@
+"""The machines of one cell: a vote of kernels on the rows of the cell, judged on rows held out.
+
+The columns are standardised within the cell, and scaled by their relevance. Classes with a handful
+of rows are not learned: they have the share that they have in the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray, Kernel, KernelSum, Rows, View, is_sparse
+from hardmargin.monitor import Monitor
+from hardmargin.selection.calibration import Calibration, calibrate, held_out_margins
+from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.vote import (
+    Vote,
+    counted_together,
+    held_out_scores,
+    matrix_votes,
+    view_kernels,
+)
+from hardmargin.solvers.problem import Machine, Problem
+from hardmargin.solvers.staged_vote import StagedVoteOptions
+
+#: A class with fewer rows in a cell is not learned there.
+LEAST_ROWS = 5
+
+#: Smaller probabilities count as this: no expert is ever sure.
+LEAST_PROBABILITY = 1e-5
+
+#: A kernel that may vote: its name, and its width as a factor of the usual gamma.
+Candidate: TypeAlias = tuple[str, float]
+
+_AS_IT_IS = View("standardized")
+
+
+class CellRows(NamedTuple):
+    """Training rows: of one cell, or of all.
+
+    Attributes
+    ----------
+    X : (n, d) float32 array or CSR matrix
+        The rows.
+    codes : (n,) int32 array
+        Their classes; -1 for rows that take no part.
+    weights : (n,) array
+        Their weights.
+    """
+
+    X: Rows
+    codes: NDArray[np.int32]
+    weights: FloatArray
+
+    def some(self, rows: NDArray[Any]) -> CellRows:
+        """Return some of the rows."""
+        return CellRows(self.X[rows], self.codes[rows], self.weights[rows])
+
+
+@dataclass(frozen=True)
+class CellRules:
+    """How every cell is learned.
+
+    Attributes
+    ----------
+    prior : (n_classes,) array
+        Shares of the classes among all rows.
+    relevance : (d,) array
+        What columns are multiplied by, once they are standardised.
+    is_two_valued : (d,) bool array
+        Columns of two values, which keep their scale.
+    multi_class : {"ovo", "ovr"}
+        How machines divide the classes.
+    cv : Any
+        Splits of the rows of a cell; used where `folds` is None.
+    folds : Folds or None
+        Splits of all rows.
+    options : StagedVoteOptions
+        How paths are run.
+    seed : int
+        With the number of a cell, it seeds what is drawn there.
+    """
+
+    prior: FloatArray
+    relevance: FloatArray
+    is_two_valued: NDArray[np.bool_]
+    multi_class: str
+    cv: Any
+    folds: Folds | None
+    options: StagedVoteOptions
+    seed: int
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the machines of a cell are.
+
+    Attributes
+    ----------
+    members : (n_members,) int array
+        Rows of the cell that have coefficients.
+    classes : (n_learned,) int array
+        Classes that the machines tell apart.
+    mean, scale : (d,) arrays
+        A row x is seen as ``(x - mean) * scale``.
+    gammas : dict of Candidate to float
+        The kernels that vote.
+    coefficients : dict of Candidate to (n_machines, n_members) array
+        Their coefficients.
+    shares : (n_candidates,) array
+        Mean share of every candidate in the votes of the machines.
+    intercepts : (n_machines,) array
+        Biases of the machines.
+    calibration : Calibration
+        How margins turn into probabilities.
+    held_rows : (n_held,) int array
+        Rows of the cell that were held out.
+    held_probabilities : (n_held, n_learned) array
+        The probabilities they had then.
+    """
+
+    members: NDArray[np.intp]
+    classes: NDArray[np.intp]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    gammas: dict[Candidate, float]
+    coefficients: dict[Candidate, NDArray[np.float32]]
+    shares: FloatArray
+    intercepts: FloatArray
+    calibration: Calibration
+    held_rows: NDArray[np.intp]
+    held_probabilities: FloatArray
+
+
+def shares_of_classes(cell: CellRows, prior: FloatArray) -> FloatArray:
+    """Share of every class in a cell, to which one row of the prior shares is added."""
+    present = cell.codes >= 0
+    counts = np.bincount(cell.codes[present], cell.weights[present], minlength=len(prior))
+    return np.asarray((counts + prior) / (counts.sum() + 1))
+
+
+def log_probabilities(
+    classes: NDArray[np.intp], probabilities: FloatArray, shares: FloatArray
+) -> NDArray[np.float32]:
+    """Log-probabilities of all classes, some of which an expert tells apart.
+
+    Parameters
+    ----------
+    classes : (n_learned,) int array
+        The classes that it knows.
+    probabilities : (n, n_learned) array
+        Their probabilities among themselves.
+    shares : (n_classes,) array
+        Shares of all classes, where nothing else is known.
+    """
+    every = np.tile(shares, (len(probabilities), 1))
+    every[:, classes] = probabilities * shares[classes].sum()
+    return np.log(np.maximum(every, LEAST_PROBABILITY)).astype(np.float32)
+
+
+def learn(
+    cell: CellRows,
+    number: int,
+    candidates: Sequence[Candidate],
+    rules: CellRules,
+    folds: Folds | None,
+    monitor: Monitor,
+) -> Learned | None:
+    """Train the machines of a cell; None where fewer than two classes can be learned.
+
+    Parameters
+    ----------
+    cell : CellRows
+        The rows.
+    number : int
+        Of the cell.
+    candidates : sequence of Candidate
+        Kernels that may vote.
+    rules : CellRules
+        How cells are learned.
+    folds : Folds or None
+        Splits of these rows, if they are given.
+    monitor : Monitor
+        The clock.
+    """
+    present = (cell.codes >= 0) & (cell.weights > 0)
+    classes = np.flatnonzero(np.bincount(cell.codes[present], minlength=1) >= LEAST_ROWS)
+    if len(classes) < 2 or monitor.seconds_left <= 0:
+        return None
+    number_of = np.full(len(rules.prior), -1, dtype=np.int32)
+    number_of[classes] = np.arange(len(classes))
+    members = np.flatnonzero(present & (number_of[cell.codes] >= 0))
+    X, codes, weights = cell.some(members)
+    codes = number_of[codes]
+    random = np.random.RandomState([rules.seed, number])
+    if folds is None:
+        folds = make_folds(rules.cv, X, codes, random_state=random)
+    else:
+        folds = Folds(folds.train[:, members], folds.test[:, members])
+    mean, scale = _standardizing(X, weights, rules)
+    seen = seen_rows(X, mean, scale)
+    names = dict.fromkeys(name for name, _ in candidates)
+    units = view_kernels(
+        [(_AS_IT_IS, name) for name in names], seen, weights, dict.fromkeys(names, (1.0,))
+    )
+    unit_of = {kernel.name: kernel.gamma for kernel in units}
+    kernels = [Kernel(name, gamma=width * unit_of[name]) for name, width in candidates]
+    problem = Problem(seen, codes, _machines(len(classes), rules.multi_class), weights)
+    votes = counted_together(
+        matrix_votes(kernels, problem, folds, rules.options, monitor, dtype="float32")
+    )
+    held_out = held_out_scores(votes)
+    if len(held_out.rows) == 0:
+        return None
+    intercepts = np.array([vote.intercept for vote in votes])
+    shares = np.mean([vote.shares for vote in votes], axis=0)
+    used = [int(k) for k in np.flatnonzero(shares)]
+    coefficients = {candidates[k]: _of_members(votes, k, len(members)) for k in used}
+    margins, rows = held_out.scores[:, None] + intercepts[0], held_out.rows
+    if len(classes) > 2:
+        vote = KernelSum(tuple(kernels[k] for k in used))
+        side_by_side = np.hstack(list(coefficients.values()))
+        margins, rows = held_out_margins(
+            held_out,
+            intercepts,
+            lambda some: vote.expand(seen[some], seen, side_by_side, dtype="float32") + intercepts,
+            random,
+        )
+    calibration, _, _ = calibrate(
+        Calibration(np.array([vote.slope for vote in votes]), len(classes), rules.multi_class),
+        margins,
+        codes[rows],
+        weights[rows],
+    )
+    return Learned(
+        members,
+        classes,
+        mean,
+        scale,
+        {candidates[k]: kernels[k].gamma for k in used},
+        coefficients,
+        shares,
+        intercepts,
+        calibration,
+        members[rows],
+        calibration.probabilities(margins),
+    )
+
+
+def seen_rows(X: Rows, mean: NDArray[np.float32], scale: NDArray[np.float32]) -> Rows:
+    """Rows as the kernels of a cell see them; sparse ones are only scaled."""
+    return X.multiply(scale).tocsr() if is_sparse(X) else (X - mean) * scale
+
+
+def n_machines(n_classes: int, multi_class: str) -> int:
+    """Count the machines that tell classes apart."""
+    return len(_machines(n_classes, multi_class))
+
+
+def _machines(n_classes: int, multi_class: str) -> list[Machine]:
+    """Classes on the two sides of every machine."""
+    if n_classes == 2 or multi_class == "ovo":
+        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
+    return [([i for i in range(n_classes) if i != j], [j]) for j in range(n_classes)]
+
+
+def _standardizing(
+    X: Rows, weights: FloatArray, rules: CellRules
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean of a cell's columns, and what they are multiplied by."""
+    if is_sparse(X):
+        return np.zeros(X.shape[1], dtype=np.float32), rules.relevance.astype(np.float32)
+    share = (weights / weights.sum()).astype(np.float32)
+    mean = share @ X
+    deviation = np.sqrt(share @ np.square(X - mean))
+    deviation[rules.is_two_valued | (deviation == 0)] = 1.0
+    return mean, (rules.relevance / deviation).astype(np.float32)
+
+
+def _of_members(votes: Sequence[Vote], kernel: int, n_members: int) -> NDArray[np.float32]:
+    """Coefficients of one kernel, of shape (n_machines, n_members)."""
+    found = np.zeros((len(votes), n_members), dtype=np.float32)
+    for machine, vote in enumerate(votes):
+        found[machine, vote.rows] = vote.coefficients[kernel]
+    return found

@@ -1,0 +1,406 @@
+"""Experts for many rows: one machine on a sample of all rows, and trees of cells.
+
+An exact vote of kernels on up to 10,000 rows knows the whole; trees of cells (``hardmargin.cells``)
+learn from all rows, each cell from its own. Which of them is better depends on the data. Their
+log-probabilities are added up with the weights that suit rows held out best, so that what does not
+help has a weight of zero.
+
+The first machine also tells the relevance of the columns, which scales them in all cells. A few
+pilot cells choose the kernels for all others, show which kind of cuts suits the data, and whether
+another tree would help at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.cells import CellRows, CellRules, Kind, Layer, LayerInTraining, find_cuts
+from hardmargin.cells.cuts import KINDS
+from hardmargin.cells.machines import Candidate, log_probabilities
+from hardmargin.kernels import FloatArray, Rows
+from hardmargin.monitor import Monitor
+from hardmargin.selection.mixture import mixed, mixture_weights
+
+#: Share of the time that the machine on a sample may take.
+SHARE_OF_WHOLE = 0.3
+
+#: Rows that find the weights of the experts.
+WEIGHT_ROWS = 8_000
+
+#: Cuts are found on this share of the rows, and on no fewer than this number.
+CUT_SHARE = 0.2
+LEAST_CUT_ROWS = 20_000
+
+#: Cells that try kernels and kinds of cuts.
+PILOT_CELLS = 8
+
+#: Kernels that hold this share of the pilots' votes go on.
+KEPT_VOTES = 0.9
+
+#: Another tree must lower the loss by this share, and so must the first machine to be enlarged.
+LEAST_GAIN = 0.01
+LEAST_GAIN_OF_WHOLE = 0.005
+
+#: Trees of ``n_trees="auto"``, at most.
+MOST_TREES = 3
+
+#: Columns are scaled by no less than this in cells: relevance may differ from place to place.
+LEAST_SCALE = 0.05
+
+#: Kernels that may vote in cells.
+CANDIDATES: tuple[Candidate, ...] = (
+    *(("rbf", width) for width in (1 / 16, 1 / 4, 1.0, 4.0, 16.0)),
+    *(("laplacian", width) for width in (1 / 4, 1.0, 4.0, 16.0)),
+)
+
+_TINY = 1e-9
+
+#: Fields of the table of experts.
+TABLE = np.dtype(
+    [
+        ("kind", "U9"),
+        ("rows", np.int64),
+        ("cells", np.int64),
+        ("weight", np.float64),
+        ("log_loss", np.float64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The machine on a sample of all rows, and the probabilities of rows that it had held out.
+
+    Attributes
+    ----------
+    model : Any
+        Has ``predict_proba``, of rows as they came.
+    classes : (n_known,) int array
+        The classes it knows.
+    rows : (n_rows,) int array
+        The rows it was trained on.
+    held_rows : (n_held,) int array
+        Rows that were held out.
+    held_probabilities : (n_held, n_known) array
+        The probabilities they had then.
+    """
+
+    model: Any
+    classes: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    held_rows: NDArray[np.intp]
+    held_probabilities: FloatArray
+
+    def log_probabilities(self, raw: Rows, prior: FloatArray) -> NDArray[np.float32]:
+        """Log-probabilities of rows."""
+        return log_probabilities(self.classes, self.model.predict_proba(raw), prior)
+
+    def is_fair(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether rows were held out, or are new to it: others have taught it their class."""
+        return np.isin(rows, self.held_rows) | ~np.isin(rows, self.rows)
+
+    def held_out_logs(
+        self, raw: Rows, rows: NDArray[np.intp], prior: FloatArray
+    ) -> NDArray[np.float32]:
+        """Log-probabilities of fair training rows."""
+        logs = np.empty((len(rows), len(prior)), dtype=np.float32)
+        order = np.argsort(self.held_rows, kind="stable")
+        at = np.searchsorted(self.held_rows[order], rows).clip(max=len(order) - 1)
+        is_held = self.held_rows[order[at]] == rows
+        held = self.held_probabilities[order[at[is_held]]]
+        logs[is_held] = log_probabilities(self.classes, held, prior)
+        if not is_held.all():
+            logs[~is_held] = self.log_probabilities(raw[rows[~is_held]], prior)
+        return logs
+
+
+#: Trains the machine on some rows.
+FitWhole = Callable[[NDArray[np.intp], Monitor], Whole]
+
+
+@dataclass(frozen=True)
+class Experts:
+    """A mixture of experts.
+
+    Attributes
+    ----------
+    prior : (n_classes,) array
+        Shares of the classes.
+    support : rows
+        All training rows, as cells see them.
+    layers : list of Layer
+        The trees that take part.
+    whole : Whole or None
+        The machine on a sample of all rows, if it takes part.
+    weights : (n_experts,) array
+        Weights of the layers and, last, of the machine.
+    table : structured array
+        One record per expert: kind, rows, cells, weight, and the log-loss of rows held out.
+    relevance : (d,) array or None
+        How much each column matters, where that is known.
+    log_loss, error : float
+        Of the mixture, on rows held out.
+    """
+
+    prior: FloatArray
+    support: Rows
+    layers: list[Layer]
+    whole: Whole | None
+    weights: FloatArray
+    table: NDArray[Any]
+    relevance: FloatArray | None
+    log_loss: float
+    error: float
+
+    def support_rows(self) -> NDArray[np.int32]:
+        """Training rows that predictions need."""
+        own = [layer.members for layer in self.layers]
+        if self.whole is not None:
+            own.append(self.whole.rows[self.whole.model.support_].astype(np.int32))
+        return np.unique(np.concatenate(own))
+
+    def log_probabilities(self, raw: Rows, scaled: Rows, n_jobs: int | None) -> FloatArray:
+        """Log-probabilities of the mixture, for rows as they came and as cells see them."""
+        logs = [layer.log_probabilities(scaled, self.support, n_jobs) for layer in self.layers]
+        if self.whole is not None:
+            logs.append(self.whole.log_probabilities(raw, self.prior))
+        return mixed(logs, self.weights)
+
+
+@dataclass(frozen=True)
+class ExpertOptions:
+    """How experts are trained.
+
+    Attributes
+    ----------
+    max_cell_rows : int
+        Rows of a cell, about.
+    n_trees : int or None
+        Number of trees; None adds them while that helps.
+    kernels : sequence of str
+        Names of kernels that may vote in cells.
+    first_rows, most_rows : int
+        Rows of the machine on a sample: at first, and where it matters.
+    seed : int
+        Draws samples.
+    n_jobs : int or None
+        Threads over cells.
+    """
+
+    max_cell_rows: int
+    n_trees: int | None
+    kernels: Sequence[str]
+    first_rows: int
+    most_rows: int
+    seed: int
+    n_jobs: int | None
+
+
+def fit_experts(
+    raw: Rows,
+    rows: CellRows,
+    units: FloatArray,
+    fit_whole: FitWhole,
+    make_rules: Callable[[Whole], CellRules],
+    options: ExpertOptions,
+    monitor: Monitor,
+) -> Experts:
+    """Train the experts, and find their weights.
+
+    Parameters
+    ----------
+    raw : rows
+        Training rows as they came.
+    rows : CellRows
+        The same as cells see them.
+    units : (d,) array
+        Columns of `rows` times this have the units that they came in.
+    fit_whole : callable
+        Trains the machine on a sample of rows.
+    make_rules : callable
+        How cells are learned, once that machine is known.
+    options : ExpertOptions
+        How to train.
+    monitor : Monitor
+        The clock.
+    """
+    order = np.random.RandomState(options.seed).permutation(np.flatnonzero(rows.codes >= 0))
+    first = _sample(order, rows.codes, options.first_rows)
+    whole = fit_whole(first, monitor.part(share=SHARE_OF_WHOLE))
+    forest = _Forest(rows, units, make_rules(whole), options, monitor)
+    judge = _Judge(raw, rows, whole, forest.rules.prior)
+    forest.grow(judge)
+    judges = order[:WEIGHT_ROWS]
+    has_more = options.first_rows < min(options.most_rows, len(order))
+    if has_more and monitor.seconds_left > 0 and forest.needs(judge, judges):
+        whole = fit_whole(_sample(order, rows.codes, options.most_rows), monitor)
+        judge = replace(judge, whole=whole)
+    judges, logs = judge.logs(judges, forest.layers)
+    codes, weights = rows.codes[judges], rows.weights[judges]
+    found, loss = mixture_weights(logs, codes, weights)
+    wrong = np.average(mixed(logs, found).argmax(axis=1) != codes, weights=weights)
+    takes_part = found > 0
+    kinds = [*forest.kinds, "whole"]
+    sizes = [*((len(order), layer.cuts.n_cells) for layer in forest.layers), (len(whole.rows), 1)]
+    losses = [_loss(own, codes, weights) for own in logs]
+    return Experts(
+        forest.rules.prior,
+        rows.X,
+        [layer.finished() for layer, part in zip(forest.layers, takes_part, strict=False) if part],
+        whole if takes_part[-1] else None,
+        found[takes_part],
+        np.array(
+            [
+                (kind, *size, weight, of_expert)
+                for kind, size, weight, of_expert in zip(kinds, sizes, found, losses, strict=True)
+            ],
+            dtype=TABLE,
+        ),
+        getattr(whole.model, "encoded_relevance_", None),
+        loss,
+        float(wrong),
+    )
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Judges mixtures by training rows that each expert had held out.
+
+    Attributes
+    ----------
+    raw, rows : rows
+        Training rows as they came, and as cells see them.
+    whole : Whole
+        The machine on a sample of all rows.
+    prior : (n_classes,) array
+        Shares of the classes.
+    """
+
+    raw: Rows
+    rows: CellRows
+    whole: Whole
+    prior: FloatArray
+
+    def logs(
+        self, at: NDArray[np.intp], layers: Sequence[LayerInTraining]
+    ) -> tuple[NDArray[np.intp], list[NDArray[np.float32]]]:
+        """Log-probabilities of the layers and of the machine, and of which rows."""
+        at = np.sort(at[(self.rows.codes[at] >= 0) & self.whole.is_fair(at)])
+        logs = [layer.held_logs[at] for layer in layers]
+        return at, [*logs, self.whole.held_out_logs(self.raw, at, self.prior)]
+
+    def loss(self, at: NDArray[np.intp], logs: Sequence[NDArray[np.float32]]) -> float:
+        """Log-loss of the best mixture."""
+        if not logs:
+            return float("inf")
+        return mixture_weights(logs, self.rows.codes[at], self.rows.weights[at])[1]
+
+
+class _Forest:
+    """Grows trees, as long as they help.
+
+    Attributes
+    ----------
+    rules : CellRules
+        How cells are learned.
+    layers : list of LayerInTraining
+        The trees.
+    kinds : list of str
+        What their cuts look at.
+    """
+
+    def __init__(
+        self,
+        rows: CellRows,
+        units: FloatArray,
+        rules: CellRules,
+        options: ExpertOptions,
+        monitor: Monitor,
+    ) -> None:
+        self.rules, self.layers, self.kinds = rules, list[LayerInTraining](), list[Kind]()
+        self._rows, self._units, self._options, self._monitor = rows, units, options, monitor
+        self._random = np.random.RandomState([options.seed, 1])
+        self._candidates = [c for c in CANDIDATES if c[0] in options.kernels]
+        self._has_chosen = False
+
+    def grow(self, judge: _Judge) -> None:
+        """Add the kind of tree whose pilot cells help most, until none does."""
+        most = MOST_TREES if self._options.n_trees is None else self._options.n_trees
+        begun: dict[Kind, tuple[LayerInTraining, list[int]]] = {}
+        while len(self.layers) < most and self._monitor.seconds_left > 0:
+            gains = {}
+            for kind in KINDS:
+                if kind not in begun:
+                    begun[kind] = self._begin(kind)
+                gains[kind] = self._gain(*begun[kind], judge)
+            best = max(gains, key=lambda kind: gains[kind])
+            if self._options.n_trees is None and gains[best] < LEAST_GAIN:
+                return
+            layer, _ = begun.pop(best)
+            layer.learn(range(layer.cuts.n_cells), self._candidates, self._monitor)
+            self.layers.append(layer)
+            self.kinds.append(best)
+
+    def needs(self, judge: _Judge, judges: NDArray[np.intp]) -> bool:
+        """Whether trees alone are worse than they are with the machine of all rows."""
+        at, logs = judge.logs(judges, self.layers)
+        alone, together = judge.loss(at, logs[:-1]), judge.loss(at, logs)
+        return alone > (1 + LEAST_GAIN_OF_WHOLE) * together
+
+    def _begin(self, kind: Kind) -> tuple[LayerInTraining, list[int]]:
+        """Find the cuts of a tree, and learn its pilot cells, whose numbers are returned."""
+        codes = self._rows.codes
+        order = self._random.permutation(np.flatnonzero(codes >= 0))
+        some = np.sort(order[: max(LEAST_CUT_ROWS, int(CUT_SHARE * len(order)))])
+        cuts = find_cuts(
+            self._rows.X[some],
+            codes[some],
+            self._units,
+            max_rows=self._options.max_cell_rows * len(some) / len(order),
+            kind=kind,
+            is_first=kind not in self.kinds,
+            random_state=self._random,
+        )
+        layer = LayerInTraining(cuts, self._rows, self.rules, self._options.n_jobs)
+        pilots = self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist()
+        shares = layer.learn(pilots, self._candidates, self._monitor)
+        if not self._has_chosen:  # the kernels for all other cells
+            by_share = np.argsort(-shares, kind="stable")
+            held = np.cumsum(shares[by_share]) / shares.sum()
+            kept = np.sort(by_share[: int(np.searchsorted(held, KEPT_VOTES)) + 1])
+            self._candidates = [self._candidates[k] for k in kept]
+            self._has_chosen = True
+        return layer, pilots
+
+    def _gain(self, layer: LayerInTraining, pilots: list[int], judge: _Judge) -> float:
+        """Share by which a tree lowers the loss of the mixture, on the rows of its pilot cells."""
+        at, logs = judge.logs(layer.rows_of(pilots), [*self.layers, layer])
+        without = judge.loss(at, [*logs[:-2], logs[-1]])
+        return (without - judge.loss(at, logs)) / max(without, _TINY)
+
+
+def _sample(
+    order: NDArray[np.intp], codes: NDArray[np.int32], n_rows: int, least: int = 10
+) -> NDArray[np.intp]:
+    """Take the first rows of a random order, and at least a few of every class."""
+    chosen = np.zeros(len(order), dtype=bool)
+    chosen[:n_rows] = True
+    for rows in _of_classes(codes[order]):
+        chosen[rows[:least]] = True
+    return np.sort(order[chosen])
+
+
+def _of_classes(codes: NDArray[np.int32]) -> Iterator[NDArray[np.intp]]:
+    """Rows of every class."""
+    by_class = np.argsort(codes, kind="stable")
+    yield from np.split(by_class, np.cumsum(np.bincount(codes))[:-1])
+
+
+def _loss(logs: NDArray[Any], codes: NDArray[np.int32], weights: FloatArray) -> float:
+    """Log-loss of one expert."""
+    return float(-np.average(logs[np.arange(len(codes)), codes], weights=weights))

@@ -1,0 +1,78 @@
+"""Mixtures of experts: sums of their log-probabilities, weighted by what rows held out say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from hardmargin.kernels import FloatArray
+
+#: Weights are no larger than this.
+LARGEST_WEIGHT = 3.0
+
+#: Before anything is known, weights add up to one, give or take this. It keeps experts that hardly
+#: ever err from becoming too sure.
+SPREAD_OF_SUM = 0.5
+
+
+class LogProbabilities:
+    """How log-probabilities of the classes turn into decisions and probabilities."""
+
+    def scores(self, logs: FloatArray) -> FloatArray:
+        """Decisions of shape (n, n_classes); of two classes, the log-odds and their opposite."""
+        if logs.shape[1] > 2:
+            return logs
+        odds = logs[:, 1] - logs[:, 0]
+        return np.column_stack([-odds, odds])
+
+    def probabilities(self, logs: FloatArray) -> FloatArray:
+        """Probabilities of shape (n, n_classes)."""
+        return np.asarray(np.exp(logs))
+
+
+def mixture_weights(
+    logs: Sequence[NDArray[Any]], codes: NDArray[np.int32], weights: FloatArray
+) -> tuple[FloatArray, float]:
+    """Find the weights of experts, and the log-loss of their mixture on the same rows.
+
+    Parameters
+    ----------
+    logs : sequence of (n, n_classes) arrays
+        Log-probabilities that each expert gives to rows it has not seen.
+    codes : (n,) int array
+        Classes of these rows.
+    weights : (n,) array
+        Weights of these rows.
+    """
+    every = np.stack(logs).astype(np.float64)
+    own = every[:, np.arange(len(codes)), codes]
+    shares = weights / weights.sum()
+    stiffness = 1 / (SPREAD_OF_SUM**2 * weights.sum())
+
+    def loss(at: FloatArray) -> tuple[float, FloatArray]:
+        """Log-loss and the prior of the sum, and their derivatives."""
+        mixture = log_softmax(np.tensordot(at, every, 1), axis=1)
+        expected = np.einsum("nk,enk->en", np.exp(mixture), every)
+        excess = at.sum() - 1
+        value = -shares @ mixture[np.arange(len(codes)), codes] + stiffness * excess**2 / 2
+        return float(value), (expected - own) @ shares + stiffness * excess
+
+    start = np.full(len(logs), 1 / len(logs))
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, LARGEST_WEIGHT)] * len(logs)
+    )
+    mixture = mixed(logs, found.x)
+    return np.asarray(found.x), float(-shares @ mixture[np.arange(len(codes)), codes])
+
+
+def mixed(logs: Sequence[NDArray[Any]], weights: FloatArray) -> FloatArray:
+    """Log-probabilities of a mixture of experts."""
+    total = np.zeros(logs[0].shape)
+    for expert, weight in zip(logs, weights, strict=True):
+        total += weight * expert
+    return np.asarray(log_softmax(total, axis=1))
