@@ -30,7 +30,7 @@ class Worker:
     def __init__(self, name: str, env_dir: Path) -> None:
         self._folder = TemporaryDirectory()
         self._process = subprocess.Popen(
-            [python_of(name, env_dir), str(HERE / "worker.py"), name],
+            [python_of(name.split("-")[0], env_dir), str(HERE / "worker.py"), name],
             **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True},
             env=os.environ | ONE_THREAD,
         )

@@ -1,4 +1,4 @@
-"""Fit a rival of `accuracy.py` in its own environment: `separate.py` starts this program.
+"""Fit a rival of `accuracy.py` or `large.py` in its own environment; `separate.py` starts it.
 
 Every line of the input is a JSON object: `split`, an .npz file; `out`, where the labels and
 probabilities go; and `cut`, a limit in seconds. Its answer is a line with the status and the times.
@@ -32,7 +32,7 @@ def main() -> None:
     for line in sys.stdin:
         job = json.loads(line)
         row = forked.run(partial(measure, make, job["split"], job["out"]), job["cut"])
-        print(json.dumps(row | {"version": version(name)}), flush=True)
+        print(json.dumps(row | {"version": version(name.split("-")[0])}), flush=True)
 
 
 def measure(make: Callable[[], Any], split: str, out: str) -> Row:
@@ -53,6 +53,10 @@ def lightgbm() -> Callable[[], Any]:
     from lightgbm import LGBMClassifier
 
     return partial(LGBMClassifier, n_jobs=1, random_state=0, verbosity=-1)
+
+
+def large_lightgbm() -> Callable[[], Any]:
+    return partial(lightgbm(), n_estimators=500, num_leaves=63)
 
 
 def catboost() -> Callable[[], Any]:
@@ -119,7 +123,12 @@ def _log_loss(P: Any, y: Any) -> float:
     return float(-np.log(np.maximum(P[np.arange(len(y)), y], 1e-6)).mean())
 
 
-MODELS = {"lightgbm": lightgbm, "catboost": catboost, "xrfm": xrfm}
+MODELS = {
+    "lightgbm": lightgbm,
+    "lightgbm-500x63": large_lightgbm,
+    "catboost": catboost,
+    "xrfm": xrfm,
+}
 
 
 if __name__ == "__main__":

@@ -279,7 +279,8 @@ default="rbf"
             )
             self.gamma_ = self._kernel_.gamma
             warn_if_flat(self._kernel_, X, weights)
-            finite_diagonal(self._kernel_, X, codes, squared=True)
+            if not self._kernel_.has_unit_diagonal:
+                finite_diagonal(self._kernel_, X, codes, squared=True)
             is_wide = self.dtype == "auto" and self.solver in N_MATRICES
             self._dtype_: Precision = precision(
                 X, "float64" if is_wide else self.dtype, self.kernel
