@@ -128,6 +128,17 @@ def test_a_share_is_of_the_time_left():
     assert whole.go_on(1, 0.5)
 
 
+def test_parts_of_an_undivided_monitor_share_all_of_the_time():
+    clock = Clock()
+    whole = Monitor(10.0, clock=clock)
+    undivided = whole.undivided()
+    clock.now = 4.0
+    assert undivided.part(share=0.5).part(share=0.1).seconds_left == 6.0
+    assert whole.part(share=0.5).seconds_left == 3.0
+    clock.now = 10.0
+    assert undivided.seconds_left == 0.0
+
+
 def test_a_share_of_no_limit_is_no_limit():
     assert Monitor().part(share=0.5).seconds_left == np.inf
 

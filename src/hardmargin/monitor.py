@@ -93,6 +93,7 @@ class Monitor:
         self._start = self._clock()
         self._deadline = math.inf if max_seconds is None else self._start + max_seconds
         self._whole: Monitor | None = None
+        self._is_divided = True
         self._is_stopped = self._is_cancelled = False
         self._what, self._n_machines, self._n_done = "violation", 1, 0
 
@@ -108,16 +109,26 @@ class Monitor:
         n_machines : int, optional
             Machines that the part trains.
         share : float
-            Share of the time left that the part may take.
+            Share of the time left that the part may take; `undivided` monitors ignore it.
         """
         part = copy.copy(self)
         part._whole = self
         part._n_done = 0
         part._what = self._what if what is None else what
         part._n_machines = self._n_machines if n_machines is None else n_machines
-        if share < 1.0:
+        if share < 1.0 and self._is_divided:
             part._deadline = self._clock() + share * self.seconds_left
         return part
+
+    def undivided(self) -> Monitor:
+        """Make a monitor whose parts may each take all of the time left.
+
+        It is for fits that are of no use unless they end in time: no part of them is cut short
+        while there is still time.
+        """
+        whole = self.part()
+        whole._is_divided = False
+        return whole
 
     @property
     def seconds_left(self) -> float:

@@ -76,6 +76,8 @@ CASES = {
     "choosing, two threads": lambda: (GreedySVC(n_jobs=2), *noise(15_000)),
     "choosing, many rows": lambda: (GreedySVC(), *noise(400_000)),
     "choosing, many classes": lambda: (GreedySVC(n_jobs=2), *noise(20_000, 4)),
+    "growing ensemble": lambda: (EnsembleSVC(max_time=100), *noise(8_000)),
+    "growing, greedy": lambda: (GreedySVC(max_time=100), *noise(20_000)),
 }
 
 def interrupted_fit(model, X, y, after):
@@ -181,6 +183,8 @@ CASES = [
     "choosing, two threads",
     "choosing, many rows",
     "choosing, many classes",
+    "growing ensemble",
+    "growing, greedy",
 ]
 
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from hardmargin.selection.folds import make_folds
+from hardmargin.selection.folds import growing_splits, make_folds
 
 X = np.arange(60.0)[:, None]
 CODES = np.repeat([0, 1, 2], [30, 20, 10]).astype(np.int32)
@@ -119,3 +119,21 @@ def test_groups_need_an_entry_per_row():
 def test_no_splits_are_refused():
     with pytest.raises(ValueError, match="no splits"):
         folds_of([])
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "trained"),
+    [
+        (900, [[720] * 5]),  # all folds of all rows
+        (2_400, [[800] * 5]),  # the search is on enough of the rows
+        (4_000, [[800] * 5, [1_600]]),
+        (30_000, [[800] * 5, [12_000]]),
+    ],
+)
+def test_a_quick_choice_has_no_folds_of_many_rows(n_rows, trained):
+    codes = (np.arange(n_rows) % 2).astype(np.int32)
+    random = np.random.RandomState(0)
+    folds = make_folds(5, None, codes, random_state=random)
+    parts = list(growing_splits(folds, codes, random, is_quick=True))
+    for part, expected in zip(parts, trained, strict=True):
+        np.testing.assert_allclose(part.train.sum(axis=1), expected, atol=40)

@@ -330,7 +330,7 @@ def test_views_are_compared_on_many_rows(small_limits):
 
 def test_subsamples_keep_rows_of_every_class():
     codes = np.repeat([0, 1, 2], [5000, 60, 3]).astype(np.int32)
-    rank = folds_module._ranks(codes, np.random.RandomState(0))
-    few, more = (folds_module._subsample(codes, rank, n) for n in (200, 1000))
+    rank = folds_module.random_ranks(codes, np.random.RandomState(0))
+    few, more = (folds_module.subsample(codes, rank, n) for n in (200, 1000))
     assert np.bincount(codes[few]).tolist() == [198, 20, 3]
     assert not (few & ~more).any()

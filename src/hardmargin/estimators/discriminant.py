@@ -267,7 +267,7 @@ default="rbf"
         self
         """
         with self._fitting() as monitor:
-            X, codes, self.classes_, weights = self._check_training(X, y, sample_weight)
+            X, codes, self.classes_, weights, _ = self._check_training(X, y, sample_weight)
             random = random_numbers(self.random_state)
             self._kernel_: Kernel = make_kernel(
                 self.kernel,

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.cells import CellRows, CellRules
-from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
     TrainingRows,
@@ -25,6 +25,7 @@ from hardmargin.estimators._base.estimator import (
     one_or_all,
     random_numbers,
 )
+from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators.experts import (
@@ -49,7 +50,13 @@ from hardmargin.kernels import (
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
-from hardmargin.selection.folds import Folds, growing_splits, make_folds, warn_of_shortage
+from hardmargin.selection.folds import (
+    QUICK_ROWS,
+    Folds,
+    growing_splits,
+    make_folds,
+    warn_of_shortage,
+)
 from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.relevance import (
@@ -96,6 +103,9 @@ PAIR_BYTES = 2 * 4 + 2
 #: Share of the time left that the first vote may take.
 FIRST_SHARE = 0.3
 
+#: About how many times as long a fit takes if its first vote is not a quick one.
+COST_OF_FIRST_VOTE = 3.5
+
 #: Relevance has seen the labels of the rows held out: their log-loss is too low by about this
 #: times the root of the number of different scales, divided by the number of rows. (Measured: then
 #: it is right on average over the sets of benchmarks/accuracy.py.)
@@ -133,7 +143,7 @@ _OF_ONE_VOTE = (
 )
 
 
-class EnsembleSVC(KernelClassifier):
+class EnsembleSVC(GrowingClassifier):
     """Ensemble of partially trained hard-margin SVMs, with nothing to tune.
 
     Multiplicative updates with an adaptive rate move a weighted Parzen window towards the
@@ -230,8 +240,14 @@ default="cv"
         Number of threads: over kernels, machines or cells in ``fit``, over rows in ``predict``. The
         model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. The time is checked
-        before every stage; distances, a kernel matrix and one product with it are always computed.
+        Seconds that ``fit`` may take. Rows are fitted 250 first, then more and more, as many as
+        there is time for. If that is all of them, the model is the same as without a limit, and
+        only some time went to the smaller fits. Otherwise it is the best of these fits, by the
+        log-loss of rows set aside, with a warning; `n_samples_fit_` is the number of its rows.
+        (For a part of the rows, the first vote is quicker: it is of 1,000 rows, not of 2,000.)
+        Where `n_stages` is a number, or rows are fewer than 500 (or than 40 per class), all rows
+        are fitted, and the model is that of the stages so far. The time is checked before every
+        stage; distances, a kernel matrix and one product with it are always computed.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -280,8 +296,11 @@ default="cv"
         ``"rho_zero"`` (no step helps), ``"max_stages"`` or ``"max_time"``.
     rank_ : int or None
         Rank of the approximation.
+    n_samples_fit_ : int
+        Rows that the model was trained on: all rows of positive weight, unless `max_time` was too
+        short for them.
     support_ : (n_support,) array
-        All rows of positive weight, or the landmarks.
+        All rows that the model was trained on, or the landmarks.
     support_vectors_ : (n_support, n_features) array or CSR matrix
         Those rows, standardised if `standardize` is set; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
@@ -341,7 +360,7 @@ default="cv"
     _experts_: Experts | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClassifier._parameter_constraints,
+        **GrowingClassifier._parameter_constraints,
         "n_stages": [Choice({"cv"}), COUNT],
         "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
@@ -463,12 +482,35 @@ default="cv"
             )
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            self.rank_: int | None = None
-            if self._needs_experts(rows):
-                self._fit_experts(rows, groups, monitor)
-            else:
-                self._fit_vote(rows, groups, monitor)
+            self._fit_in_time(rows, groups, monitor)
         return self
+
+    @property
+    def _grows(self) -> bool:
+        return self.n_stages == "cv"  # a number of stages fixes the work
+
+    def _largest_part(self, rows: TrainingRows) -> int:
+        """Return the most rows of a part: an approximated machine is no better than a small one."""
+        if self.rank != "auto" or self._needs_experts(rows):
+            return len(rows.codes)
+        sizes = np.sort(np.bincount(rows.codes[rows.codes >= 0]))
+        largest = sizes[-2:].sum() if self.multi_class == "ovo" else sizes.sum()
+        return int(MAX_STORED_ROWS * sizes.sum() / largest)
+
+    def _cost_of_all(self, rows: TrainingRows) -> float:
+        """Return the cost of a longer first vote; at low rank, time grows less with the rows."""
+        n_rows = int((rows.codes >= 0).sum())
+        longer = COST_OF_FIRST_VOTE if n_rows > QUICK_ROWS else 1.0
+        if self._needs_experts(rows):
+            longer = 1.0
+        return longer * min(1.0, self._largest_part(rows) / n_rows)
+
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+        self.rank_: int | None = None
+        if self._needs_experts(rows):
+            self._fit_experts(rows, groups, monitor)
+        else:
+            self._fit_vote(rows, groups, monitor)
 
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor
@@ -494,7 +536,9 @@ default="cv"
         )
         if folds.shortage:
             _warn_of_folds(folds)
-        kernels, votes, relevance = self._votes(training, folds, random, monitor)
+        kernels, votes, relevance = self._votes(
+            training, folds, random, monitor, is_quick=rows.is_part
+        )
         slopes = [vote.slope for vote in votes]
         self._store_votes(training, kernels, votes, slopes)
         self._store_relevance(relevance)
@@ -525,7 +569,7 @@ default="cv"
 
     def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         """Train experts on parts of the rows: see ``hardmargin.estimators.experts``."""
-        X, codes, classes, weights = rows
+        X, codes, classes, weights, _ = rows
         names = self.get_feature_names_out()
         scaled = X
         if self.standardize:
@@ -616,7 +660,7 @@ default="cv"
         self, rows: TrainingRows, some: NDArray[np.intp], monitor: Monitor
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on some of the rows that another estimator has read."""
-        X, codes, _, weights = rows
+        X, codes, _, weights, _ = rows
         classes, own = np.unique(codes[some], return_inverse=True)
         self.n_features_in_ = X.shape[1]
         part = TrainingRows(
@@ -692,7 +736,13 @@ default="cv"
         return self.standardize and self.gamma == "cv" and self.kernel in ("cv", *DISTANCE_KERNELS)
 
     def _votes(
-        self, training: Training, folds: Folds, random: np.random.RandomState, monitor: Monitor
+        self,
+        training: Training,
+        folds: Folds,
+        random: np.random.RandomState,
+        monitor: Monitor,
+        *,
+        is_quick: bool,
     ) -> tuple[list[Kernel], list[Vote], FloatArray | None]:
         """Let the candidate kernels vote: on stored kernel matrices, or at low rank.
 
@@ -732,7 +782,7 @@ default="cv"
         relevance = None
         if is_stored and self._has_views and len(folds.train) and not is_sparse(training.X):
             kernels, relevance = self._candidates(
-                training, problem, folds, options, random, monitor
+                training, problem, folds, options, random, monitor, is_quick=is_quick
             )
         else:
             kernels = candidate_kernels(
@@ -772,6 +822,8 @@ default="cv"
         options: StagedVoteOptions,
         random: np.random.RandomState,
         monitor: Monitor,
+        *,
+        is_quick: bool,
     ) -> tuple[list[Kernel], FloatArray | None]:
         """Kernels that see the rows through views, and the relevance that scales the columns."""
         X, weights = training.X, problem.weights
@@ -781,7 +833,8 @@ default="cv"
         pairs, widths, relevance = list(product(views, names)), WIDTHS, None
         # Votes of few splits, stages and rows show how much each column matters and, where there
         # are many more rows, which kernels have a chance.
-        few, codes = next(growing_splits(folds, training.codes, random)), training.codes
+        parts = growing_splits(folds, training.codes, random, is_quick=is_quick)
+        few, codes = next(parts), training.codes
         if few is not folds:
             some = np.where((few.train | few.test).any(axis=0), codes, np.int32(-1))
             codes = some if len(np.unique(some)) == len(training.classes) + 1 else codes

@@ -12,14 +12,16 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.classifier import KernelClassifier, Training
+from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
     MAX_FLOAT32_FEATURE,
+    TrainingRows,
     one_or_all,
     precision,
     random_numbers,
 )
+from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators._base.staged import StagedMixin
@@ -38,7 +40,13 @@ from hardmargin.selection.calibration import (
     HeldOut,
     cut_machines,
 )
-from hardmargin.selection.folds import MAX_FOLDED_ROWS, make_folds, warn_of_shortage
+from hardmargin.selection.folds import (
+    MAX_FOLDED_ROWS,
+    MAX_SEARCHED_ROWS,
+    QUICK_ROWS,
+    make_folds,
+    warn_of_shortage,
+)
 from hardmargin.selection.greedy import (
     VISITS,
     GreedyChoice,
@@ -57,6 +65,9 @@ STAGES_AT_ONCE = 128
 #: Share of `max_time` that choosing may take.
 CHOOSING_SHARE = 0.5
 
+#: Up to how many rows a fit takes about how many times as long as with a quick choice.
+COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 15.0))
+
 #: Up to this many rows, kernels are evaluated in float64 while choosing.
 MAX_FLOAT64_CHOICE_ROWS = 500
 
@@ -70,7 +81,7 @@ MAX_THRESHOLD_ROWS = 5_000
 LEAST_SLOPE = 1e-3
 
 
-class GreedySVC(StagedMixin, KernelClassifier):
+class GreedySVC(StagedMixin, GrowingClassifier):
     """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
@@ -149,8 +160,14 @@ default="rbf"
         Number of threads: over splits and candidates while choosing, over machines in the final
         fit, over rows in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. Choosing may take half
-        of them.
+        Seconds that ``fit`` may take. If gamma is ``"cv"``, rows are fitted 250 first, then more
+        and more, as many as there is time for. If that is all of them, the model is the same as
+        without a limit, and only some time went to the smaller fits. Otherwise it is the best of
+        these fits, by the log-loss of rows set aside, with a warning; `n_samples_fit_` is the
+        number of its rows. (Choices for a part of the rows are quicker: they are made as for more
+        than 20,000 rows.) Where gamma is given, or rows are fewer than 500 (or than 40 per class),
+        all rows are fitted, and the model is that of the stages so far; choosing may take half of
+        the time.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -178,6 +195,9 @@ default="rbf"
         Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
         by sample and class weights; NaN if no rows could be held out, or if `max_time` ended the
         final fit. As the choice was made by them, they are a little too good.
+    n_samples_fit_ : int
+        Rows that the model was trained on: all rows of positive weight, unless `max_time` was too
+        short for them.
     support_ : (n_support,) array
         Rows with a coefficient: in order of selection for two classes, else sorted.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -265,7 +285,7 @@ default="rbf"
     _fills_missing = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelClassifier._parameter_constraints,
+        **GrowingClassifier._parameter_constraints,
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
             Choice({"cv", *GAMMA_RULES}),
@@ -372,52 +392,66 @@ default="rbf"
         """
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            as_they_came = rows.X
-            scales = self.standardize  # "auto": only if gamma is chosen
-            if scales == "auto":
-                scales = self.gamma == "cv" and not callable(self.kernel)
-            if scales and self.kernel != "precomputed":
-                names = self.get_feature_names_out()
-                scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
-                rows = rows._replace(X=scaled)
-            training = self._training(rows, gamma="spread" if self.gamma == "cv" else self.gamma)
-            random = random_numbers(self.random_state)
-            options = GreedyOptions(
-                step_tol=self.step_tol,
-                max_stages=self.max_stages,
-                method=self.method,
-                memory_bytes=memory_bytes(self.memory_limit),
-                n_threads=effective_n_jobs(self.n_jobs),
-            )
-            held_out, max_visits = None, self.max_visits
-            if self._holds_out:
-                choice = self._choose(training, as_they_came, options, groups, random, monitor)
-                view = training.X
-                if choice.view > 0:  # the rows as they came are the better view
-                    view, self._scaling_ = as_they_came, None
-                values = KernelRows(choice.kernel, view, precision(view, self.dtype, self.kernel))
-                training = replace(training, values=values)
-                held_out, max_visits = choice.held_out, choice.max_visits
-            solutions = greedy.solve(
-                training,
-                replace(options, max_visits=int(max_visits)),
-                monitor.part("largest open step", n_machines=len(training.machines)),
-            )
-            self._warn_if_cut_short(solutions)
-            thresholds, slopes = self._cut(training, solutions, held_out, random)
-            machines = [
-                replace(s, intercept=-t if t else 0.0)
-                for s, t in zip(solutions, thresholds, strict=True)
-            ]
-            self._store(training, machines)
-            self._keep_paths(training, solutions)
-            self.max_visits_, self.threshold_ = int(max_visits), one_or_all(thresholds)
-            self.standardized_ = self._scaling_ is not None
-            if held_out is not None:
-                self._calibrate(training, held_out, slopes, random)
-                if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
-                    self.cv_log_loss_ = self.cv_error_ = float("nan")
+            self._fit_in_time(rows, groups, monitor)
         return self
+
+    @property
+    def _grows(self) -> bool:
+        return self.gamma == "cv"  # a given gamma suits the rows that there are
+
+    def _cost_of_all(self, rows: TrainingRows) -> float:
+        """Return what choosing by folds of all rows costs more than a quick choice for a part."""
+        n_rows = int((rows.codes >= 0).sum())
+        return next((cost for most, cost in COSTS_OF_FOLDS if n_rows <= most), 1.0)
+
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+        as_they_came = rows.X
+        scales = self.standardize  # "auto": only if gamma is chosen
+        if scales == "auto":
+            scales = self.gamma == "cv" and not callable(self.kernel)
+        if scales and self.kernel != "precomputed":
+            names = self.get_feature_names_out()
+            scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
+            rows = rows._replace(X=scaled)
+        training = self._training(rows, gamma="spread" if self.gamma == "cv" else self.gamma)
+        random = random_numbers(self.random_state)
+        options = GreedyOptions(
+            step_tol=self.step_tol,
+            max_stages=self.max_stages,
+            method=self.method,
+            memory_bytes=memory_bytes(self.memory_limit),
+            n_threads=effective_n_jobs(self.n_jobs),
+        )
+        held_out, max_visits = None, self.max_visits
+        if self._holds_out:
+            choice = self._choose(
+                training, as_they_came, options, groups, random, monitor, is_quick=rows.is_part
+            )
+            view = training.X
+            if choice.view > 0:  # the rows as they came are the better view
+                view, self._scaling_ = as_they_came, None
+            values = KernelRows(choice.kernel, view, precision(view, self.dtype, self.kernel))
+            training = replace(training, values=values)
+            held_out, max_visits = choice.held_out, choice.max_visits
+        solutions = greedy.solve(
+            training,
+            replace(options, max_visits=int(max_visits)),
+            monitor.part("largest open step", n_machines=len(training.machines)),
+        )
+        self._warn_if_cut_short(solutions)
+        thresholds, slopes = self._cut(training, solutions, held_out, random)
+        machines = [
+            replace(s, intercept=-t if t else 0.0)
+            for s, t in zip(solutions, thresholds, strict=True)
+        ]
+        self._store(training, machines)
+        self._keep_paths(training, solutions)
+        self.max_visits_, self.threshold_ = int(max_visits), one_or_all(thresholds)
+        self.standardized_ = self._scaling_ is not None
+        if held_out is not None:
+            self._calibrate(training, held_out, slopes, random)
+            if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
+                self.cv_log_loss_ = self.cv_error_ = float("nan")
 
     @property
     def _holds_out(self) -> bool:
@@ -431,6 +465,8 @@ default="rbf"
         groups: Any,
         random: np.random.RandomState,
         monitor: Monitor,
+        *,
+        is_quick: bool,
     ) -> GreedyChoice:
         """Choose gamma, the visits and the view: rows as they were scaled, or as they came.
 
@@ -468,6 +504,7 @@ default="rbf"
             tunes_gamma=self.gamma == "cv" and training.kernel.name in KERNELS_WITH_GAMMA,
             visits=VISITS if self.max_visits == "cv" else (int(self.max_visits),),
             monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
+            is_quick=is_quick,
         )
         choice = choose_greedy(task, folds, random)
         table = dict(choice.table)
@@ -626,7 +663,7 @@ default="rbf"
         )
         self.certificate_ = one_or_all([s.certificate for s in solutions])
         self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
-        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        self.stop_reason_: Any = one_or_all([s.stop_reason for s in solutions])
         self.method_ = one_or_all([s.method for s in solutions])
         # The staged methods also need labels, and visited rows whose multiplier fell back to zero.
         self._stage_signs_ = [
@@ -638,3 +675,9 @@ default="rbf"
         self._given_back_vectors_: Any = None
         if training.kernel.name != "precomputed":
             self._given_back_vectors_ = training.X[self._given_back_]
+
+    def _number_rows(self, rows: NDArray[np.intp]) -> None:
+        super()._number_rows(rows)
+        paths = [self.stage_indices_] if len(self.classes_) == 2 else self.stage_indices_
+        self.stage_indices_ = one_or_all([rows[path].astype(np.int32) for path in paths])
+        self._given_back_ = rows[self._given_back_].astype(np.int32)

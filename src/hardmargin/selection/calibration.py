@@ -132,14 +132,21 @@ def calibrate(
     if calibration.n_classes > 2:
         tau = softmax_scale(calibration.mean_logs(margins), codes, weights)
         calibration = replace(calibration, tau=tau)
-    own = calibration.probabilities(margins)[np.arange(len(codes)), codes]
-    losses = -np.log(np.maximum(own, np.finfo(np.float64).tiny))
     winners = winning_codes(calibration.scores(margins))
     return (
         calibration,
-        float(np.average(losses, weights=weights)),
+        log_loss(calibration.probabilities(margins), codes, weights),
         float(np.average(winners != codes, weights=weights)),
     )
+
+
+def log_loss(
+    probabilities: FloatArray, codes: NDArray[np.int32], weights: FloatArray | None
+) -> float:
+    """Mean of minus the log of the probability that each row's own class has."""
+    own = probabilities[np.arange(len(codes)), codes]
+    losses = -np.log(np.maximum(own, np.finfo(np.float64).tiny))
+    return float(np.average(losses, weights=weights))
 
 
 def held_out_margins(

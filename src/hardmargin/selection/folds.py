@@ -48,6 +48,9 @@ MAX_SEARCHED_ROWS = 2_500
 SUBSAMPLE_ROWS = 2_000
 SPLITS_TO_COMPARE = 2
 
+#: A quick choice is made on a subsample of this many rows, and not compared on folds of all rows.
+QUICK_ROWS = 1_000
+
 #: Up to this many rows, all are split into folds.
 MAX_FOLDED_ROWS = 20_000
 
@@ -133,7 +136,11 @@ def make_folds(
 
 
 def growing_splits(
-    folds: Folds, codes: NDArray[np.int32], random_state: np.random.RandomState
+    folds: Folds,
+    codes: NDArray[np.int32],
+    random_state: np.random.RandomState,
+    *,
+    is_quick: bool = False,
 ) -> Iterator[Folds]:
     """Split more and more rows; a choice is based on the last splits.
 
@@ -145,32 +152,36 @@ def growing_splits(
         Class of each row, -1 for rows that take no part.
     random_state : RandomState
         Draws subsamples.
+    is_quick : bool
+        Search on fewer rows, and follow a single split whatever their number.
     """
     n = int((codes >= 0).sum())
     if folds.n_splits == 0:
         return
-    if n <= MAX_SEARCHED_ROWS:
+    if n <= (QUICK_ROWS if is_quick else MAX_SEARCHED_ROWS):
         yield folds
         return
-    rank = _ranks(codes, random_state)
-    few = _subsample(codes, rank, SUBSAMPLE_ROWS)
+    rank = random_ranks(codes, random_state)
+    few = subsample(codes, rank, QUICK_ROWS if is_quick else SUBSAMPLE_ROWS)
     yield Folds(folds.train & few, folds.test & few)
-    if n <= MAX_FOLDED_ROWS:
+    if n <= MAX_FOLDED_ROWS and not is_quick:
         yield Folds(folds.train[:SPLITS_TO_COMPARE], folds.test[:SPLITS_TO_COMPARE])
         yield folds
         return
+    if is_quick and LARGEST_SHARE * n <= QUICK_ROWS:  # no more than what was searched
+        return
     largest = int(folds.train.sum(axis=1).argmax())
     train, test = folds.train[largest], folds.test[largest]
-    test = test & _subsample(np.where(test, codes, -1), rank, MAX_HELD_OUT_ROWS)
+    test = test & subsample(np.where(test, codes, -1), rank, MAX_HELD_OUT_ROWS)
     sizes = [int(LARGEST_SHARE * n)]
     while (size := sizes[-1] // GROWTH) > 2 * SUBSAMPLE_ROWS:
         sizes.append(size)
     for size in reversed(sizes):
-        part = _subsample(np.where(train, codes, -1), rank, size)
+        part = subsample(np.where(train, codes, -1), rank, size)
         yield Folds((train & part)[None], test[None])
 
 
-def _ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDArray[np.intp]:
+def random_ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDArray[np.intp]:
     """Put the rows that have a class in a random order, and others last."""
     present = np.flatnonzero(codes >= 0)
     rank = np.full(len(codes), len(codes), dtype=np.intp)
@@ -178,7 +189,7 @@ def _ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDA
     return rank
 
 
-def _subsample(codes: NDArray[Any], rank: NDArray[np.intp], n_rows: int) -> BoolArray:
+def subsample(codes: NDArray[Any], rank: NDArray[np.intp], n_rows: int) -> BoolArray:
     """Draw rows by class, in proportion but some of each; smaller samples are parts of larger."""
     chosen = np.zeros(len(codes), dtype=bool)
     sizes = np.bincount(codes[codes >= 0])

@@ -212,12 +212,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             Columns in the order of ``classes_``. Rows sum to one and agree with
             ``decision_function``.
         """
-        rows = self._check_rows(X)
-        assert self._calibration_ is not None
-        probabilities = np.empty((rows.shape[0], len(self.classes_)))
-        for part, margins in self._margins_in_parts(rows):
-            probabilities[part] = self._calibration_.probabilities(margins)
-        return probabilities
+        return self._probabilities(self._check_rows(X))
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -315,7 +310,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         gamma: float | str | None = None,
     ) -> Training:
         """Make the kernel (from the estimator's parameters, or those given) and the machines."""
-        X, codes, classes, weights = rows
+        X, codes, classes, weights, _ = rows
         settled = make_kernel(
             self.kernel if kernel is None else kernel,
             X,
@@ -467,6 +462,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         )
         sums += self.intercept_
         return finite_scores(sums, self.kernel)
+
+    def _probabilities(self, Q: Rows) -> FloatArray:
+        """Probabilities of the classes, of shape (n, n_classes)."""
+        assert self._calibration_ is not None
+        probabilities = np.empty((Q.shape[0], len(self.classes_)))
+        for part, margins in self._margins_in_parts(Q):
+            probabilities[part] = self._calibration_.probabilities(margins)
+        return probabilities
 
     def _scores(self, margins: FloatArray) -> FloatArray:
         """Scores of the classes, of shape (n, n_classes)."""

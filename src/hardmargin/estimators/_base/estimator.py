@@ -88,12 +88,15 @@ class TrainingRows(NamedTuple):
         Labels of the classes.
     weights : (n,) array or None
         Sample weights, where they are not all one.
+    is_part : bool
+        Whether they are a part of the rows, as there may be no time for all of them.
     """
 
     X: Rows
     codes: IntArray
     classes: NDArray[Any]
     weights: FloatArray | None
+    is_part: bool = False
 
     def as_evidence(self) -> TrainingRows:
         """Count weights in rows: choices need their number, which normalised weights hide."""

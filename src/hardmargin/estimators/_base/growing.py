@@ -1,0 +1,192 @@
+"""Fits in limited time: of few rows first, then of more, and the best of them is the model.
+
+1. The rows are put in a random order, and some at its end are set aside.
+2. Models of more and more rows are fitted as long as there is time (``selection/growing.py``). They
+   are drawn by class, so that each has rows of every class, and none has a row that is set aside,
+   unless it has all rows.
+3. The rows set aside judge the models. A model of all rows is the one that a fit without a limit
+   would give, and is used if it was finished in time; otherwise cross-validation judges it.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
+from hardmargin.monitor import Monitor
+from hardmargin.selection.calibration import log_loss
+from hardmargin.selection.folds import (
+    ROWS_PER_CLASS,
+    Folds,
+    make_folds,
+    random_ranks,
+    subsample,
+)
+from hardmargin.selection.growing import FIRST_ROWS, Growth, growing_sizes
+from hardmargin.warn import warn_caller
+
+#: Share of the rows that is set aside to compare models, and the most rows.
+SHARE_ASIDE = 0.1
+MAX_ROWS_ASIDE = 2_000
+
+#: A first fit of more than this share of the rows would save too little time.
+LARGEST_FIRST_SHARE = 0.5
+
+
+class GrowingClassifier(KernelClassifier):
+    """Base of classifiers whose time limit decides how many rows they are trained on."""
+
+    @property
+    def _grows(self) -> bool:
+        """Whether to train on fewer rows where there is no time for all of them."""
+        raise NotImplementedError
+
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+        """Train on rows that have been read."""
+        raise NotImplementedError
+
+    def _largest_part(self, rows: TrainingRows) -> int:
+        """Return the most rows that are worth fitting if not all are."""
+        return len(rows.codes)
+
+    def _cost_of_all(self, rows: TrainingRows) -> float:
+        """Return the time that all rows take, relative to a part that would have as many."""
+        return 1.0
+
+    def _number_rows(self, rows: NDArray[np.intp]) -> None:
+        """Make attributes of a model of some rows refer to all rows.
+
+        Parameters
+        ----------
+        rows : (n_some,) int array
+            Numbers of its rows among all rows, ascending.
+        """
+        self.support_ = rows[self.support_].astype(np.int32)
+
+    def _fit_in_time(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+        """Train on all rows or, with a time limit, on as many as there is time for."""
+        n_rows = int((rows.codes >= 0).sum())
+        first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
+        if not (monitor.has_limit and self._grows) or first > LARGEST_FIRST_SHARE * n_rows:
+            self._fit_rows(rows, groups, monitor)
+            self.n_samples_fit_ = n_rows
+            return
+        largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
+        largest = max(min(largest, self._largest_part(rows)), first)
+        growth = Growth(n_rows, largest, first, self._cost_of_all(rows))
+        best = _best_in_time(self, rows, groups, growth, monitor)
+        self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
+        mine, used = self.random_state, best.model.random_state
+        if isinstance(mine, np.random.RandomState) and isinstance(used, np.random.RandomState):
+            mine.set_state(used.get_state())  # it moves on with every fit
+        for caught in best.warnings:
+            warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
+        if self.n_samples_fit_ < n_rows:
+            warn_caller(
+                f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
+                f"{self.n_samples_fit_:,} of {n_rows:,}. Raise max_time to use more of them."
+            )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A model of some rows, or of all.
+
+    Attributes
+    ----------
+    model : GrowingClassifier
+        The model; its attributes refer to all rows.
+    warnings : list of warnings
+        What its fit warned of.
+    """
+
+    model: GrowingClassifier
+    warnings: list[warnings.WarningMessage]
+
+
+def _best_in_time(
+    estimator: GrowingClassifier, rows: TrainingRows, groups: Any, growth: Growth, monitor: Monitor
+) -> _Fit:
+    """Fit more and more rows, and return the best model."""
+    codes = rows.codes
+    ranks = random_ranks(codes, random_numbers(copy.deepcopy(estimator.random_state)))
+    aside = np.flatnonzero((codes >= 0) & ~subsample(codes, ranks, growth.largest_part))
+    aside = aside[np.argsort(ranks[aside])][:MAX_ROWS_ASIDE]
+    folds = None
+    if not (estimator.cv is None or isinstance(estimator.cv, Integral)):
+        folds = make_folds(estimator.cv, rows.X, codes, groups=groups)
+        groups = None
+    best, least = None, math.inf
+    for size in growing_sizes(growth, monitor):
+        # The first fit must leave a model, however short the time; others count if they end.
+        watch = monitor if best is None else monitor.undivided()
+        if size < growth.n_rows:
+            some = np.flatnonzero(subsample(codes, ranks, size))
+            fit = _fit_some(estimator, rows, some, folds, groups, watch)
+            loss = _loss(fit.model, rows, aside)
+            if best is None or loss < least:
+                best, least = fit, loss
+            continue
+        fit = _fit_some(estimator, rows, None, folds, groups, watch)
+        is_finished = monitor.seconds_left > 0
+        if best is None or is_finished or fit.model.cv_log_loss_ < best.model.cv_log_loss_:
+            best = fit
+    assert best is not None  # the first fit is always made
+    return best
+
+
+def _fit_some(
+    estimator: GrowingClassifier,
+    rows: TrainingRows,
+    some: NDArray[np.intp] | None,
+    folds: Folds | None,
+    groups: Any,
+    monitor: Monitor,
+) -> _Fit:
+    """Fit a copy of the estimator, which has read the table, to some rows; None is all rows.
+
+    Splits that were given, or made by a splitter, are those of all rows in every fit.
+    """
+    model = copy.copy(estimator)
+    model.random_state = copy.deepcopy(estimator.random_state)
+    n_fitted = int((rows.codes >= 0).sum()) if some is None else len(some)
+    if folds is not None:
+        which = slice(None) if some is None else some
+        pairs = zip(folds.train, folds.test, strict=True)
+        model.cv = [(train[which], test[which]) for train, test in pairs]
+    if some is not None:
+        is_square = estimator.kernel == "precomputed"
+        rows = TrainingRows(
+            rows.X[np.ix_(some, some)] if is_square else rows.X[some],
+            rows.codes[some],
+            rows.classes,
+            None if rows.weights is None else rows.weights[some],
+            is_part=True,
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model._fit_rows(rows, groups, monitor)
+    model.n_samples_fit_ = n_fitted
+    if some is not None:
+        model._number_rows(some)
+    return _Fit(model, caught)
+
+
+def _loss(model: GrowingClassifier, rows: TrainingRows, aside: NDArray[np.intp]) -> float:
+    """Log-loss of the rows set aside, weighted; infinite for a model without probabilities."""
+    if model._calibration_ is None:
+        return math.inf
+    codes, X = rows.codes[aside], rows.X[aside]
+    weights = np.ones(len(aside)) if rows.weights is None else rows.weights[aside]
+    if model.class_weight is not None:
+        weights = weights * model._class_weights(rows.classes, rows.codes, rows.weights)[codes]
+    return log_loss(model._probabilities(model._scaled(X)), codes, weights)

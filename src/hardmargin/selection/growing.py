@@ -1,0 +1,144 @@
+"""How many rows to fit when time is limited: few at first, then more.
+
+1. The first fit is of few rows.
+2. What the fits so far took predicts what a larger one will take: seconds grow as a power of the
+   rows. The power is estimated from the last two fits, with a margin; after one fit it is assumed
+   to be two.
+3. If all rows fit in the time left even at the highest power, they come next. Otherwise the rows
+   grow by a factor. If there would be no time for another fit after that, the next one is of as
+   many rows as fit, or of all.
+4. It ends with a fit of all rows, or when the time left does not allow clearly more rows.
+
+A prediction can be wrong: the caller then stops the fit at the limit, and keeps an earlier one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hardmargin.monitor import Monitor
+
+#: Rows of the first fit.
+FIRST_ROWS = 250
+
+#: How the rows grow, and the least growth that is worth another fit.
+FACTOR = 3.0
+LEAST_GROWTH = 1.25
+
+#: The power of the rows by which seconds grow: the usual one of large fits, and the range.
+USUAL_POWER = 2.0
+LEAST_POWER = 1.3
+MOST_POWER = 2.5
+
+#: What is added to an estimated power below the usual one. Small fits have a large constant part,
+#: which hides how steeply the rest grows: this covers the sum of a constant and a square.
+MARGIN = 0.7
+
+#: The time left must be this many times the prediction.
+SAFETY = 1.3
+
+#: Shorter times are taken for this, in seconds.
+LEAST_SECONDS = 1e-6
+
+#: No number of rows takes as many fits.
+MAX_FITS = 64
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a fit can grow to.
+
+    Attributes
+    ----------
+    n_rows : int
+        All rows.
+    largest_part : int
+        The most rows of a fit that is not of all rows.
+    first : int
+        Rows of the first fit.
+    cost_of_all : float
+        All rows may be fitted in another way than a part: the time that they take, relative to a
+        part that would have as many rows.
+    """
+
+    n_rows: int
+    largest_part: int
+    first: int = FIRST_ROWS
+    cost_of_all: float = 1.0
+
+
+def growing_sizes(growth: Growth, monitor: Monitor) -> Iterator[int]:
+    """Yield numbers of rows to fit; the time until the next one is asked for is what a fit took.
+
+    Parameters
+    ----------
+    growth : Growth
+        What to fit.
+    monitor : Monitor
+        The clock, with a time limit.
+
+    Examples
+    --------
+    >>> from hardmargin.monitor import Monitor
+    >>> from hardmargin.selection.growing import Growth, growing_sizes
+    >>> now = [0.0]
+    >>> sizes = []
+    >>> for size in growing_sizes(Growth(100_000, 98_000), Monitor(10.0, clock=lambda: now[0])):
+    ...     sizes.append(size)
+    ...     now[0] += (size / 5_000) ** 2  # seconds
+    >>> sizes
+    [250, 750, 2250, 6750, 12364]
+    """
+    size: int | None = min(growth.first, growth.n_rows)
+    fits: list[tuple[int, float]] = []
+    for _ in range(MAX_FITS):
+        if size is None:
+            return
+        before = monitor.seconds_left
+        yield size
+        left = monitor.seconds_left
+        fits.append((size, before - left))
+        size = next_size(fits, growth, left)
+
+
+def next_size(fits: Sequence[tuple[int, float]], growth: Growth, seconds_left: float) -> int | None:
+    """Return the rows of the next fit; None if there is nothing more to do, or no time for it.
+
+    Parameters
+    ----------
+    fits : sequence of (int, float)
+        Rows and seconds of the fits so far.
+    growth : Growth
+        What to fit.
+    seconds_left : float
+        The time left.
+    """
+    n_rows, (size, seconds) = growth.n_rows, fits[-1]
+    if size >= n_rows or seconds_left <= 0:
+        return None
+    times = seconds_left / (SAFETY * max(seconds, LEAST_SECONDS))
+    if growth.cost_of_all * (n_rows / size) ** MOST_POWER <= times:
+        return n_rows
+    exponent = 1.0 / power(fits)
+    affordable = size * times**exponent
+    all_fit = size * (times / growth.cost_of_all) ** exponent >= n_rows
+    near = LEAST_GROWTH * FACTOR * size
+    if all_fit and n_rows <= near:
+        return n_rows
+    part = min(affordable if affordable <= near else FACTOR * size, growth.largest_part)
+    if part >= LEAST_GROWTH * size:
+        return math.floor(part)
+    return n_rows if all_fit else None
+
+
+def power(fits: Sequence[tuple[int, float]]) -> float:
+    """Estimate the power of the rows by which seconds grow, rather too high than too low."""
+    if len(fits) < 2:
+        return USUAL_POWER
+    (few, before), (many, after) = fits[-2:]
+    ratio = max(after, LEAST_SECONDS) / max(before, LEAST_SECONDS)
+    estimate = math.log(ratio) / math.log(many / few)
+    careful = max(min(estimate + MARGIN, USUAL_POWER), estimate)
+    return min(max(careful, LEAST_POWER), MOST_POWER)
