@@ -692,8 +692,8 @@ default="cv"
         check_is_fitted(self)
         if self._experts_ is not None:
             return self._experts_.table
-        n_rows = int(self._n_rows_)
-        return np.array([("whole", n_rows, 1, 1.0, self.cv_log_loss_)], dtype=TABLE)
+        only = ("whole", self.n_samples_fit_, 1, 1.0, self.cv_log_loss_)
+        return np.array([only], dtype=TABLE)
 
     def __getattr__(self, name: str) -> Any:
         """Say why an attribute is missing; called for those that are."""
@@ -926,7 +926,6 @@ default="cv"
         self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
         self.n_iter_ = self.n_stages_
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])
-        self._n_rows_ = int((training.codes >= 0).sum())
         self.temperature_ = one_or_all([slope / 2 for slope in slopes])
         self.cv_log_loss_ = self.cv_error_ = float("nan")
 
