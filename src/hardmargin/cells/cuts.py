@@ -210,7 +210,8 @@ def _unstable_columns(
     """Columns whose medians divide the rows well; first where a linear model changes most."""
     columns = np.arange(X.shape[1])
     if is_sparse(X):  # only columns that are often there can divide the rows
-        columns = np.argsort(-X.getnnz(axis=0), kind="stable")[:MODEL_COLUMNS]
+        n_entries = np.bincount(X.indices, minlength=X.shape[1])
+        columns = np.argsort(-n_entries, kind="stable")[:MODEL_COLUMNS]
         X = X[:, columns].toarray()
     is_left = np.median(X, axis=0) >= X
     is_most = is_left.mean(axis=0) > 1 - LEAST_SIDE
