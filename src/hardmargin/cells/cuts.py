@@ -184,7 +184,7 @@ def _cut(
         if len(best):
             column = int(random.choice(best))
             values = X[:, [column]].toarray().ravel() if is_sparse(X) else X[:, column]
-            if (halves := _halves(values)) is not None:
+            if (halves := _halves(values.astype(np.float32))) is not None:
                 return _Cut(column, None, *halves)
     for direction in (_wide_direction(sample, units, random), random.normal(size=X.shape[1])):
         as_stored = direction.astype(np.float32)
@@ -195,10 +195,13 @@ def _cut(
 
 def _halves(values: NDArray[Any]) -> tuple[np.float32, NDArray[np.bool_]] | None:
     """Cut values near their median, so that neither side has too few."""
-    values = values.astype(np.float32)
-    middle = np.float32(np.median(values))
-    for threshold in (middle, np.nextafter(middle, np.float32(-np.inf))):
-        is_left = values <= threshold
+    middle = np.median(values)
+    # Rows are routed by values that are not rounded: many may be equal to the median.
+    at = np.float32(middle)
+    if at < middle:
+        at = np.nextafter(at, np.float32(np.inf))
+    for threshold in (at, np.nextafter(at, np.float32(-np.inf))):
+        is_left = values <= np.float64(threshold)
         if LEAST_SIDE <= is_left.mean() <= 1 - LEAST_SIDE:
             return threshold, is_left
     return None
