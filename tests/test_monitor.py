@@ -68,7 +68,7 @@ def test_listeners_hear_every_stage():
     monitor.report(2, 7, 0.125, "gamma 3")
     assert heard == [
         Event("loss", 4, 0.25, 0, 3, 1.5),
-        Event("loss", 7, 0.125, 2, 3, 1.5, "gamma 3"),
+        Event("loss", 7, 0.125, 2, 3, 1.5, "gamma 3", seconds_left=0.75),
     ]
 
 

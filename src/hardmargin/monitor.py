@@ -45,6 +45,10 @@ class Event:
         Time since the fit began.
     detail : str
         The candidate being tried, while something is chosen.
+    unit : str
+        What machines are called: ``"cell"`` where each cell has some of them.
+    seconds_left : float
+        Time that the other machines take if they are like those that are done; None before.
     """
 
     what: str
@@ -54,6 +58,8 @@ class Event:
     n_machines: int
     seconds: float
     detail: str = ""
+    unit: str = "machine"
+    seconds_left: float | None = None
 
 
 #: Returns True to end the fit with the model so far.
@@ -96,9 +102,15 @@ class Monitor:
         self._is_divided = True
         self._is_stopped = self._is_cancelled = False
         self._what, self._n_machines, self._n_done = "violation", 1, 0
+        self._unit, self._begun = "machine", self._start
 
     def part(
-        self, what: str | None = None, *, n_machines: int | None = None, share: float = 1.0
+        self,
+        what: str | None = None,
+        *,
+        n_machines: int | None = None,
+        unit: str | None = None,
+        share: float = 1.0,
     ) -> Monitor:
         """Make the monitor of a part of the fit.
 
@@ -108,6 +120,8 @@ class Monitor:
             Name of the values that the part reports.
         n_machines : int, optional
             Machines that the part trains.
+        unit : str, optional
+            What they are called.
         share : float
             Share of the time left that the part may take; `undivided` monitors ignore it.
         """
@@ -116,6 +130,7 @@ class Monitor:
         part._n_done = 0
         part._what = self._what if what is None else what
         part._n_machines = self._n_machines if n_machines is None else n_machines
+        part._unit, part._begun = unit or self._unit, self._clock()
         if share < 1.0 and self._is_divided:
             part._deadline = self._clock() + share * self.seconds_left
         return part
@@ -159,8 +174,13 @@ class Monitor:
     def report(self, n_done: int, stage: int, value: float, detail: str = "") -> bool:
         """Call the listeners with a stage; return False if one of them ends the fit."""
         if self._listeners:
-            seconds = self._clock() - self._start
-            event = Event(self._what, stage, value, n_done, self._n_machines, seconds, detail)
+            now, n_all = self._clock(), self._n_machines
+            n_done = max(n_done, self._n_done)
+            left = (now - self._begun) / n_done * (n_all - n_done) if n_done else None
+            seconds = now - self._start
+            event = Event(
+                self._what, stage, value, n_done, n_all, seconds, detail, self._unit, left
+            )
             if any([listener(event) for listener in self._listeners]):
                 self._end()
         return self._may_go_on
@@ -219,7 +239,9 @@ def progress_lines(name: str, verbose: float) -> Listener:
             last = event.seconds
         place = event.detail or f"stage {event.stage:,}"
         if event.n_machines > 1 and not event.detail:
-            place = f"machine {event.machine + 1} of {event.n_machines}, {place}"
+            place = f"{event.unit} {event.machine + 1} of {event.n_machines}, {place}"
+            if event.seconds_left:
+                place = f"about {event.seconds_left:.0f} s left, {place}"
         print(
             f"[{name}] {event.seconds:.0f} s: {place}, {event.what} {event.value:.3g}", flush=True
         )

@@ -191,7 +191,7 @@ def test_a_rank_that_limits_the_accuracy_says_so(monkeypatch):
     monkeypatch.setattr(ensemble, "MAX_STORED_ROWS", 100)
     monkeypatch.setattr("hardmargin.selection.low_rank_vote.RANKS", (4, 8, 16))
     X, y = two_classes(400)
-    with pytest.warns(UserWarning, match=r"rank of 16 limits.*GreedySVC"):
+    with pytest.warns(UserWarning, match=r"rank of 16 limits.*max_cell_rows"):
         EnsembleSVC(max_cell_rows=None, random_state=0).fit(X, y)
 
 

@@ -194,16 +194,21 @@ def _cut(
 
 
 def _halves(values: NDArray[Any]) -> tuple[np.float32, NDArray[np.bool_]] | None:
-    """Cut values near their median, so that neither side has too few."""
-    middle = np.median(values)
-    # Rows are routed by values that are not rounded: many may be equal to the median.
-    at = np.float32(middle)
-    if at < middle:
-        at = np.nextafter(at, np.float32(np.inf))
-    for threshold in (at, np.nextafter(at, np.float32(-np.inf))):
-        is_left = values <= np.float64(threshold)
-        if LEAST_SIDE <= is_left.mean() <= 1 - LEAST_SIDE:
-            return threshold, is_left
+    """Cut between two values, as near to the median as neither side has too few.
+
+    Half-way between them rounding does not matter: rows are routed by sums in another order.
+    """
+    ordered = np.sort(values.astype(np.float32))
+    n, middle = len(ordered), ordered[len(ordered) // 2]
+    ends = (int(np.searchsorted(ordered, middle, side)) for side in ("left", "right"))
+    for at in sorted(ends, key=lambda end: abs(end - n / 2)):
+        if not LEAST_SIDE * n <= at <= (1 - LEAST_SIDE) * n:
+            continue
+        below, above = ordered[at - 1], ordered[at]
+        threshold = np.float32((np.float64(below) + np.float64(above)) / 2)
+        if threshold == above:  # there is no number between them
+            threshold = below
+        return threshold, values <= np.float64(threshold)
     return None
 
 

@@ -225,9 +225,12 @@ class LayerInTraining:
             own, folds = self._rows_of[c], self._rules.folds
             if folds is not None:
                 folds = Folds(folds.train[:, own], folds.test[:, own])
-            return learn(self._rows.some(own), c, candidates, self._rules, folds, part)
+            found = learn(self._rows.some(own), c, candidates, self._rules, folds, part)
+            if found is not None:
+                part.go_on(found.n_stages, found.log_loss)
+            return found
 
-        part = monitor.part(n_machines=len(todo))
+        part = monitor.part(n_machines=len(todo), unit="cell")
         for c, found in zip(
             todo, part.each(learn_one, len(todo), effective_n_jobs(self._n_jobs)), strict=True
         ):

@@ -118,10 +118,14 @@ class Learned:
         Biases of the machines.
     calibration : Calibration
         How margins turn into probabilities.
+    n_stages : int
+        Stages of the longest path.
     held_rows : (n_held,) int array
         Rows of the cell that were held out.
     held_probabilities : (n_held, n_learned) array
         The probabilities they had then.
+    log_loss : float
+        Their log-loss.
     """
 
     members: NDArray[np.intp]
@@ -133,8 +137,10 @@ class Learned:
     shares: FloatArray
     intercepts: FloatArray
     calibration: Calibration
+    n_stages: int
     held_rows: NDArray[np.intp]
     held_probabilities: FloatArray
+    log_loss: float
 
 
 def shares_of_classes(cell: CellRows, prior: FloatArray) -> FloatArray:
@@ -231,7 +237,7 @@ def learn(
             lambda some: vote.expand(seen[some], seen, side_by_side, dtype="float32") + intercepts,
             random,
         )
-    calibration, _, _ = calibrate(
+    calibration, log_loss, _ = calibrate(
         Calibration(np.array([vote.slope for vote in votes]), len(classes), rules.multi_class),
         margins,
         codes[rows],
@@ -247,8 +253,10 @@ def learn(
         shares,
         intercepts,
         calibration,
+        max(path.n_stages for vote in votes for path in vote.paths),
         members[rows],
         calibration.probabilities(margins),
+        log_loss,
     )
 
 

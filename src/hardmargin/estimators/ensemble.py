@@ -1021,7 +1021,7 @@ def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
             )
             advice = "Set a higher rank, which takes more time and memory"
         warn_caller(
-            f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or use GreedySVC, "
-            "which needs no approximation.",
+            f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or leave rank and "
+            "max_cell_rows at their defaults, which need no approximation.",
             UserWarning,
         )
