@@ -492,24 +492,42 @@ def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
         below = np.arange(1, len(w)) / len(w)
         gaps = np.diff(np.sort(np.asarray(X.T, dtype=np.float64, order="C")), axis=1)
         return float(2.0 * (gaps @ (below * (1.0 - below))).sum())
+    if is_sparse(X):
+        return _sparse_absolute_width(gamma, X, w)
     width = 0.0
     for k in range(X.shape[1]):
-        if is_sparse(X):
-            column = sp.csc_array(X[:, [k]])
-            values, shares = column.data.astype(np.float64), w[column.indices]
-        else:
-            values, shares = np.asarray(X[:, k], dtype=np.float64), w
-        rest = max(1.0 - shares.sum(), 0.0)
+        values = np.asarray(X[:, k], dtype=np.float64)
         if gamma == "spread":  # the mean of |x - mean x|
-            mean = shares @ values
-            width += float(shares @ np.abs(values - mean) + rest * abs(mean))
+            width += float(w @ np.abs(values - w @ values))
             continue
         # The mean of |x_i - x_j| over all ordered pairs, from the sorted values.
-        x, v = np.append(values, 0.0), np.append(shares, rest)
-        order = np.argsort(x)
-        below = np.cumsum(v[order])[:-1]
-        width += float(2.0 * (below * (1.0 - below) * np.diff(x[order])).sum())
+        order = np.argsort(values)
+        below = np.cumsum(w[order])[:-1]
+        width += float(2.0 * (below * (1.0 - below) * np.diff(values[order])).sum())
     return width
+
+
+def _sparse_absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
+    """Do the same for all columns at once, as there may be many."""
+    n, d = X.shape
+    values, shares = X.data.astype(np.float64), np.repeat(w, np.diff(X.indptr))
+    rest = np.maximum(1.0 - np.bincount(X.indices, weights=shares, minlength=d), 0.0)
+    is_full = np.bincount(X.indices, minlength=d) == n
+    rest[is_full] = 0.0
+    if gamma == "spread":
+        mean = np.bincount(X.indices, weights=shares * values, minlength=d)
+        return float(shares @ np.abs(values - mean[X.indices]) + rest @ np.abs(mean))
+    # Every column has one more entry, for all zeros; in full columns it is any of the others.
+    zeros = np.zeros(d)
+    zeros[X.indices] = np.where(is_full[X.indices], values, 0.0)
+    x, v = np.append(values, zeros), np.append(shares, rest)
+    columns = np.append(X.indices, np.arange(d))
+    order = np.lexsort((x, columns))
+    x, columns, total = x[order], columns[order], np.cumsum(v[order])
+    is_last = np.append(columns[1:] != columns[:-1], True)
+    below = total - np.append(0.0, total[is_last][:-1])[columns]
+    gaps = np.where(is_last, 0.0, np.diff(x, append=0.0))
+    return float(2.0 * (below * (1.0 - below) * gaps).sum())
 
 
 def as_core_matrix(X: Rows) -> _core.Matrix:
