@@ -261,6 +261,12 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
             + (f"; compress what is in its {inside}." if inside else ".")
         )
     check_model(clf)
+    if getattr(clf, "_experts_", None) is not None:
+        raise ValueError(
+            "compress makes one machine smaller, and this EnsembleSVC is a mixture of experts that "
+            "have many, as it was trained on many rows. Train one machine, with "
+            "EnsembleSVC(max_cell_rows=None) or GreedySVC, and compress that."
+        )
     meanings = (
         "n_support is the number of support rows to keep, tolerance the largest relative change of "
         "the decision values allowed"
