@@ -84,6 +84,8 @@ class CellRules:
         How paths are run.
     seed : int
         With the number of a cell, it seeds what is drawn there.
+    max_rows : int
+        A cell that cuts could not divide is learned from this many of its rows.
     """
 
     prior: FloatArray
@@ -94,6 +96,7 @@ class CellRules:
     folds: Folds | None
     options: StagedVoteOptions
     seed: int
+    max_rows: int
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,10 @@ def learn(
     monitor : Monitor
         The clock.
     """
+    random = np.random.RandomState([rules.seed, number])
     present = (cell.codes >= 0) & (cell.weights > 0)
+    if present.sum() > rules.max_rows:
+        present[random.permutation(np.flatnonzero(present))[rules.max_rows :]] = False
     classes = np.flatnonzero(np.bincount(cell.codes[present], minlength=1) >= LEAST_ROWS)
     if len(classes) < 2 or monitor.seconds_left <= 0:
         return None
@@ -203,7 +209,6 @@ def learn(
     members = np.flatnonzero(present & (number_of[cell.codes] >= 0))
     X, codes, weights = cell.some(members)
     codes = number_of[codes]
-    random = np.random.RandomState([rules.seed, number])
     if folds is None:
         folds = make_folds(rules.cv, X, codes, random_state=random)
     else:

@@ -12,7 +12,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import log_softmax
-from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +19,7 @@ from hardmargin.cells import CellRows, CellRules
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
+    MAX_FLOAT32_FEATURE,
     TrainingRows,
     machines_of,
     one_or_all,
@@ -29,6 +29,7 @@ from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators.experts import (
+    LARGEST_CELL,
     LEAST_SCALE,
     TABLE,
     ExpertOptions,
@@ -507,9 +508,7 @@ default="cv"
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None
-        if self._needs_experts(rows):
-            self._fit_experts(rows, groups, monitor)
-        else:
+        if not (self._needs_experts(rows) and self._fit_experts(rows, groups, monitor)):
             self._fit_vote(rows, groups, monitor)
 
     def _fit_vote(
@@ -563,22 +562,33 @@ default="cv"
             return False
         if self.kernel not in ("cv", *DISTANCE_KERNELS):
             return False
+        if not self.standardize:
+            values = rows.X.data if is_sparse(rows.X) else rows.X
+            if max(values.max(initial=0.0), -values.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
+                return False
         sizes = np.bincount(rows.codes[rows.codes >= 0])
         machines = machines_of(len(rows.classes), self.multi_class)
         return max(int(sizes[[*one, *other]].sum()) for one, other in machines) > MAX_STORED_ROWS
 
-    def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
-        """Train experts on parts of the rows: see ``hardmargin.estimators.experts``."""
+    def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> bool:
+        """Train experts on parts of the rows: see ``hardmargin.estimators.experts``.
+
+        Returns
+        -------
+        bool
+            False if no rows of a sample can be held out, so that experts cannot be judged.
+        """
         X, codes, classes, weights, _ = rows
         names = self.get_feature_names_out()
         scaled = X
         if self.standardize:
             scaled, self._scaling_ = standardized(X, weights, names)
         scaled = as_cells_see(scaled)
-        units, is_two_valued = _units(X, scaled), _two_valued(scaled)
+        present = slice(None) if (codes >= 0).all() else codes >= 0
+        units, is_two_valued = _units(X[present], scaled[present]), _two_valued(scaled[present])
         w = np.ones(len(codes)) if weights is None else weights
         folds = None
-        if groups is not None or not isinstance(self.cv, Integral):
+        if groups is not None or not isinstance(self.cv, Integral | None):
             folds = make_folds(self.cv, X, codes, groups=groups)
         seed = int(random_numbers(self.random_state).randint(2**31 - 1))
         most = self._most_whole_rows()
@@ -586,11 +596,16 @@ default="cv"
         prior = prior / prior.sum()
 
         def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
-            model = clone(self).set_params(
-                max_cell_rows=None, class_weight=None, verbose=0, random_state=seed
+            model = type(self)(
+                **{
+                    **self.get_params(deep=False),
+                    "max_cell_rows": None,
+                    "class_weight": None,
+                    "verbose": 0,
+                    "random_state": seed,
+                    "cv": self.cv if folds is None else _splits(folds, some),
+                }
             )
-            if folds is not None:
-                model.set_params(cv=_splits(folds, some))
             held, probabilities = model._fit_part(rows, some, part)
             return Whole(model, model.classes_, some, some[held], probabilities)
 
@@ -603,36 +618,51 @@ default="cv"
                 self.multi_class,
                 self.cv,
                 folds,
-                StagedVoteOptions(fit_intercept=self.fit_intercept, compact=True),
+                StagedVoteOptions(
+                    fit_intercept=self.fit_intercept,
+                    max_stages=MAX_STAGES if self.max_stages is None else int(self.max_stages),
+                    compact=True,
+                ),
                 seed,
+                LARGEST_CELL * int(self.max_cell_rows or MAX_STORED_ROWS),
             )
 
-        self._experts_ = fit_experts(
+        class_weights = None
+        if self.class_weight is not None:
+            class_weights = self._class_weights(classes, codes, weights)
+        monitor = monitor.part("held-out loss")
+        found = fit_experts(
             X,
             CellRows(scaled, codes, w),
             units,
             fit_whole,
             make_rules,
+            folds,
             ExpertOptions(
                 max_cell_rows=self.max_cell_rows or MAX_STORED_ROWS,
                 n_trees=None if self.n_trees == "auto" else int(self.n_trees),
                 kernels=DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),),
                 first_rows=min(FIRST_ROWS, most) if self.rank == "auto" else most,
                 most_rows=most,
+                class_weights=class_weights,
                 seed=seed,
                 n_jobs=self.n_jobs,
             ),
-            monitor.part("held-out loss"),
+            monitor,
         )
+        if found is None:
+            return False
+        if monitor.seconds_left <= 0:
+            warn_caller("Training stopped at max_time; the model is that of the cells so far.")
+        self._experts_ = found
         self._calibration_ = LogProbabilities()
-        self._class_weights_ = None
-        if self.class_weight is not None:
-            self._class_weights_ = self._class_weights(classes, codes, weights)
+        self._class_weights_ = class_weights
         self.classes_ = classes
         self.support_ = self._experts_.support_rows()
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(classes)).astype(np.int32)
         self._store_relevance(self._experts_.relevance)
         self.cv_log_loss_, self.cv_error_ = self._experts_.log_loss, self._experts_.error
+        return True
 
     def _most_whole_rows(self) -> int:
         """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
@@ -684,6 +714,8 @@ default="cv"
     def cv_table_(self) -> NDArray[Any]:
         """Held-out log-loss of every stage that was judged, of every machine and kernel."""
         check_is_fitted(self)
+        if self._experts_ is not None:
+            raise self._no_single_vote("cv_table_")
         return self._losses_.table()
 
     @property
@@ -698,14 +730,17 @@ default="cv"
     def __getattr__(self, name: str) -> Any:
         """Say why an attribute is missing; called for those that are."""
         if name in _OF_ONE_VOTE and self.__dict__.get("_experts_") is not None:
-            raise AttributeError(
-                f"This EnsembleSVC has no {name}: trained on many rows, it is a mixture of experts "
-                "that have many machines, see experts_. max_cell_rows=None trains one machine."
-            )
+            raise self._no_single_vote(name)
         of_class = getattr(type(self), name, None)
         if isinstance(of_class, property):
             return of_class.__get__(self)  # raises its own error
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _no_single_vote(self, name: str) -> AttributeError:
+        return AttributeError(
+            f"This EnsembleSVC has no {name}: trained on many rows, it is a mixture of experts "
+            "that have many machines, see experts_. max_cell_rows=None trains one machine."
+        )
 
     @property
     def _holds_out(self) -> bool:
@@ -951,8 +986,12 @@ default="cv"
 
 
 def as_cells_see(X: Rows) -> Rows:
-    """Rows in the precision of cells."""
-    return X.astype(np.float32) if is_sparse(X) else np.ascontiguousarray(X, dtype=np.float32)
+    """Rows in the precision of cells, where distances overflow for larger numbers."""
+    if not is_sparse(X):
+        bounded = np.clip(X, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE)
+        return np.ascontiguousarray(bounded, dtype=np.float32)
+    bounded = np.clip(X.data, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE).astype(np.float32)
+    return type(X)((bounded, X.indices, X.indptr), shape=X.shape)
 
 
 def _units(X: Rows, scaled: Rows) -> FloatArray:
@@ -978,7 +1017,7 @@ def _splits(folds: Folds, rows: NDArray[np.intp]) -> list[tuple[NDArray[Any], ND
         (np.flatnonzero(train), np.flatnonzero(test))
         for train, test in both
         if train.any() and test.any()
-    ]
+    ] or [(np.arange(len(rows)), np.empty(0, dtype=np.intp))]
 
 
 def _warn_of_folds(folds: Folds) -> None:

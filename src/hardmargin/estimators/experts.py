@@ -17,14 +17,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from hardmargin.cells import CellRows, CellRules, Kind, Layer, LayerInTraining, find_cuts
 from hardmargin.cells.cuts import KINDS
 from hardmargin.cells.machines import Candidate, log_probabilities
-from hardmargin.kernels import FloatArray, Rows
+from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.monitor import Monitor
-from hardmargin.selection.mixture import mixed, mixture_weights
+from hardmargin.selection.calibration import winning_codes
+from hardmargin.selection.folds import Folds
+from hardmargin.selection.mixture import LogProbabilities, mixed, mixture_weights
 
 #: Share of the time that the machine on a sample may take.
 SHARE_OF_WHOLE = 0.3
@@ -38,6 +42,9 @@ LEAST_CUT_ROWS = 20_000
 
 #: Cells that try kernels and kinds of cuts.
 PILOT_CELLS = 8
+
+#: Cells have at most this many times the rows that they should have; others are drawn from.
+LARGEST_CELL = 2
 
 #: Kernels that hold this share of the pilots' votes go on.
 KEPT_VOTES = 0.9
@@ -88,6 +95,8 @@ class Whole:
         Rows that were held out.
     held_probabilities : (n_held, n_known) array
         The probabilities they had then.
+    is_new : (n,) bool array or None
+        Which rows have nothing in common with those it was trained on; None is all others.
     """
 
     model: Any
@@ -95,6 +104,7 @@ class Whole:
     rows: NDArray[np.intp]
     held_rows: NDArray[np.intp]
     held_probabilities: FloatArray
+    is_new: NDArray[np.bool_] | None = None
 
     def log_probabilities(self, raw: Rows, prior: FloatArray) -> NDArray[np.float32]:
         """Log-probabilities of rows."""
@@ -102,7 +112,8 @@ class Whole:
 
     def is_fair(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether rows were held out, or are new to it: others have taught it their class."""
-        return np.isin(rows, self.held_rows) | ~np.isin(rows, self.rows)
+        is_new = True if self.is_new is None else self.is_new[rows]
+        return np.isin(rows, self.held_rows) | (is_new & ~np.isin(rows, self.rows))
 
     def held_out_logs(
         self, raw: Rows, rows: NDArray[np.intp], prior: FloatArray
@@ -166,6 +177,8 @@ class Experts:
 
     def log_probabilities(self, raw: Rows, scaled: Rows, n_jobs: int | None) -> FloatArray:
         """Log-probabilities of the mixture, for rows as they came and as cells see them."""
+        if is_sparse(scaled) != is_sparse(self.support):
+            scaled = scaled.toarray() if is_sparse(scaled) else sp.csr_array(scaled)
         logs = [layer.log_probabilities(scaled, self.support, n_jobs) for layer in self.layers]
         if self.whole is not None:
             logs.append(self.whole.log_probabilities(raw, self.prior))
@@ -186,6 +199,8 @@ class ExpertOptions:
         Names of kernels that may vote in cells.
     first_rows, most_rows : int
         Rows of the machine on a sample: at first, and where it matters.
+    class_weights : (n_classes,) array or None
+        Factors of the classes' odds, for the judgement of the mixture.
     seed : int
         Draws samples.
     n_jobs : int or None
@@ -197,6 +212,7 @@ class ExpertOptions:
     kernels: Sequence[str]
     first_rows: int
     most_rows: int
+    class_weights: FloatArray | None
     seed: int
     n_jobs: int | None
 
@@ -207,10 +223,11 @@ def fit_experts(
     units: FloatArray,
     fit_whole: FitWhole,
     make_rules: Callable[[Whole], CellRules],
+    folds: Folds | None,
     options: ExpertOptions,
     monitor: Monitor,
-) -> Experts:
-    """Train the experts, and find their weights.
+) -> Experts | None:
+    """Train the experts, and find their weights; None if no rows can be held out.
 
     Parameters
     ----------
@@ -224,30 +241,40 @@ def fit_experts(
         Trains the machine on a sample of rows.
     make_rules : callable
         How cells are learned, once that machine is known.
+    folds : Folds or None
+        Splits of the rows, if they are given.
     options : ExpertOptions
         How to train.
     monitor : Monitor
         The clock.
     """
     order = np.random.RandomState(options.seed).permutation(np.flatnonzero(rows.codes >= 0))
-    first = _sample(order, rows.codes, options.first_rows)
-    whole = fit_whole(first, monitor.part(share=SHARE_OF_WHOLE))
+    taught, is_new = _apart(order, rows.codes, folds)
+    first = _sample(taught, rows.codes, options.first_rows)
+    whole = replace(fit_whole(first, monitor.part(share=SHARE_OF_WHOLE)), is_new=is_new)
+    if len(whole.held_rows) == 0:
+        return None
     forest = _Forest(rows, units, make_rules(whole), options, monitor)
     judge = _Judge(raw, rows, whole, forest.rules.prior)
     forest.grow(judge)
-    judges = order[:WEIGHT_ROWS]
-    has_more = options.first_rows < min(options.most_rows, len(order))
-    if has_more and monitor.seconds_left > 0 and forest.needs(judge, judges):
-        whole = fit_whole(_sample(order, rows.codes, options.most_rows), monitor)
+    has_more = options.first_rows < min(options.most_rows, len(taught))
+    if has_more and monitor.seconds_left > 0 and forest.needs(judge, judge.some(order)):
+        most = _sample(taught, rows.codes, options.most_rows)
+        whole = replace(fit_whole(most, monitor), is_new=is_new)
         judge = replace(judge, whole=whole)
-    judges, logs = judge.logs(judges, forest.layers)
+    judges, logs = judge.logs(judge.some(order), forest.layers)
     codes, weights = rows.codes[judges], rows.weights[judges]
-    found, loss = mixture_weights(logs, codes, weights)
-    wrong = np.average(mixed(logs, found).argmax(axis=1) != codes, weights=weights)
+    found, _ = mixture_weights(logs, codes, weights)
     takes_part = found > 0
+    takes_part[-1] |= not takes_part.any()  # on labels of noise
     kinds = [*forest.kinds, "whole"]
     sizes = [*((len(order), layer.cuts.n_cells) for layer in forest.layers), (len(whole.rows), 1)]
     losses = [_loss(own, codes, weights) for own in logs]
+    mixture = mixed(logs, found)
+    if options.class_weights is not None:
+        mixture = log_softmax(mixture + np.log(options.class_weights), axis=1)
+        weights = weights * options.class_weights[codes]
+    scores = LogProbabilities().scores(mixture)
     return Experts(
         forest.rules.prior,
         rows.X,
@@ -262,8 +289,8 @@ def fit_experts(
             dtype=TABLE,
         ),
         getattr(whole.model, "encoded_relevance_", None),
-        loss,
-        float(wrong),
+        _loss(mixture, codes, weights),
+        float(np.average(winning_codes(scores) != codes, weights=weights)),
     )
 
 
@@ -285,6 +312,12 @@ class _Judge:
     rows: CellRows
     whole: Whole
     prior: FloatArray
+
+    def some(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Take the first rows that can judge, where few of them can; else the first rows."""
+        return (order if self.whole.is_new is None else order[self.whole.is_fair(order)])[
+            :WEIGHT_ROWS
+        ]
 
     def logs(
         self, at: NDArray[np.intp], layers: Sequence[LayerInTraining]
@@ -380,8 +413,27 @@ class _Forest:
     def _gain(self, layer: LayerInTraining, pilots: list[int], judge: _Judge) -> float:
         """Share by which a tree lowers the loss of the mixture, on the rows of its pilot cells."""
         at, logs = judge.logs(layer.rows_of(pilots), [*self.layers, layer])
+        if len(at) == 0:
+            return 0.0
         without = judge.loss(at, [*logs[:-2], logs[-1]])
         return (without - judge.loss(at, logs)) / max(without, _TINY)
+
+
+def _apart(
+    order: NDArray[np.intp], codes: NDArray[np.int32], folds: Folds | None
+) -> tuple[NDArray[np.intp], NDArray[np.bool_] | None]:
+    """Rows that may teach the machine on a sample, and those that are then new to it.
+
+    Given splits say which rows have nothing in common, as groups do: it learns from the training
+    part of one split, and its other part is new. A single split is needed to hold rows out.
+    """
+    if folds is None:
+        return order, None
+    largest = int(folds.train.sum(axis=1).argmax())
+    taught = order[folds.train[largest][order]]
+    if folds.n_splits == 1 or len(np.unique(codes[taught])) < 2:
+        return order, np.zeros(len(codes), dtype=bool)
+    return taught, folds.test[largest]
 
 
 def _sample(
