@@ -14,7 +14,7 @@ def route_oracle(columns, directions, thresholds, children, X):
             if column < 0:
                 for a, b in zip(x, directions[-column - 1], strict=True):
                     value += float(a) * float(b)
-            at = children[at, 0] if value <= thresholds[at] else children[at, 1]
+            at = children[at, 0] if float(value) <= float(thresholds[at]) else children[at, 1]
         cells.append(-at - 1)
     return np.array(cells, dtype=np.int32)
 
