@@ -177,6 +177,15 @@ def test_rows_that_share_a_group_with_training_rows_are_not_new():
     assert not np.isin(groups[new], groups[whole.rows]).any()
 
 
+@pytest.mark.parametrize("n_copies", [2, 3, 10])
+def test_copies_are_held_out_together(n_copies):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(400, 4)), random.integers(2, size=400)  # noise
+    rows = np.tile(np.arange(400), n_copies)
+    model = experts(max_cell_rows=250 * n_copies).fit(X[rows], y[rows])
+    assert model.cv_log_loss_ > 0.65
+
+
 # --- sparse rows ----------------------------------------------------------------------------------
 
 

@@ -54,6 +54,7 @@ from hardmargin.resources import memory_bytes
 from hardmargin.selection.folds import (
     QUICK_ROWS,
     Folds,
+    first_copies,
     growing_splits,
     make_folds,
     warn_of_shortage,
@@ -587,10 +588,12 @@ default="cv"
         present = slice(None) if (codes >= 0).all() else codes >= 0
         units, is_two_valued = _units(X[present], scaled[present]), _two_valued(scaled[present])
         w = np.ones(len(codes)) if weights is None else weights
-        folds = None
-        if groups is not None or not isinstance(self.cv, Integral | None):
-            folds = make_folds(self.cv, X, codes, groups=groups)
-        seed = int(random_numbers(self.random_state).randint(2**31 - 1))
+        random = random_numbers(self.random_state)
+        seed, folds = int(random.randint(2**31 - 1)), None
+        is_given = groups is not None or not isinstance(self.cv, Integral | None)
+        if is_given or (first_copies(X, codes) != np.arange(len(codes))).any():
+            # A cell or a sample would not know the copies of its rows.
+            folds = make_folds(self.cv, X, codes, groups=groups, random_state=random)
         most = self._most_whole_rows()
         prior = np.bincount(codes[codes >= 0], w[codes >= 0], minlength=len(classes))
         prior = prior / prior.sum()
