@@ -449,6 +449,7 @@ def test_time_that_ends_among_cells_warns(monkeypatch):
     def seconds_left(_):
         return 10.0 if len(seen) < 6 else 0.0
 
+    monkeypatch.setattr(EnsembleSVC, "_grows", False)  # no smaller fits before this one
     monkeypatch.setattr(layer, "learn", learn_one)
     monkeypatch.setattr(ensemble.Monitor, "seconds_left", property(seconds_left))
     with pytest.warns(ConvergenceWarning, match="max_time; the model is that of the cells so far"):

@@ -89,7 +89,7 @@ def test_no_expert_alone_is_better(n, n_classes, n_experts, sharpness, seed):
     ]
     found, loss = mixture_weights(logs, codes, of_rows(codes))
     assert ((found >= 0) & (found <= LARGEST_WEIGHT)).all()
-    assert loss <= min(loss_of(mixed([own], [1.0]), codes) for own in logs) + 1e-3
+    assert loss <= min(loss_of(mixed([own], [1.0]), codes) for own in logs) + 5e-3
 
 
 # --- which experts --------------------------------------------------------------------------------
