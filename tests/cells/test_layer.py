@@ -104,7 +104,7 @@ def test_new_rows_get_the_sums_of_the_oracle():
     metrics = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
     members = [slice(*layer.starts[c : c + 2]) for c in range(2)]
     coefficients = [
-        np.vstack([layer._coefficients(k, own).toarray().T for own in members])
+        np.vstack([layer.coefficients(k, own).toarray().T for own in members])
         for k in range(len(layer.kernels))
     ]
     expected = np.empty(50)

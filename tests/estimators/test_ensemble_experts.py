@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin import EnsembleSVC, compress
+from hardmargin import EnsembleSVC
 from hardmargin.cells import layer
 from hardmargin.estimators import ensemble
 from hardmargin.estimators.experts import TABLE
@@ -339,12 +339,6 @@ def test_it_can_end_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), experts()).fit(*many_rows())
     assert is_mixture(pipeline[-1])
     assert pipeline.score(*many_rows(1000, seed=1)) > 0.8
-
-
-def test_it_cannot_be_compressed():
-    for model in (fitted(), make_pipeline(StandardScaler(), experts()).fit(*many_rows())):
-        with pytest.raises(ValueError, match=r"mixture of experts.*max_cell_rows=None"):
-            compress(model, n_support=20)
 
 
 # --- parameters -----------------------------------------------------------------------------------

@@ -161,12 +161,12 @@ class Layer:
                 if self.gammas[c, k] > 0:
                     kernel = Kernel(name, gamma=float(self.gammas[c, k]))
                     found = kernel.expand(
-                        Q, S, self._coefficients(k, own), dtype="float32", n_jobs=n_jobs
+                        Q, S, self.coefficients(k, own), dtype="float32", n_jobs=n_jobs
                     )
                     margins[rows] = margins[rows] + found
         return margins
 
-    def _coefficients(self, kernel: int, members: slice) -> sp.csr_array:
+    def coefficients(self, kernel: int, members: slice) -> sp.csr_array:
         """Coefficients of some members, of shape (n_machines, n_members)."""
         starts = self.coefficient_starts[kernel, members.start : members.stop + 1]
         own = slice(int(starts[0]), int(starts[-1]))
@@ -267,20 +267,15 @@ class LayerInTraining:
             slopes[c, : len(own.intercepts)] = own.calibration.slopes
             for candidate, gamma in own.gammas.items():
                 gammas[c, candidates.index(candidate)] = gamma
-        counts, machines, values = [], [np.empty(0, np.int16)], [np.empty(0, np.float32)]
-        for candidate in candidates:
-            for own in found.values():
-                of_members = own.coefficients.get(candidate)
-                if of_members is None:
-                    counts.append(np.zeros(len(own.members), dtype=np.int64))
-                    continue
-                member, machine = np.nonzero(of_members.T)
-                counts.append(np.bincount(member, minlength=len(own.members)))
-                machines.append(machine.astype(np.int16))
-                values.append(of_members.T[member, machine])
-        ends = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
-        n = int(sizes.sum())
-        at = np.arange(len(candidates))[:, None] * n + np.arange(n + 1)
+        coefficient_starts, machines, values = packed(
+            [
+                [
+                    own.coefficients.get(candidate, np.zeros((1, len(own.members)), np.float32))
+                    for own in found.values()
+                ]
+                for candidate in candidates
+            ]
+        )
         return Layer(
             self.cuts,
             self._rules.multi_class,
@@ -294,13 +289,36 @@ class LayerInTraining:
             scales,
             [name for name, _ in candidates],
             gammas,
-            ends[at],
-            np.concatenate(machines),
-            np.concatenate(values),
+            coefficient_starts,
+            machines,
+            values,
             intercepts,
             slopes,
             taus,
         )
+
+
+def packed(
+    coefficients: Sequence[Sequence[NDArray[np.float32]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.float32]]:
+    """Put coefficients into flat arrays: see `coefficient_starts`, `machines` and `values`.
+
+    Parameters
+    ----------
+    coefficients : sequence of sequences of (n_machines, n_members) arrays
+        Kernel by kernel, of one cell after the other.
+    """
+    counts, machines, values = [], [np.empty(0, np.int16)], [np.empty(0, np.float32)]
+    for of_kernel in coefficients:
+        for own in of_kernel:
+            member, machine = np.nonzero(own.T)
+            counts.append(np.bincount(member, minlength=own.shape[1]))
+            machines.append(machine.astype(np.int16))
+            values.append(own[machine, member])
+    ends = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
+    n = (len(ends) - 1) // max(len(coefficients), 1)
+    at = np.arange(len(coefficients))[:, None] * n + np.arange(n + 1)
+    return ends[at], np.concatenate(machines), np.concatenate(values)
 
 
 def _by_cell(cells: NDArray[np.int32], n_cells: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

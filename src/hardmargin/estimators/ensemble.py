@@ -663,6 +663,7 @@ default="cv"
         self.classes_ = classes
         self.support_ = self._experts_.support_rows()
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(classes)).astype(np.int32)
+        self._by_class_ = np.argsort(codes[self.support_], kind="stable").astype(np.int32)
         self._store_relevance(self._experts_.relevance)
         self.cv_log_loss_, self.cv_error_ = self._experts_.log_loss, self._experts_.error
         return True

@@ -143,7 +143,7 @@ class Experts:
     prior : (n_classes,) array
         Shares of the classes.
     support : rows
-        All training rows, as cells see them.
+        Training rows, as cells see them: all, or those that cells need.
     layers : list of Layer
         The trees that take part.
     whole : Whole or None
@@ -156,6 +156,8 @@ class Experts:
         How much each column matters, where that is known.
     log_loss, error : float
         Of the mixture, on rows held out.
+    rows : (n_support,) int array or None
+        Which training rows `support` has; None for all.
     """
 
     prior: FloatArray
@@ -167,10 +169,13 @@ class Experts:
     relevance: FloatArray | None
     log_loss: float
     error: float
+    rows: NDArray[np.int32] | None = None
 
     def support_rows(self) -> NDArray[np.int32]:
         """Training rows that predictions need."""
         own = [layer.members for layer in self.layers]
+        if self.rows is not None:
+            own = [self.rows[members] for members in own]
         if self.whole is not None:
             own.append(self.whole.rows[self.whole.model.support_].astype(np.int32))
         return np.unique(np.concatenate(own))

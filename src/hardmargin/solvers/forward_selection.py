@@ -25,6 +25,9 @@ CANDIDATES_PER_ROW = 4
 #: A column whose new part is smaller than this, relative to the column, adds only rounding.
 LEAST_NEW_PART = 1e-5
 
+#: The same for inner products, which squares make less precise: in units of rounding.
+LEAST_IN_EPS = 100.0
+
 
 class Selection:
     """Orthogonal least squares: rows chosen one after the other, and their residual.
@@ -128,6 +131,39 @@ class Selection:
         self._is_free[picked[:n]] = False
         self.chosen = np.concatenate([self.chosen, picked[:n]])
         return True
+
+
+def forward_order(gram: FloatArray, products: FloatArray, most: int) -> NDArray[np.intp]:
+    """Choose columns one after the other, by their inner products alone.
+
+    It is a Cholesky decomposition whose next pivot is the column that explains most. For a few
+    hundred columns this is much faster than :class:`Selection`, and less precise.
+
+    Parameters
+    ----------
+    gram : (n, n) array
+        Inner products of the columns.
+    products : (n, n_machines) array
+        Inner products of the columns with the target.
+    most : int
+        The largest number of columns to choose.
+    """
+    new_norms = gram.diagonal().copy()
+    least = LEAST_IN_EPS * np.finfo(gram.dtype).eps * new_norms
+    factor = np.zeros((most, len(gram)), dtype=gram.dtype)
+    chosen: list[int] = []
+    for i in range(most):
+        gains = _gains(products, new_norms, least)
+        best = int(gains.argmax())
+        if not gains[best] > 0:
+            break
+        chosen.append(best)
+        root = np.sqrt(new_norms[best])
+        factor[i] = (gram[best] - factor[:i, best] @ factor[:i]) / root
+        products = products - np.outer(factor[i], products[best] / root)
+        new_norms -= factor[i] ** 2
+        new_norms[best] = 0.0
+    return np.array(chosen, dtype=np.intp)
 
 
 def columns_of(rows: NDArray[np.intp], n_rows: int, n_columns: int) -> NDArray[np.intp]:

@@ -61,6 +61,11 @@ class Scaling:
             X = _times_powers(X, self.exponents)
         return self.scaler.transform(X)
 
+    def inverse(self, X: Rows) -> Rows:
+        """Rows as they came, but for values that were clipped."""
+        X = self.scaler.inverse_transform(X)
+        return X if self.exponents is None else _times_powers(X, -self.exponents)
+
     @property
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of the features as they came."""

@@ -18,7 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import hardmargin.reduction as reduction
+import hardmargin.reduction.expansion as reduction
 from hardmargin import (
     GreedySVC,
     HardMarginSVC,
@@ -274,8 +274,8 @@ def test_sparse_rows_as_dense_ones():
 
 def test_crossed_rows_combine_features_of_two():
     rows = np.arange(1.0, 31.0).reshape(5, 6)
-    crossed = reduction._crossed(rows, 40, np.random.RandomState(0))
-    same = reduction._crossed(sp.csr_array(rows), 40, np.random.RandomState(0)).toarray()
+    crossed = reduction.crossed(rows, 40, np.random.RandomState(0))
+    same = reduction.crossed(sp.csr_array(rows), 40, np.random.RandomState(0)).toarray()
     np.testing.assert_array_equal(crossed, same)
     np.testing.assert_array_equal((crossed - 1) % 6, np.tile(np.arange(6), (40, 1)))
     assert max(len(set(r)) for r in (crossed - 1) // 6) == 2

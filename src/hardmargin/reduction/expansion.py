@@ -1,8 +1,8 @@
-r"""Reduced sets: the same function on fewer support rows, for faster prediction.
+r"""One expansion on fewer support rows.
 
 A fitted classifier has one function per machine, a sum over N support rows,
-:math:`f = \sum_i \alpha_i k(x_i, \cdot) + b`. :func:`compress` looks for m of these rows, and for
-new coefficients, that keep it:
+:math:`f = \sum_i \alpha_i k(x_i, \cdot) + b`. This looks for m of these rows, and for new
+coefficients, that keep it:
 
 .. math:: \min_{S, \beta, c} \; \sum_{q} \Bigl( f(q) - \sum_{i \in S} \beta_i k(x_i, q) - c \Bigr)^2
 
@@ -56,26 +56,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import check_model, random_numbers
 from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
-from hardmargin.resources import memory_bytes, single_threaded_blas
+from hardmargin.resources import memory_bytes
+from hardmargin.selection.calibration import winning_codes
 from hardmargin.solvers.forward_selection import Selection, columns_of
 from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
-from hardmargin.warn import warn_caller
-
-#: There is a warning if a larger share of the predictions changes.
-MANY_CHANGES = 0.05
 
 #: Up to this many support rows, all of them are candidates and in the sample.
 MAX_WHOLE = 4_096
@@ -110,7 +102,7 @@ _PATHS = ("stage_indices_", "stage_steps_", "_planes_", "_stages_")
 
 @dataclass(frozen=True, repr=False)
 class Compression:
-    """What :func:`compress` did to a classifier, and what it cost.
+    """What ``compress`` did to a classifier, and what it cost.
 
     Attributes
     ----------
@@ -123,7 +115,8 @@ class Compression:
         Share of the measured rows whose predicted class changed.
     n_measured : int
         Number of rows on which both were measured: the support rows (or `X`, if given), or a draw
-        of them that was not fitted; 0 if nothing changed.
+        of them (one that was not fitted, unless the model is a mixture of experts); 0 if nothing
+        changed.
     speedup : float
         Expected speed-up of ``predict``, by counting operations.
     """
@@ -146,158 +139,30 @@ class Compression:
         )
 
 
-def compress(
-    clf: Any,
-    n_support: int | None = None,
-    *,
-    tolerance: float | None = None,
-    X: Any = None,
-    random_state: int | np.random.RandomState | None = None,
-) -> Any:
-    """Make a classifier that predicts nearly the same from fewer support rows.
-
-    Parameters
-    ----------
-    clf : fitted classifier of this package, or fitted pipeline that ends in one
-        It is not changed.
-    n_support : int, optional
-        Number of support rows of the result; fewer if those give the same function.
-    tolerance : float in (0, 1), optional
-        The largest relative change of the decision values allowed: root mean square of the change,
-        divided by that of the values. Rows are chosen one by one until it is reached. Give either
-        this or `n_support`.
-    X : (n_samples, n_features) array or sparse matrix, optional
-        Rows, without labels, on which to keep the function and to measure the change: training
-        rows, or rows like those to be predicted. The default is the support rows. Required for
-        ``kernel="precomputed"``: kernel values of such rows against all training rows. For a
-        pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
-    random_state : int, RandomState instance or None, default=None
-        Seed for drawing rows if there are more than about 4,000; None is a fixed seed.
-
-    Returns
-    -------
-    classifier of the same class
-        With fewer rows in `support_` and `support_vectors_`, and other `dual_coef_` and
-        `intercept_`. Attributes that describe the path or the plane it found (staged predictions,
-        ``stage_..._``, ``..._path_``, ``weight_norm_``, ``certificate_`` and the like) are gone.
-        ``compression_``, a :class:`Compression`, shows the cost. For a pipeline: a new pipeline
-        with copies of the fitted earlier steps, and this classifier as the last.
-
-    Notes
-    -----
-    With many classes, all machines share the rows, each with a coefficient for every row. Training
-    leaves most of these coefficients zero, so models of many classes gain less speed. With the
-    linear kernel, prediction needs one vector per machine anyway: only the model becomes smaller.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from hardmargin import GreedySVC, compress
-    >>> X, y = make_moons(600, noise=0.2, random_state=0)
-    >>> clf = GreedySVC(gamma=1, max_visits=1).fit(X[:400], y[:400])
-    >>> small = compress(clf, tolerance=0.01)
-    >>> len(clf.support_) > 2 * len(small.support_), small.compression_.relative_change <= 0.01
-    (True, True)
-    >>> abs(clf.score(X[400:], y[400:]) - small.score(X[400:], y[400:])) < 0.02
-    True
-    """
-    if isinstance(clf, Pipeline):
-        return _compressed_pipeline(clf, n_support, tolerance, X, random_state)
-    _check(clf, n_support, tolerance, X)
-    n_before = len(clf.support_)
-    if n_before <= (1 if n_support is None else n_support):
-        return _unchanged(clf)
-    random = random_numbers(random_state)
-    rows = clf.support_vectors_ if X is None else clf._check_rows(X)
-    with single_threaded_blas():
-        if n_support is not None:
-            size = _Size.of(clf, rows, int(n_support))
-            size.check()
-            fit = _Fit(clf, rows, size, random)
-            fit.selection.grow(int(n_support))
-            small = _smaller(clf, fit)
-            if small.compression_.changed_predictions > MANY_CHANGES:
-                warn_caller(
-                    f"{n_support} support rows are few for this model: "
-                    f"{small.compression_.changed_predictions:.0%} of the predictions changed. "
-                    "Raise n_support, or let tolerance choose it.",
-                    UserWarning,
-                )
-            return small
-        assert tolerance is not None
-        for size in _sizes(clf, rows):
-            fit = _Fit(clf, rows, size, random)
-            if fit.reach(float(tolerance)):
-                return _smaller(clf, fit)
-    warn_caller(
-        f"tolerance={tolerance} is not reached with fewer than all {n_before:,} support rows "
-        "within the memory and the precision available; the model is unchanged. Raise tolerance or "
-        "memory_limit, or set n_support.",
-        UserWarning,
-    )
-    return _unchanged(clf)
+class TooLargeError(ValueError):
+    """The memory limit leaves too little room."""
 
 
-def _compressed_pipeline(
-    pipeline: Pipeline, n_support: Any, tolerance: Any, X: Any, random_state: Any
-) -> Pipeline:
-    """Copy a pipeline, with its last step compressed."""
-    *earlier, (name, last) = pipeline.steps
-    if X is not None and earlier:
-        check_is_fitted(last)
-        X = pipeline[:-1].transform(X)
-    small = compress(last, n_support, tolerance=tolerance, X=X, random_state=random_state)
-    result = copy.copy(pipeline)
-    result.steps = [*copy.deepcopy(earlier), (name, small)]
-    return result
+def compress_to(clf: Any, rows: Rows | None, n_support: int, random: np.random.RandomState) -> Any:
+    """Keep some support rows, chosen by the function on `rows` (None: on the support rows)."""
+    rows = clf.support_vectors_ if rows is None else rows
+    size = _Size.of(clf, rows, n_support)
+    size.check()
+    fit = _Fit(clf, rows, size, random)
+    fit.selection.grow(n_support)
+    return _smaller(clf, fit)
 
 
-def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
-    if not isinstance(clf, KernelClassifier):
-        inside = _attribute_inside(clf)
-        raise TypeError(
-            "compress takes a fitted classifier of hardmargin, such as GreedySVC, or a pipeline "
-            f"that ends in one, got {type(clf).__name__}"
-            + (f"; compress what is in its {inside}." if inside else ".")
-        )
-    check_model(clf)
-    if getattr(clf, "_experts_", None) is not None:
-        raise ValueError(
-            "compress makes one machine smaller, and this EnsembleSVC is a mixture of experts that "
-            "have many, as it was trained on many rows. Train one machine, with "
-            "EnsembleSVC(max_cell_rows=None) or GreedySVC, and compress that."
-        )
-    meanings = (
-        "n_support is the number of support rows to keep, tolerance the largest relative change of "
-        "the decision values allowed"
-    )
-    if n_support is None and tolerance is None:
-        raise ValueError(f"Neither n_support nor tolerance was given; give one: {meanings}.")
-    if n_support is not None and tolerance is not None:
-        raise ValueError(
-            f"Both n_support={n_support!r} and tolerance={tolerance!r} were given; give only one: "
-            f"{meanings}."
-        )
-    if n_support is not None:
-        if not isinstance(n_support, Integral) or isinstance(n_support, bool):
-            raise TypeError(f"n_support must be a whole number, got {n_support!r}.")
-        if n_support < 1:
-            raise ValueError(f"n_support must be at least 1, got {n_support}.")
-    elif not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
-        raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}.")
-    if clf._kernel_.name == "precomputed" and X is None:
-        raise ValueError(
-            "A model with kernel='precomputed' holds no rows to evaluate kernels on: pass the "
-            "kernel matrix it was trained on (or that of other rows against these) as X."
-        )
-
-
-def _attribute_inside(wrapper: Any) -> str | None:
-    """Name the attribute in which a wrapper keeps what it fitted."""
-    if hasattr(wrapper, "best_estimator_") or hasattr(wrapper, "refit"):
-        return "best_estimator_"
-    names = ("estimator_", "estimators_", "calibrated_classifiers_", "estimator")
-    return next((name for name in names if hasattr(wrapper, name)), None)
+def compress_within(
+    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState
+) -> Any | None:
+    """Keep as few support rows as the tolerance allows; None if it is not reached."""
+    rows = clf.support_vectors_ if rows is None else rows
+    for size in _sizes(clf, rows):
+        fit = _Fit(clf, rows, size, random)
+        if fit.reach(tolerance):
+            return _smaller(clf, fit)
+    return None
 
 
 @dataclass(frozen=True)
@@ -337,7 +202,7 @@ class _Size:
 
     def check(self) -> None:
         if not self.fits:
-            raise ValueError(
+            raise TooLargeError(
                 f"n_support={self.most:,} needs about {self.n_bytes / 1e9:.2g} GB; memory_limit "
                 f"leaves {self.room / 1e9:.2g} GB. Lower n_support, or raise the classifier's "
                 "memory_limit with set_params."
@@ -375,14 +240,14 @@ class _Fit:
         if n - n_real >= FEWEST_WITNESSES:
             self._witnesses = rows[drawn[n_real : n_real + MAX_WHOLE]]
         if n_real < size.n_sample:
-            sample = _stacked(sample, _crossed(sample, size.n_sample - n_real, random))
+            sample = stacked(sample, crossed(sample, size.n_sample - n_real, random))
         self._values = clf._margins(self._witnesses)
         target = clf._margins(sample)
         if not np.isfinite(target).all():
             raise ValueError("The classifier has decision values that are not finite.")
-        root = _root_mean_square(target)
+        root = root_mean_square(target)
         self._scale = np.where(root > 0, root, 1.0)
-        weights = _weights(target / self._scale, n_real)
+        weights = balancing_weights(target / self._scale, n_real)
         self._target = weights[:, None] * (target / self._scale)
 
         self._candidates = np.arange(n_support)
@@ -441,17 +306,15 @@ class _Fit:
     def measure(self, small: Any) -> tuple[float, float]:
         """Return the relative change of decision values and the share of changed predictions."""
         values = small._margins(self._witnesses)
-        root = _root_mean_square(self._values)
-        changes = _root_mean_square(values - self._values) / np.where(root > 0, root, 1)
-        before, after = (_winners(self.clf, v) for v in (self._values, values))
-        return float(np.sqrt((changes**2).mean())), float((before != after).mean())
+        before, after = (winning_codes(self.clf._scores(v)) for v in (self._values, values))
+        return relative_change(self._values, values), float((before != after).mean())
 
     @property
     def n_measured(self) -> int:
         return len(self._values)
 
 
-def _root_mean_square(values: FloatArray) -> FloatArray:
+def root_mean_square(values: FloatArray) -> FloatArray:
     """Root mean square of every column, also where squares would overflow."""
     _, exponent = np.frexp(np.abs(values).max(axis=0))
     unit = np.ldexp(1.0, exponent - 1)  # a power of two, so that division does not round
@@ -459,7 +322,14 @@ def _root_mean_square(values: FloatArray) -> FloatArray:
     return roots
 
 
-def _weights(target: FloatArray, n_real: int) -> FloatArray:
+def relative_change(before: FloatArray, after: FloatArray) -> float:
+    """RMS of the change of every column relative to the RMS of the column; RMS over columns."""
+    root = root_mean_square(before)
+    changes = root_mean_square(after - before) / np.where(root > 0, root, 1)
+    return float(np.sqrt((changes**2).mean()))
+
+
+def balancing_weights(target: FloatArray, n_real: int) -> FloatArray:
     """Make real and crossed rows count the same, however small the function is at crossed rows."""
     weights = np.ones(len(target))
     for part in (slice(0, n_real), slice(n_real, None)):
@@ -498,7 +368,7 @@ def _kernel_values(clf: Any, rows: Rows, candidates: NDArray[np.intp]) -> FloatA
     return values
 
 
-def _crossed(rows: Rows, n: int, random: np.random.RandomState) -> Rows:
+def crossed(rows: Rows, n: int, random: np.random.RandomState) -> Rows:
     """Make rows that take each feature from one of two rows drawn at random."""
     n_rows, n_features = rows.shape
     one, other = rows[random.randint(n_rows, size=n)], rows[random.randint(n_rows, size=n)]
@@ -515,21 +385,15 @@ def _crossed(rows: Rows, n: int, random: np.random.RandomState) -> Rows:
     return (one + other).tocsr()
 
 
-def _stacked(one: Rows, other: Rows) -> Rows:
+def stacked(one: Rows, other: Rows) -> Rows:
+    """Put rows below others."""
     if is_sparse(one):
         return sp.vstack([one, other], format="csr", dtype=one.dtype)
     return np.concatenate([one, other])
 
 
-def _winners(clf: Any, margins: FloatArray) -> NDArray[np.intp]:
-    """Class that each row's margins vote for."""
-    scores = clf._scores(margins)
-    two_classes = scores.shape[1] == 2
-    winners: NDArray[np.intp] = (scores[:, 1] >= 0).astype(np.intp)
-    return winners if two_classes else scores.argmax(axis=1)
-
-
-def _unchanged(clf: Any) -> Any:
+def unchanged(clf: Any) -> Any:
+    """Copy a classifier that keeps all its support rows."""
     same = copy.deepcopy(clf)
     n = len(clf.support_)
     same.compression_ = Compression(n, n, 0.0, 0.0, 0, 1.0)
@@ -545,15 +409,38 @@ def _smaller(clf: Any, fit: _Fit) -> Any:
         relative_change=change,
         changed_predictions=changed_predictions,
         n_measured=fit.n_measured,
-        speedup=_cost(clf) / _cost(small),
+        speedup=cost(clf) / cost(small),
     )
     return small
 
 
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:
     """Copy a classifier with another expansion and without its path."""
-    heavy = {"support_", "support_vectors_", "dual_coef_", "intercept_", "_by_class_"}
-    state = {k: v for k, v in vars(clf).items() if k not in heavy and not _is_of_training(k)}
+    small = copy_with(clf, kept, {"support_vectors_", "dual_coef_", "intercept_"})
+    small.support_vectors_ = clf.support_vectors_
+    if clf._kernel_.name != "precomputed":
+        small.support_vectors_ = clf.support_vectors_[kept]
+    small.dual_coef_ = coefficients
+    small.intercept_ = intercept
+    if hasattr(clf, "threshold_"):
+        small.threshold_ = -float(intercept[0]) if np.ndim(clf.threshold_) == 0 else -intercept
+    return small
+
+
+def copy_with(clf: Any, kept: NDArray[np.intp], left_out: set[str]) -> Any:
+    """Copy a classifier with some of its support rows, and without its path.
+
+    Parameters
+    ----------
+    clf : classifier
+        The original.
+    kept : (n_kept,) int array
+        Which of its support rows to keep, ascending.
+    left_out : set of str
+        Attributes that the caller will set.
+    """
+    left_out = left_out | {"support_", "n_support_", "_by_class_"}
+    state = {k: v for k, v in vars(clf).items() if k not in left_out and not _is_of_training(k)}
     small = object.__new__(type(clf))
     vars(small).update(copy.deepcopy(state))
     for name in _PATHS:
@@ -562,14 +449,7 @@ def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept:
     codes = np.empty(len(clf.support_), dtype=np.intp)
     codes[clf._by_class_] = np.repeat(np.arange(len(clf.n_support_)), clf.n_support_)
     small.support_ = clf.support_[kept]
-    small.support_vectors_ = clf.support_vectors_
-    if clf._kernel_.name != "precomputed":
-        small.support_vectors_ = clf.support_vectors_[kept]
     small.n_support_ = np.bincount(codes[kept], minlength=len(clf.n_support_)).astype(np.int32)
-    small.dual_coef_ = coefficients
-    small.intercept_ = intercept
-    if hasattr(clf, "threshold_"):
-        small.threshold_ = -float(intercept[0]) if np.ndim(clf.threshold_) == 0 else -intercept
     small._by_class_ = np.argsort(codes[kept], kind="stable")
     return small
 
@@ -593,7 +473,7 @@ class _NoPath:
         return "<none: the model is compressed>"
 
 
-def _cost(clf: Any) -> float:
+def cost(clf: Any) -> float:
     """Operations to predict a row, up to a factor."""
     n, name = len(clf.support_), clf._kernel_.name
     if name == "linear":
