@@ -157,13 +157,6 @@ def test_the_held_out_loss_is_that_of_new_rows(n_classes):
     assert held_out_loss(layer, codes) == pytest.approx(-np.log(own).mean(), abs=0.06)
 
 
-def test_copies_are_held_out_together():
-    random = np.random.default_rng(0)
-    X, codes = random.normal(size=(150, 3)), random.integers(2, size=150)
-    layer = learned(cell_rows(np.repeat(X, 4, axis=0), np.repeat(codes, 4)), None, CANDIDATES)
-    assert held_out_loss(layer, np.repeat(codes, 4)) > 0.6
-
-
 def test_given_splits_hold_groups_out_together():
     random = np.random.default_rng(0)
     centers, labels = random.normal(size=(150, 3)), random.integers(2, size=150)

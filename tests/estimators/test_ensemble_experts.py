@@ -150,8 +150,8 @@ def test_the_held_out_error_is_that_of_new_rows(n_classes):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_labels_of_noise_cannot_be_learned(n_classes, seed):
     random = np.random.default_rng(seed)
-    X, y = random.normal(size=(900, 3)), random.integers(n_classes, size=900)
-    model = experts(max_cell_rows=300).fit(X, y)
+    X, y = random.normal(size=(1500, 3)), random.integers(n_classes, size=1500)
+    model = experts(max_cell_rows=500).fit(X, y)
     assert model.cv_log_loss_ == pytest.approx(np.log(n_classes), abs=0.03)
     assert_sensible(model, X)
 

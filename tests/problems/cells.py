@@ -35,7 +35,7 @@ def cell_rules(n_classes, n_features, **changes):
         "relevance": np.ones(n_features),
         "is_two_valued": np.zeros(n_features, dtype=bool),
         "multi_class": "ovo",
-        "cv": 5,
+        "n_folds": 5,
         "folds": None,
         "options": StagedVoteOptions(compact=True),
         "seed": 0,

@@ -78,7 +78,7 @@ def test_a_tolerance_is_kept_on_new_rows_too(n_classes, tolerance):
     clf, new = model(n_classes), problem(n_classes)[2]
     small = compress(clf, tolerance=tolerance)
     assert small.compression_.relative_change <= tolerance
-    assert change(small, clf, new) < 1.2 * tolerance
+    assert change(small, clf, new) < 1.5 * tolerance
     assert len(small.support_) < len(clf.support_)
     assert (small.predict(new) == clf.predict(new)).mean() > 0.9
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from hardmargin.selection.folds import growing_splits, make_folds
+from hardmargin.selection.folds import even_folds, growing_splits, make_folds
 
 X = np.arange(60.0)[:, None]
 CODES = np.repeat([0, 1, 2], [30, 20, 10]).astype(np.int32)
@@ -137,3 +137,12 @@ def test_a_quick_choice_has_no_folds_of_many_rows(n_rows, trained):
     parts = list(growing_splits(folds, codes, random, is_quick=True))
     for part, expected in zip(parts, trained, strict=True):
         np.testing.assert_allclose(part.train.sum(axis=1), expected, atol=40)
+
+
+def test_even_folds_deal_out_every_class():
+    codes = np.repeat(np.arange(3), [50, 23, 5]).astype(np.int32)
+    folds = even_folds(codes, 5, np.random.RandomState(0))
+    assert (folds.test.sum(axis=0) == 1).all()
+    assert (folds.train == ~folds.test).all()
+    sizes = np.array([np.bincount(codes[test], minlength=3) for test in folds.test])
+    assert (np.ptp(sizes, axis=0) <= 1).all()

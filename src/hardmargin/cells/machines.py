@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray, Kernel, KernelSum, Rows, View, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import Calibration, calibrate, held_out_margins
-from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.folds import Folds, even_folds
 from hardmargin.selection.vote import (
     Vote,
     counted_together,
@@ -76,8 +76,8 @@ class CellRules:
         Columns of two values, which keep their scale.
     multi_class : {"ovo", "ovr"}
         How machines divide the classes.
-    cv : Any
-        Splits of the rows of a cell; used where `folds` is None.
+    n_folds : int
+        Folds of the rows of a cell, where `folds` is None.
     folds : Folds or None
         Splits of all rows.
     options : StagedVoteOptions
@@ -92,7 +92,7 @@ class CellRules:
     relevance: FloatArray
     is_two_valued: NDArray[np.bool_]
     multi_class: str
-    cv: Any
+    n_folds: int
     folds: Folds | None
     options: StagedVoteOptions
     seed: int
@@ -210,7 +210,7 @@ def learn(
     X, codes, weights = cell.some(members)
     codes = number_of[codes]
     if folds is None:
-        folds = make_folds(rules.cv, X, codes, random_state=random)
+        folds = even_folds(codes, rules.n_folds, random)
     else:
         folds = Folds(folds.train[:, members], folds.test[:, members])
     mean, scale = _standardizing(X, weights, rules)

@@ -52,6 +52,7 @@ from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.folds import (
+    DEFAULT_FOLDS,
     QUICK_ROWS,
     Folds,
     first_copies,
@@ -619,7 +620,7 @@ default="cv"
                 np.maximum(known, LEAST_SCALE),
                 is_two_valued if self.standardize else np.ones(len(known), dtype=bool),
                 self.multi_class,
-                self.cv,
+                int(self.cv) if isinstance(self.cv, Integral) else DEFAULT_FOLDS,
                 folds,
                 StagedVoteOptions(
                     fit_intercept=self.fit_intercept,

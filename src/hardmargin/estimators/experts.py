@@ -106,6 +106,11 @@ class Whole:
     held_probabilities: FloatArray
     is_new: NDArray[np.bool_] | None = None
 
+    def without_held_rows(self) -> Whole:
+        """Leave out what only training needs."""
+        nothing = self.held_rows[:0], self.held_probabilities[:0]
+        return Whole(self.model, self.classes, self.rows, *nothing)
+
     def log_probabilities(self, raw: Rows, prior: FloatArray) -> NDArray[np.float32]:
         """Log-probabilities of rows."""
         return log_probabilities(self.classes, self.model.predict_proba(raw), prior)
@@ -284,7 +289,7 @@ def fit_experts(
         forest.rules.prior,
         rows.X,
         [layer.finished() for layer, part in zip(forest.layers, takes_part, strict=False) if part],
-        whole if takes_part[-1] else None,
+        whole.without_held_rows() if takes_part[-1] else None,
         found[takes_part],
         np.array(
             [

@@ -135,6 +135,29 @@ def make_folds(
     return _of_splitter(cv, X, codes, present, groups)
 
 
+def even_folds(
+    codes: NDArray[np.int32], n_folds: int, random_state: np.random.RandomState
+) -> Folds:
+    """Deal the rows of every class out to the folds, in a random order.
+
+    It is much faster than `make_folds`, and does not look for copies of rows.
+
+    Parameters
+    ----------
+    codes : (n,) int array
+        Class of each row; every class should have at least as many rows as there are folds.
+    n_folds : int
+        Number of folds.
+    random_state : RandomState
+        Shuffles.
+    """
+    by_class = np.lexsort((random_state.permutation(len(codes)), codes))
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[by_class] = np.arange(len(codes)) % n_folds
+    test = fold == np.arange(n_folds)[:, None]
+    return Folds(~test, test)
+
+
 def growing_splits(
     folds: Folds,
     codes: NDArray[np.int32],
