@@ -31,6 +31,10 @@ from hardmargin.solvers.staged_vote import StagedVoteOptions
 #: A class with fewer rows in a cell is not learned there.
 LEAST_ROWS = 5
 
+#: Cells have fewer folds where the second largest class has fewer rows than this in each: there is
+#: little to learn, and it takes less time.
+ROWS_PER_FOLD = 2
+
 #: Smaller probabilities count as this: no expert is ever sure.
 LEAST_PROBABILITY = 1e-5
 
@@ -210,7 +214,8 @@ def learn(
     X, codes, weights = cell.some(members)
     codes = number_of[codes]
     if folds is None:
-        folds = even_folds(codes, rules.n_folds, random)
+        second = int(np.sort(np.bincount(codes))[-2])
+        folds = even_folds(codes, min(rules.n_folds, second // ROWS_PER_FOLD), random)
     else:
         folds = Folds(folds.train[:, members], folds.test[:, members])
     mean, scale = _standardizing(X, weights, rules)

@@ -47,7 +47,7 @@ PILOT_CELLS = 8
 LARGEST_CELL = 2
 
 #: Kernels that hold this share of the pilots' votes go on.
-KEPT_VOTES = 0.9
+KEPT_VOTES = 0.8
 
 #: Another tree must lower the loss by this share, and so must the first machine to be enlarged.
 LEAST_GAIN = 0.01
