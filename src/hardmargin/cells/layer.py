@@ -216,8 +216,12 @@ class LayerInTraining:
 
     def learn(
         self, cells: Sequence[int], candidates: Sequence[Candidate], monitor: Monitor
-    ) -> FloatArray:
-        """Learn cells, unless they are learned; return the candidates' mean shares of the votes."""
+    ) -> FloatArray | None:
+        """Learn cells, unless they are learned.
+
+        Returns the mean shares that the candidates have of the votes of these cells; None if none
+        of them could be learned.
+        """
         todo = [c for c in cells if c not in self._learned]
 
         def learn_one(task: int, part: Monitor) -> Learned | None:
@@ -240,7 +244,7 @@ class LayerInTraining:
                     found.classes, found.held_probabilities, self._shares[c]
                 )
         shares = [found.shares for c in todo if (found := self._learned[c]) is not None]
-        return np.asarray(np.mean(shares, axis=0)) if shares else np.ones(len(candidates))
+        return np.asarray(np.mean(shares, axis=0)) if shares else None
 
     def rows_of(self, cells: Sequence[int]) -> NDArray[np.intp]:
         """Training rows of some cells."""

@@ -46,7 +46,7 @@ PILOT_CELLS = 8
 #: Cells have at most this many times the rows that they should have; others are drawn from.
 LARGEST_CELL = 2
 
-#: Kernels that hold this share of the pilots' votes go on.
+#: Kernels that hold this share of the votes of the pilots, and then of the first tree, go on.
 KEPT_VOTES = 0.8
 
 #: Another tree must lower the loss by this share, and so must the first machine to be enlarged.
@@ -385,7 +385,8 @@ class _Forest:
             if self._options.n_trees is None and gains[best] < LEAST_GAIN:
                 return
             layer, _ = begun.pop(best)
-            layer.learn(range(layer.cuts.n_cells), self._candidates, self._monitor)
+            shares = layer.learn(range(layer.cuts.n_cells), self._candidates, self._monitor)
+            self._keep_the_best(shares)
             self.layers.append(layer)
             self.kinds.append(best)
 
@@ -412,13 +413,19 @@ class _Forest:
         layer = LayerInTraining(cuts, self._rows, self.rules, self._options.n_jobs)
         pilots = self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist()
         shares = layer.learn(pilots, self._candidates, self._monitor)
-        if not self._has_chosen:  # the kernels for all other cells
-            by_share = np.argsort(-shares, kind="stable")
-            held = np.cumsum(shares[by_share]) / shares.sum()
-            kept = np.sort(by_share[: int(np.searchsorted(held, KEPT_VOTES)) + 1])
-            self._candidates = [self._candidates[k] for k in kept]
-            self._has_chosen = True
+        if not self._has_chosen:
+            self._keep_the_best(shares)
+            self._has_chosen = shares is not None
         return layer, pilots
+
+    def _keep_the_best(self, shares: FloatArray | None) -> None:
+        """Keep the kernels that hold most of the votes, for all cells to come."""
+        if shares is None:
+            return
+        by_share = np.argsort(-shares, kind="stable")
+        held = np.cumsum(shares[by_share]) / shares.sum()
+        kept = np.sort(by_share[: int(np.searchsorted(held, KEPT_VOTES)) + 1])
+        self._candidates = [self._candidates[k] for k in kept]
 
     def _gain(self, layer: LayerInTraining, pilots: list[int], judge: _Judge) -> float:
         """Share by which a tree lowers the loss of the mixture, on the rows of its pilot cells."""
