@@ -121,3 +121,13 @@ def test_the_power_is_estimated_with_care():
 
 def test_fits_that_take_no_time():
     assert grown(lambda size: 0.0, 1.0)[0][-1] == N_ROWS
+
+
+def test_fits_whose_time_grows_in_proportion_reach_all_rows_sooner():
+    fits = [(750, 0.05), (2_250, 0.3)]
+    quadratic = next_size(fits, Growth(100_000, 98_000), 60.0)
+    linear = Growth(100_000, 98_000, linear_above=10_000, linear_from=4_000)
+    assert quadratic == 6_750
+    assert next_size(fits, linear, 60.0) == 100_000
+    # As long as 4,000 rows of the usual kind, 25 times: about 24 seconds, and some to be safe.
+    assert next_size(fits, linear, 20.0) < 100_000

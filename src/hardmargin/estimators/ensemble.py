@@ -163,10 +163,11 @@ class EnsembleSVC(GrowingClassifier):
     standardised, and as the normal scores of the columns' ranks. In both, every column is scaled by
     its relevance, which is how much it moved the log-odds of a first, smaller vote.
 
-    Where a machine would have more than 10,000 rows, the model is a mixture of experts: one machine
-    as above on a sample of up to 10,000 rows, and trees whose cells have machines of their own, so
-    that time grows in proportion to the number of rows. What suits the data is found on rows held
-    out; `experts_` shows it. See ``hardmargin.estimators.experts`` and ``hardmargin.cells``.
+    Where a machine (with many classes: that of a pair) would have more than 10,000 rows, the model
+    is a mixture of experts: one machine as above on a sample of up to 10,000 rows, and trees whose
+    cells have machines of their own, so that time grows in proportion to the number of rows. What
+    suits the data is found on rows held out; `experts_` shows it. See
+    ``hardmargin.estimators.experts`` and ``hardmargin.cells``.
 
     Parameters
     ----------
@@ -265,8 +266,10 @@ default="cv"
     experts_ : structured array
         What votes: ``kind``, ``rows``, ``cells``, ``weight`` and held-out ``log_loss``, one record
         per expert. ``"whole"`` is a machine as described above (the only expert up to 10,000 rows);
-        trees cut the rows at a ``"column"`` or across a ``"direction"``. Where several experts
-        vote, there are no attributes of a single machine, such as `dual_coef_`.
+        trees cut the rows at a ``"column"`` or across a ``"direction"``. Log-probabilities of the
+        experts are multiplied by the weights and added up, so that weights need not sum to one; an
+        expert of weight zero was trained, but does not vote. With more than 10,000 rows there are
+        no attributes of a single machine, such as `dual_coef_`.
     kernel_weights_ : structured array
         The kernels that vote: ``machine``, ``view``, ``kernel``, ``gamma`` and ``share``, one
         record for each kernel with a share of a machine's vote, in the order of the kernels' shares
@@ -507,6 +510,9 @@ default="cv"
         if self._needs_experts(rows):
             longer = 1.0
         return longer * min(1.0, self._largest_part(rows) / n_rows)
+
+    def _linear(self, rows: TrainingRows) -> tuple[int | None, int]:
+        return (MAX_STORED_ROWS, FIRST_ROWS) if self._needs_experts(rows) else (None, 1)
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None

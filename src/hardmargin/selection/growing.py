@@ -61,12 +61,32 @@ class Growth:
     cost_of_all : float
         All rows may be fitted in another way than a part: the time that they take, relative to a
         part that would have as many rows.
+    linear_above : int or None
+        Fits of more rows than this take time in proportion to them ..
+    linear_from : int
+        .. in which this many rows take as long as a fit of as many.
     """
 
     n_rows: int
     largest_part: int
     first: int = FIRST_ROWS
     cost_of_all: float = 1.0
+    linear_above: int | None = None
+    linear_from: int = 1
+
+    def work(self, size: float, power: float) -> float:
+        """Return what a fit takes, in units of a fit of one row."""
+        if self.linear_above is None or size <= self.linear_above:
+            return math.pow(size, power)
+        return math.pow(self.linear_from, power - 1) * size
+
+    def affordable(self, work: float, power: float) -> float:
+        """Return the most rows that take no more than that."""
+        size = math.pow(work, 1 / power)
+        if self.linear_above is None:
+            return size
+        linear = work / math.pow(self.linear_from, power - 1)
+        return linear if linear > self.linear_above else min(size, self.linear_above)
 
 
 def growing_sizes(growth: Growth, monitor: Monitor) -> Iterator[int]:
@@ -119,11 +139,15 @@ def next_size(fits: Sequence[tuple[int, float]], growth: Growth, seconds_left: f
     if size >= n_rows or seconds_left <= 0:
         return None
     times = seconds_left / (SAFETY * max(seconds, LEAST_SECONDS))
-    if growth.cost_of_all * (n_rows / size) ** MOST_POWER <= times:
+    at_most = growth.work(n_rows, MOST_POWER) / growth.work(size, MOST_POWER)
+    if growth.cost_of_all * at_most <= times:
         return n_rows
-    exponent = 1.0 / power(fits)
-    affordable = size * times**exponent
-    all_fit = size * (times / growth.cost_of_all) ** exponent >= n_rows
+    exponent = power(fits)
+    work = times * growth.work(size, exponent)
+    affordable = growth.affordable(work, exponent)
+    all_fit = growth.cost_of_all * growth.work(n_rows, exponent) <= work
+    if all_fit and growth.linear_above is not None and n_rows > growth.linear_above:
+        return n_rows  # smaller fits that are not of this kind would take as long
     near = LEAST_GROWTH * FACTOR * size
     if all_fit and n_rows <= near:
         return n_rows

@@ -62,6 +62,10 @@ class GrowingClassifier(KernelClassifier):
         """Return the time that all rows take, relative to a part that would have as many."""
         return 1.0
 
+    def _linear(self, rows: TrainingRows) -> tuple[int | None, int]:
+        """Return above how many rows time grows in proportion, and from where (see `Growth`)."""
+        return None, 1
+
     def _number_rows(self, rows: NDArray[np.intp]) -> None:
         """Make attributes of a model of some rows refer to all rows.
 
@@ -82,15 +86,18 @@ class GrowingClassifier(KernelClassifier):
             return
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
-        growth = Growth(n_rows, largest, first, self._cost_of_all(rows))
+        growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._linear(rows))
         best = _best_in_time(self, rows, groups, growth, monitor)
         self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
         mine, used = self.random_state, best.model.random_state
         if isinstance(mine, np.random.RandomState) and isinstance(used, np.random.RandomState):
             mine.set_state(used.get_state())  # it moves on with every fit
+        is_part = self.n_samples_fit_ < n_rows
         for caught in best.warnings:
+            if is_part and "max_time" in str(caught.message):
+                continue  # the warning below says more
             warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
-        if self.n_samples_fit_ < n_rows:
+        if is_part:
             warn_caller(
                 f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
                 f"{self.n_samples_fit_:,} of {n_rows:,}. Raise max_time to use more of them."
