@@ -240,7 +240,7 @@ def progress_lines(name: str, verbose: float) -> Listener:
         place = event.detail or f"stage {event.stage:,}"
         if event.n_machines > 1 and not event.detail:
             place = f"{event.unit} {event.machine + 1} of {event.n_machines}, {place}"
-            if event.seconds_left:
+            if event.unit == "cell" and event.seconds_left:  # machines differ too much in size
                 place = f"about {event.seconds_left:.0f} s left, {place}"
         print(
             f"[{name}] {event.seconds:.0f} s: {place}, {event.what} {event.value:.3g}", flush=True

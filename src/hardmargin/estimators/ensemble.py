@@ -664,6 +664,13 @@ default="cv"
             return False
         if monitor.seconds_left <= 0:
             warn_caller("Training stopped at max_time; the model is that of the cells so far.")
+        if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
+            warn_caller(
+                f"memory_limit allows the distances between {most:,} rows: the machine that knows "
+                "all parts of the data was trained on no more, which may cost accuracy. Raise "
+                "memory_limit.",
+                UserWarning,
+            )
         self._experts_ = found
         self._calibration_ = LogProbabilities()
         self._class_weights_ = class_weights
@@ -680,13 +687,6 @@ default="cv"
         if self.rank != "auto":
             return MOST_LOW_RANK_ROWS
         fits = int(np.sqrt(memory_bytes(self.memory_limit) / PAIR_BYTES))
-        if fits < FIRST_ROWS:
-            warn_caller(
-                f"memory_limit allows the distances between {fits:,} rows, so that the machine "
-                "that knows all parts of the data has no more; this may cost accuracy. Raise "
-                "memory_limit.",
-                UserWarning,
-            )
         return min(MAX_STORED_ROWS, fits)
 
     def _store_relevance(self, relevance: FloatArray | None) -> None:
