@@ -15,9 +15,11 @@ from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.vote import (
     LEAST_SHARE,
     MAX_SPARSE_LAPLACIAN,
+    MOST_SHARED,
     WIDTHS,
     candidate_kernels,
     count_votes,
+    counted_together,
     matrix_votes,
 )
 from hardmargin.solvers.problem import Problem
@@ -195,6 +197,28 @@ def test_a_vote_is_the_sum_of_the_shares():
     np.testing.assert_allclose(vote.held_scores, np.full(3, vote.intercept))
     assert vote.rows.tolist() == [5, 6, 7, 8]
     assert vote.held_rows.tolist() == [5, 6, 7]
+
+
+def test_votes_counted_together_have_the_mean_shares_as_prior():
+    rows, ones = np.arange(4), np.ones(3)
+    losses = ([0.4, 0.5, 0.6], [0.7, 0.4, 0.5])
+    alone = [count(paths_of(own, ones), rows, np.ones(4), ones) for own in losses]
+    together = counted_together(alone)
+    prior = np.mean([vote.shares for vote in alone], axis=0)
+    for one, both in zip(alone, together, strict=True):
+        expected = prior * one.shares
+        np.testing.assert_allclose(both.shares, expected / expected.sum())
+
+
+def test_few_kernels_vote_where_machines_are_many():
+    losses, ones = 0.4 + 0.001 * np.arange(8), np.ones(8)
+    votes = [count(paths_of(losses, ones), np.arange(4), np.ones(4), ones) for _ in range(2)]
+    assert [np.count_nonzero(vote.shares) for vote in counted_together(votes)] == [MOST_SHARED] * 2
+
+
+def test_one_machine_counts_alone():
+    vote = count(paths_of([0.4, 0.5], [1.0, 1.0]), np.arange(4), np.ones(4), np.ones(2))
+    assert counted_together([vote]) == [vote]
 
 
 @pytest.mark.parametrize("n_kernels", [1, 2, 5, 8])
