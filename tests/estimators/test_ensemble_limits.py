@@ -172,6 +172,15 @@ def test_the_memory_asks_for_low_rank():
     assert model.score(X, y) > 0.7
 
 
+def test_memory_for_two_families_of_kernels_leaves_the_others_out():
+    X, y = two_classes(400)
+    with pytest.warns(UserWarning, match="2 of 4 families of kernels.*Raise memory_limit"):
+        model = EnsembleSVC(memory_limit=10 * 400**2, random_state=0).fit(X, y)
+    table = model.kernel_weights_
+    assert len(set(zip(table["view"], table["kernel"], strict=True))) <= 2
+    assert model.rank_ is None
+
+
 def test_one_machine_of_many_rows_has_low_rank(monkeypatch):
     monkeypatch.setattr(ensemble, "MAX_STORED_ROWS", 100)
     X, y = two_classes(400)

@@ -35,7 +35,10 @@ from hardmargin.estimators.experts import (
     ExpertOptions,
     Experts,
     Whole,
+    as_cells_see,
     fit_experts,
+    two_valued,
+    units_of,
 )
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -100,8 +103,8 @@ N_SHUFFLES = 3
 #: are recomputed in every round of the race, which is faster than allocating more memory.
 KEPT_MATRICES = 2**27
 
-#: Bytes per pair of rows: distances of both kinds, and the kernel matrix of a thread.
-PAIR_BYTES = 2 * 4 + 2
+#: Families of kernels that must fit in memory; others are left out if they do not.
+LEAST_FAMILIES = 2
 
 #: Share of the time left that the first vote may take.
 FIRST_SHARE = 0.3
@@ -224,8 +227,8 @@ default="cv"
         How landmarks are chosen; ``"greedy"`` uses the rows that GreedySVC chooses first.
     max_cell_rows : int or None, default=1000
         Where a machine would have more than 10,000 rows and kernel and gamma leave a choice, trees
-        divide the rows into cells of about this many, each with machines of its own. 2,000 take
-        about twice as long, and are sometimes better. None trains one machine on all rows.
+        divide the rows into cells of about this many, each with machines of its own. Larger cells
+        take longer, and are sometimes better. None trains one machine on all rows.
     n_trees : int or "auto", default="auto"
         Number of trees; ``"auto"`` adds up to three, as long as each lowers the held-out loss by a
         hundredth.
@@ -593,7 +596,7 @@ default="cv"
             scaled, self._scaling_ = standardized(X, weights, names)
         scaled = as_cells_see(scaled)
         present = slice(None) if (codes >= 0).all() else codes >= 0
-        units, is_two_valued = _units(X[present], scaled[present]), _two_valued(scaled[present])
+        units, is_two_valued = units_of(X[present], scaled[present]), two_valued(scaled[present])
         w = np.ones(len(codes)) if weights is None else weights
         random = random_numbers(self.random_state)
         seed, folds = int(random.randint(2**31 - 1)), None
@@ -613,7 +616,7 @@ default="cv"
                     "class_weight": None,
                     "verbose": 0,
                     "random_state": seed,
-                    "cv": self.cv if folds is None else _splits(folds, some),
+                    "cv": self.cv if folds is None else folds.among(some),
                 }
             )
             held, probabilities = model._fit_part(rows, some, part)
@@ -686,7 +689,7 @@ default="cv"
         """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
         if self.rank != "auto":
             return MOST_LOW_RANK_ROWS
-        fits = int(np.sqrt(memory_bytes(self.memory_limit) / PAIR_BYTES))
+        fits = int(np.sqrt(memory_bytes(self.memory_limit) / _pair_bytes(LEAST_FAMILIES)))
         return min(MAX_STORED_ROWS, fits)
 
     def _store_relevance(self, relevance: FloatArray | None) -> None:
@@ -814,7 +817,7 @@ default="cv"
         rank: Any = self.rank
         sizes = np.bincount(training.codes[present])
         largest = max(int(sizes[[*one, *other]].sum()) for one, other in training.machines)
-        needed = PAIR_BYTES * largest**2
+        needed = _pair_bytes(LEAST_FAMILIES) * largest**2
         if rank is None and needed > limit:
             raise ValueError(
                 f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
@@ -823,12 +826,12 @@ default="cv"
         fits = largest <= MAX_STORED_ROWS and needed <= limit
         is_stored = rank is None or (rank == "auto" and fits)
         if is_stored:  # every thread has a matrix of its own
-            most = max((limit - 8 * largest**2) // (2 * largest**2), 1)
+            most = max((limit - needed) // (2 * largest**2) + 1, 1)
             options = replace(options, n_threads=min(options.n_threads, most))
         relevance = None
         if is_stored and self._has_views and len(folds.train) and not is_sparse(training.X):
             kernels, relevance = self._candidates(
-                training, problem, folds, options, random, monitor, is_quick=is_quick
+                training, problem, folds, options, random, monitor, largest, is_quick=is_quick
             )
         else:
             kernels = candidate_kernels(
@@ -868,10 +871,14 @@ default="cv"
         options: StagedVoteOptions,
         random: np.random.RandomState,
         monitor: Monitor,
+        largest: int,
         *,
         is_quick: bool,
     ) -> tuple[list[Kernel], FloatArray | None]:
-        """Kernels that see the rows through views, and the relevance that scales the columns."""
+        """Kernels that see the rows through views, and the relevance that scales the columns.
+
+        The largest machine has `largest` rows.
+        """
         X, weights = training.X, problem.weights
         assert weights is not None
         views = make_views(X, weights, self.views)
@@ -903,12 +910,13 @@ default="cv"
                 pairs = [(scaled.get(view, view), name) for view, name in pairs]
                 widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
                 relevance = mean / mean.max()
-        kernels = view_kernels(pairs, X, weights, widths)
+        best = kernels = view_kernels(pairs, X, weights, widths)
         if codes is not training.codes:
             shares = np.mean([vote.shares for vote in first_vote(kernels)], axis=0)
-            best = np.sort(np.argsort(-shares, kind="stable")[:MOST_KERNELS])
-            kernels = [kernels[k] for k in best if shares[k] >= LEAST_CHANCE]
-        return kernels, relevance
+            order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
+            best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
+        best = _that_fit(best, largest, memory_bytes(self.memory_limit))
+        return [kernel for kernel in kernels if kernel in best], relevance
 
     def _matrix_votes(
         self,
@@ -921,7 +929,8 @@ default="cv"
     ) -> list[Vote]:
         """Vote on stored kernel matrices: of all rows, or of one machine after another."""
         n_rows = int((problem.codes >= 0).sum())
-        is_small = PAIR_BYTES * n_rows**2 <= memory_bytes(self.memory_limit)
+        needed = _pair_bytes(len(_families(kernels))) * n_rows**2
+        is_small = needed <= memory_bytes(self.memory_limit)
         machines = problem.machines
         groups = [machines] if n_rows <= MAX_SHARED_ROWS and is_small else [[m] for m in machines]
         votes: list[Vote] = []
@@ -996,41 +1005,6 @@ default="cv"
             )
 
 
-def as_cells_see(X: Rows) -> Rows:
-    """Rows in the precision of cells, where distances overflow for larger numbers."""
-    if not is_sparse(X):
-        bounded = np.clip(X, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE)
-        return np.ascontiguousarray(bounded, dtype=np.float32)
-    bounded = np.clip(X.data, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE).astype(np.float32)
-    return type(X)((bounded, X.indices, X.indptr), shape=X.shape)
-
-
-def _units(X: Rows, scaled: Rows) -> FloatArray:
-    """Find what scaled columns are multiplied by to have the units that they came in."""
-    if is_sparse(X):
-        return np.ones(X.shape[1])
-    apart, scaled_apart = np.ptp(X, axis=0).astype(np.float64), np.ptp(scaled, axis=0)
-    units = np.divide(apart, scaled_apart, out=np.zeros_like(apart), where=scaled_apart > 0)
-    return np.asarray(units / (units.max(initial=0.0) or 1.0))
-
-
-def _two_valued(X: Rows) -> NDArray[np.bool_]:
-    """Which columns have two values."""
-    if is_sparse(X):
-        return np.ones(X.shape[1], dtype=bool)
-    return np.asarray(((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0))
-
-
-def _splits(folds: Folds, rows: NDArray[np.intp]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Restrict splits to some of the rows."""
-    both = ((train[rows], test[rows]) for train, test in zip(folds.train, folds.test, strict=True))
-    return [
-        (np.flatnonzero(train), np.flatnonzero(test))
-        for train, test in both
-        if train.any() and test.any()
-    ] or [(np.arange(len(rows)), np.empty(0, dtype=np.intp))]
-
-
 def _warn_of_folds(folds: Folds) -> None:
     if len(folds.train) == 0:
         warn_caller(
@@ -1040,6 +1014,32 @@ def _warn_of_folds(folds: Folds) -> None:
         )
     else:
         warn_of_shortage(folds)
+
+
+def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
+    """Return the kinds of distances that kernels need, which do not depend on gamma."""
+    return list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
+
+
+def _pair_bytes(n_families: int) -> int:
+    """Memory per pair of rows: distances of every family of kernels, and a thread's matrix."""
+    return 4 * n_families + 2
+
+
+def _that_fit(kernels: list[Kernel], n_rows: int, limit: int) -> list[Kernel]:
+    """Leave out the last families of kernels if memory is too small for them, and say so."""
+    families = _families(kernels)
+    room = len(families)
+    while room > LEAST_FAMILIES and _pair_bytes(room) * n_rows**2 > limit:
+        room -= 1
+    if room < len(families):
+        warn_caller(
+            f"memory_limit leaves {limit / 1e6:,.0f} MB for the distances between {n_rows:,} "
+            f"rows: {room} of {len(families)} families of kernels were tried, which may cost "
+            "accuracy. Raise memory_limit.",
+            UserWarning,
+        )
+    return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:room]]
 
 
 def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
@@ -1055,9 +1055,10 @@ def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
         The memory limit, in bytes.
     """
     if n_rows is not None:
+        needed = _pair_bytes(LEAST_FAMILIES) * n_rows**2
         warn_caller(
             f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
-            f"distances between {n_rows:,} rows need {PAIR_BYTES * n_rows**2 / 1e6:,.0f} MB, and "
+            f"distances between {n_rows:,} rows need {needed / 1e6:,.0f} MB, and "
             f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit, or use GreedySVC, "
             "which needs no approximation.",
             UserWarning,

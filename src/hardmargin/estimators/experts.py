@@ -24,6 +24,7 @@ from scipy.special import log_softmax
 from hardmargin.cells import CellRows, CellRules, Kind, Layer, LayerInTraining, find_cuts
 from hardmargin.cells.cuts import KINDS
 from hardmargin.cells.machines import Candidate, log_probabilities
+from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import winning_codes
@@ -46,7 +47,7 @@ PILOT_CELLS = 8
 #: Cells have at most this many times the rows that they should have; others are drawn from.
 LARGEST_CELL = 2
 
-#: Kernels that hold this share of the votes of the pilots, and then of the first tree, go on.
+#: Kernels that hold this share of the votes of the pilots, and then of each tree, go on.
 KEPT_VOTES = 0.8
 
 #: Another tree must lower the loss by this share, and so must the first machine to be enlarged.
@@ -434,6 +435,31 @@ class _Forest:
             return 0.0
         without = judge.loss(at, [*logs[:-2], logs[-1]])
         return (without - judge.loss(at, logs)) / max(without, _TINY)
+
+
+def as_cells_see(X: Rows) -> Rows:
+    """Rows in the precision of cells, where distances overflow for larger numbers."""
+    if not is_sparse(X):
+        bounded = np.clip(X, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE)
+        return np.ascontiguousarray(bounded, dtype=np.float32)
+    bounded = np.clip(X.data, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE).astype(np.float32)
+    return type(X)((bounded, X.indices, X.indptr), shape=X.shape)
+
+
+def units_of(X: Rows, scaled: Rows) -> FloatArray:
+    """Find what scaled columns are multiplied by to have the units that they came in."""
+    if is_sparse(X):
+        return np.ones(X.shape[1])
+    apart, scaled_apart = np.ptp(X, axis=0).astype(np.float64), np.ptp(scaled, axis=0)
+    units = np.divide(apart, scaled_apart, out=np.zeros_like(apart), where=scaled_apart > 0)
+    return np.asarray(units / (units.max(initial=0.0) or 1.0))
+
+
+def two_valued(X: Rows) -> NDArray[np.bool_]:
+    """Which columns have two values."""
+    if is_sparse(X):
+        return np.ones(X.shape[1], dtype=bool)
+    return np.asarray(((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0))
 
 
 def _apart(

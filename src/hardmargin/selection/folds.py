@@ -86,6 +86,15 @@ class Folds:
         """Number of splits; none where there are too few rows to hold any out."""
         return len(self.train)
 
+    def among(self, rows: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return the splits of some of the rows, as pairs of train and test indices."""
+        parts = zip(self.train[:, rows], self.test[:, rows], strict=True)
+        return [
+            (np.flatnonzero(train), np.flatnonzero(test))
+            for train, test in parts
+            if train.any() and test.any()
+        ] or [(np.arange(len(rows)), np.empty(0, dtype=np.intp))]
+
 
 def warn_of_shortage(folds: Folds) -> None:
     """Warn of what is wrong with the splits."""
