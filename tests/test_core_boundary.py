@@ -586,6 +586,19 @@ def expand_cells() -> dict[str, Argument]:
     }
 
 
+def interpolate_columns() -> dict[str, Argument]:
+    starts = np.array([0, 3, 5])
+    wrong_starts = [changed(starts, 1, k) for k in (0, 5, -1)] + [changed(starts, 2, 6)]
+    values = np.array([0.0, 1.0, 2.0, 5.0, 6.0])
+    return {
+        "rows": Argument(rows(), [*misshapen(rows()), rows()[:, :2], rows()[:, ::-1]]),
+        "columns": indices(np.array([0, 2]), D),
+        "starts": vector(starts, *wrong_starts),
+        "values": vector(values),
+        "scores": vector(values),
+    }
+
+
 TABLE: dict[str, list[Callable[[], dict[str, Argument]]]] = {
     "level": [dict],
     "expand": [expand],
@@ -593,6 +606,7 @@ TABLE: dict[str, list[Callable[[], dict[str, Argument]]]] = {
     "greedy": [greedy, sparse_greedy, precomputed_greedy, function_greedy],
     "hard_margin": [hard_margin],
     "tilt": [tilt],
+    "interpolate_columns": [interpolate_columns],
     "route_cells": [route_cells, sparse_route_cells],
     "expand_cells": [expand_cells],
 }

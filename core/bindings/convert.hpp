@@ -69,3 +69,4 @@ void bind_staged_vote(nb::module_& module);
 void bind_tilt(nb::module_& module);
 void bind_core_set(nb::module_& module);
 void bind_cells(nb::module_& module);
+void bind_interpolation(nb::module_& module);

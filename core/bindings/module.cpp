@@ -30,4 +30,5 @@ NB_MODULE(_core, module) {
     bind_tilt(module);
     bind_core_set(module);
     bind_cells(module);
+    bind_interpolation(module);
 }

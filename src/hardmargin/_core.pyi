@@ -127,6 +127,13 @@ def expand_decays(
     dtype: str,
     n_threads: int,
 ) -> None: ...
+def interpolate_columns(
+    rows: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    values: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None: ...
 def route_cells(
     columns: NDArray[np.int32],
     directions: NDArray[np.float32],

@@ -19,6 +19,18 @@ def test_ranks_are_those_of_the_oracle():
         np.testing.assert_allclose(ranked[:, j], rank_scores(X[:, j], QUERIES[:, j]))
 
 
+@given(st.integers(0, 10**6))
+def test_scores_between_knots_are_on_a_line(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.round(rng.normal(size=(int(rng.integers(3, 40)), 1)), 1)
+    ranks = Ranks.of(rows)
+    queries = np.concatenate([rows, rng.normal(0, 3, size=(50, 1))])
+    ranked = queries[:, 0]
+    if len(ranks.columns):  # more than two values
+        ranked = np.interp(queries[:, 0], ranks.values, ranks.scores)
+    np.testing.assert_allclose(ranks.transform(queries)[:, 0], ranked, rtol=1e-12, atol=1e-12)
+
+
 def test_columns_of_two_values_stay():
     np.testing.assert_array_equal(Ranks.of(X).transform(QUERIES)[:, 2], QUERIES[:, 2])
 

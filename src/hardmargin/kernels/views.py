@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from hardmargin import _core
+
 if TYPE_CHECKING:  # a kernel has a view
     from hardmargin.kernels.kernel import FloatArray
 
@@ -86,10 +88,8 @@ class Ranks:
 
     def transform(self, X: NDArray[Any]) -> NDArray[Any]:
         """Replace the values of the columns by their scores."""
-        ranked = np.array(X, dtype=np.float64)
-        for k, j in enumerate(self.columns):
-            knots = slice(self.starts[k], self.starts[k + 1])
-            ranked[:, j] = np.interp(X[:, j], self.values[knots], self.scores[knots])
+        ranked = np.array(X, dtype=np.float64, order="C")
+        _core.interpolate_columns(ranked, self.columns, self.starts, self.values, self.scores)
         return ranked
 
 
