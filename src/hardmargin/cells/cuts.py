@@ -221,9 +221,10 @@ def _unstable_columns(
         n_entries = np.bincount(X.indices, minlength=X.shape[1])
         columns = np.argsort(-n_entries, kind="stable")[:MODEL_COLUMNS]
         X = X[:, columns].toarray()
-    is_left = np.median(X, axis=0) >= X
+    middle = np.median(X, axis=0)
+    is_left = middle >= X
     is_most = is_left.mean(axis=0) > 1 - LEAST_SIDE
-    is_left[:, is_most] = X[:, is_most] < np.median(X[:, is_most], axis=0)
+    is_left[:, is_most] = X[:, is_most] < middle[is_most]
     share = is_left.mean(axis=0)
     fits = np.flatnonzero((share >= LEAST_SIDE) & (share <= 1 - LEAST_SIDE))
     if len(fits) == 0 or len(np.unique(codes)) < 2:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -345,6 +345,14 @@ class _Judge:
         return mixture_weights(logs, self.rows.codes[at], self.rows.weights[at])[1]
 
 
+class _Pilot(NamedTuple):
+    """A tree of which a few cells are learned: fair rows of these, and what the machine says."""
+
+    layer: LayerInTraining
+    rows: NDArray[np.intp]
+    logs_of_whole: NDArray[np.float32]
+
+
 class _Forest:
     """Grows trees, as long as they help.
 
@@ -375,17 +383,17 @@ class _Forest:
     def grow(self, judge: _Judge) -> None:
         """Add the kind of tree whose pilot cells help most, until none does."""
         most = MOST_TREES if self._options.n_trees is None else self._options.n_trees
-        begun: dict[Kind, tuple[LayerInTraining, list[int]]] = {}
+        begun: dict[Kind, _Pilot] = {}
         while len(self.layers) < most and self._monitor.seconds_left > 0:
             gains = {}
             for kind in KINDS:
                 if kind not in begun:
-                    begun[kind] = self._begin(kind)
-                gains[kind] = self._gain(*begun[kind], judge)
+                    begun[kind] = self._begin(kind, judge)
+                gains[kind] = self._gain(begun[kind], judge)
             best = max(gains, key=lambda kind: gains[kind])
             if self._options.n_trees is None and gains[best] < LEAST_GAIN:
                 return
-            layer, _ = begun.pop(best)
+            layer = begun.pop(best).layer
             shares = layer.learn(range(layer.cuts.n_cells), self._candidates, self._monitor)
             self._keep_the_best(shares)
             self.layers.append(layer)
@@ -397,8 +405,8 @@ class _Forest:
         alone, together = judge.loss(at, logs[:-1]), judge.loss(at, logs)
         return alone > (1 + LEAST_GAIN_OF_WHOLE) * together
 
-    def _begin(self, kind: Kind) -> tuple[LayerInTraining, list[int]]:
-        """Find the cuts of a tree, and learn its pilot cells, whose numbers are returned."""
+    def _begin(self, kind: Kind, judge: _Judge) -> _Pilot:
+        """Find the cuts of a tree, and learn its pilot cells."""
         codes = self._rows.codes
         order = self._random.permutation(np.flatnonzero(codes >= 0))
         some = np.sort(order[: max(LEAST_CUT_ROWS, int(CUT_SHARE * len(order)))])
@@ -417,7 +425,8 @@ class _Forest:
         if not self._has_chosen:
             self._keep_the_best(shares)
             self._has_chosen = shares is not None
-        return layer, pilots
+        at, (logs_of_whole,) = judge.logs(layer.rows_of(pilots), [])
+        return _Pilot(layer, at, logs_of_whole)
 
     def _keep_the_best(self, shares: FloatArray | None) -> None:
         """Keep the kernels that hold most of the votes, for all cells to come."""
@@ -428,13 +437,15 @@ class _Forest:
         kept = np.sort(by_share[: int(np.searchsorted(held, KEPT_VOTES)) + 1])
         self._candidates = [self._candidates[k] for k in kept]
 
-    def _gain(self, layer: LayerInTraining, pilots: list[int], judge: _Judge) -> float:
+    def _gain(self, pilot: _Pilot, judge: _Judge) -> float:
         """Share by which a tree lowers the loss of the mixture, on the rows of its pilot cells."""
-        at, logs = judge.logs(layer.rows_of(pilots), [*self.layers, layer])
+        at = pilot.rows
         if len(at) == 0:
             return 0.0
-        without = judge.loss(at, [*logs[:-2], logs[-1]])
-        return (without - judge.loss(at, logs)) / max(without, _TINY)
+        others = [*(layer.held_logs[at] for layer in self.layers), pilot.logs_of_whole]
+        without = judge.loss(at, others)
+        together = judge.loss(at, [*others[:-1], pilot.layer.held_logs[at], others[-1]])
+        return (without - together) / max(without, _TINY)
 
 
 def as_cells_see(X: Rows) -> Rows:
