@@ -70,6 +70,17 @@ def test_classes_are_told_apart(n_classes, multi_class):
     assert (found.argmax(axis=1) == codes).mean() > 0.97
 
 
+@MULTI_CLASS
+def test_a_cell_tells_its_most_frequent_classes_apart(monkeypatch, multi_class):
+    monkeypatch.setattr("hardmargin.cells.machines.MOST_CLASSES", 3)
+    X, codes = far_apart(5)
+    kept = (codes % 2 == 0) | (np.arange(len(codes)) % 3 == 0)
+    rows = cell_rows(X[kept], codes[kept])
+    layer = learned(rows, multi_class=multi_class)
+    assert np.flatnonzero(layer.finished().is_learned[0]).tolist() == [0, 2, 4]
+    np.testing.assert_allclose(probabilities(layer, rows).sum(axis=1), 1.0, atol=1e-3)
+
+
 def test_two_classes_are_those_of_a_vote_on_the_same_kernel_matrices():
     X, codes = many_rows(200)
     rows, folds = cell_rows(X, codes), make_folds(5, None, codes.astype(np.int32), random_state=0)

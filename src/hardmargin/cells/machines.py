@@ -31,6 +31,10 @@ from hardmargin.solvers.staged_vote import StagedVoteOptions
 #: A class with fewer rows in a cell is not learned there.
 LEAST_ROWS = 5
 
+#: A cell tells apart its most frequent classes, up to this many: its machines are numbered in 16
+#: bits, and there is one per pair of classes.
+MOST_CLASSES = 256
+
 #: Cells have fewer folds where the second largest class has fewer rows than this in each: there is
 #: little to learn, and it takes less time.
 ROWS_PER_FOLD = 2
@@ -205,7 +209,9 @@ def learn(
     present = (cell.codes >= 0) & (cell.weights > 0)
     if present.sum() > rules.max_rows:
         present[random.permutation(np.flatnonzero(present))[rules.max_rows :]] = False
-    classes = np.flatnonzero(np.bincount(cell.codes[present], minlength=1) >= LEAST_ROWS)
+    counts = np.bincount(cell.codes[present], minlength=1)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+    classes = np.sort(frequent[counts[frequent] >= LEAST_ROWS])
     if len(classes) < 2 or monitor.seconds_left <= 0:
         return None
     number_of = np.full(len(rules.prior), -1, dtype=np.int32)
