@@ -1,12 +1,15 @@
 #include "hardmargin/expansion.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <utility>
 
 #include "hardmargin/aligned.hpp"
 #include "hardmargin/layout.hpp"
 #include "hardmargin/level.hpp"
-#include "hardmargin/sparse.hpp"
 
 namespace hardmargin {
 namespace {
@@ -21,19 +24,28 @@ std::size_t places(std::size_t n_queries) {
     return round_up(n_queries, lanes<T>);
 }
 
+// Rows of fewer numbers than this cost less from differences than from products and norms.
+constexpr std::size_t fewest_wide = 64;
+
 // Support rows as the tiles' columns.
 template <class T>
 struct Columns {
     std::size_t n_dense, n_bytes;
     AlignedVector<T> dense;
     AlignedVector<std::uint8_t> bytes;
+    bool is_wide;
+    std::vector<T> norms;  // of wide rows
 
-    Columns(const Layout& layout, const Matrix& support)
-        : n_dense(layout.n_dense()), n_bytes(layout.n_bytes()), dense(support.n_rows * n_dense),
-          bytes(support.n_rows * n_bytes) {
+    Columns(const KernelSpec& kernel, const Layout& layout, const Matrix& support)
+        : n_dense(layout.n_dense()), n_bytes(layout.n_bytes()),
+          dense(support.n_rows * n_dense + lanes<T>), bytes(support.n_rows * n_bytes),
+          is_wide(kernel.kind != KernelKind::laplacian && n_dense >= fewest_wide) {
         RowPacker pack(layout, support);
         for (std::size_t s = 0; s < support.n_rows; ++s)
             pack(s, dense.data() + s * n_dense, 1, bytes.data() + s * n_bytes, 1);
+        if (!is_wide || !kernel.is_distance()) return;
+        norms.resize(support.n_rows);
+        level().table<T>().column_norms(dense.data(), support.n_rows, n_dense, norms.data());
     }
 };
 
@@ -47,7 +59,7 @@ class Evaluator {
 };
 
 template <class T>
-class TileEvaluator final : public Evaluator<T> {
+class TileEvaluator : public Evaluator<T> {
   public:
     TileEvaluator(const KernelSpec& kernel, const Layout& layout, const Columns<T>& columns,
                   const Matrix& queries)
@@ -74,7 +86,7 @@ class TileEvaluator final : public Evaluator<T> {
                           out + s * places_, places_);
     }
 
-  private:
+  protected:
     const KernelSpec kernel_;
     const Layout& layout_;
     const TileShape shape_ = layout_.shape();
@@ -86,56 +98,202 @@ class TileEvaluator final : public Evaluator<T> {
     AlignedVector<std::uint8_t> bytes_;
 };
 
-// A few sparse support rows at a time are held dense, side by side, over the features they use; the
-// stored entries of each query are then matched with all of them.
+// The same for wide rows, from products and norms: half the work per feature.
+template <class T>
+class WideEvaluator final : public TileEvaluator<T> {
+  public:
+    WideEvaluator(const KernelSpec& kernel, const Layout& layout, const Columns<T>& columns,
+                  const Matrix& queries)
+        : TileEvaluator<T>(kernel, layout, columns, queries) {
+        distance_.metric_only = true;
+        if (shape_.bytes) shares_.resize(query_rows * support_rows);
+    }
+
+    void load_queries(std::size_t begin, std::size_t end) override {
+        TileEvaluator<T>::load_queries(begin, end);
+        if (kernel_.is_distance())
+            table_.tile_norms(dense_.data(), places_ / lanes<T>, columns_.n_dense, norms_);
+    }
+
+    void values(std::size_t first, std::size_t n, T* out) override {
+        const T* columns = columns_.dense.data() + first * columns_.n_dense;
+        table_.products(dense_.data(), places_ / lanes<T>, columns_.n_dense, columns, n, out,
+                        places_);
+        if (shape_.bytes) add_bytes(first, n);
+        std::uint64_t is_rough[support_rows];
+        table_.finish(kernel_, norms_, columns_.norms.data() + (kernel_.is_distance() ? first : 0),
+                      shape_.bytes ? shares_.data() : nullptr, n, out, places_, is_rough);
+        for (std::size_t s = 0; s < n; ++s)
+            if (is_rough[s]) evaluate_again(first + s, is_rough[s], out + s * places_);
+    }
+
+  private:
+    using TileEvaluator<T>::kernel_, TileEvaluator<T>::shape_, TileEvaluator<T>::columns_,
+        TileEvaluator<T>::table_, TileEvaluator<T>::places_, TileEvaluator<T>::dense_,
+        TileEvaluator<T>::bytes_;
+
+    void add_bytes(std::size_t first, std::size_t n) {
+        TileShape bytes_only = shape_;
+        bytes_only.dense = 0;
+        for (std::size_t s = 0; s < n; s += max_columns)
+            table_.values(distance_, bytes_only, dense_.data(), bytes_.data(), places_ / lanes<T>,
+                          columns_.dense.data(),
+                          columns_.bytes.data() + (first + s) * columns_.n_bytes,
+                          static_cast<int>(std::min<std::size_t>(max_columns, n - s)),
+                          shares_.data() + s * places_, places_);
+    }
+
+    // From differences, and only for the queries that need it: no value may depend on the others.
+    void evaluate_again(std::size_t s, std::uint64_t queries, T* out) {
+        alignas(64) T exact[query_rows];
+        const std::size_t step = shape_.bytes ? places_ : lanes<T>;  // bytes are in whole strips
+        for (std::size_t q = 0; q < places_; q += step) {
+            const std::uint64_t chosen = queries >> q;
+            if (!(chosen & (~std::uint64_t{0} >> (64 - step)))) continue;
+            table_.values(kernel_, shape_, dense_.data() + q * columns_.n_dense, bytes_.data(),
+                          step / lanes<T>, columns_.dense.data() + s * columns_.n_dense,
+                          columns_.bytes.data() + s * columns_.n_bytes, 1, exact, step);
+            for (std::size_t i = 0; i < step; ++i)
+                if (chosen >> i & 1) out[q + i] = exact[i];
+        }
+    }
+
+    KernelSpec distance_ = kernel_;
+    alignas(64) T norms_[query_rows] = {};
+    AlignedVector<T> shares_;  // of the bytes, in the distances
+};
+
+// The distance of two rows from their differences, which costs more than products but is exact.
+class RowDistance {
+  public:
+    RowDistance(const KernelSpec& kernel, const Matrix& queries, const Matrix& support)
+        : squared_(kernel.kind == KernelKind::rbf), queries_(queries), support_(support) {}
+
+    double operator()(std::size_t query, std::size_t support) {
+        read(queries_, query, x_);
+        read(support_, support, z_);
+        double sum = 0;
+        const auto add = [&](double difference) {
+            sum += squared_ ? difference * difference : std::abs(difference);
+        };
+        std::size_t i = 0, j = 0;
+        while (i < x_.size() || j < z_.size()) {
+            const bool has_x = j == z_.size() || (i < x_.size() && x_[i].first <= z_[j].first);
+            const bool has_z = i == x_.size() || (j < z_.size() && z_[j].first <= x_[i].first);
+            add((has_x ? x_[i].second : 0.0) - (has_z ? z_[j].second : 0.0));
+            i += has_x;
+            j += has_z;
+        }
+        return sum;
+    }
+
+  private:
+    using Entries = std::vector<std::pair<std::size_t, double>>;  // by column
+
+    static void read(const Matrix& matrix, std::size_t row, Entries& entries) {
+        entries.clear();
+        matrix.each(row, [&](std::size_t k, double value) { entries.emplace_back(k, value); });
+        std::sort(entries.begin(), entries.end());
+    }
+
+    const bool squared_;
+    const Matrix &queries_, &support_;
+    Entries x_, z_;
+};
+
+// Numbers of sparse rows, in the type that sums are made in; squares of larger ones would not be
+// finite.
+template <class T>
+T number(double x) {
+    constexpr double largest = sizeof(T) == 4 ? 1e18 : 1e150;
+    return static_cast<T>(std::clamp(x, -largest, largest));
+}
+
+template <class T>
+std::vector<T> entry_norms(const KernelSpec& kernel, const Matrix& matrix) {
+    std::vector<T> norms(matrix.n_rows), row;
+    for (std::size_t i = 0; i < matrix.n_rows && kernel.is_distance(); ++i) {
+        row.clear();
+        matrix.each(i, [&](std::size_t, double x) { row.push_back(number<T>(x)); });
+        row.resize(row.size() + lanes<T>);
+        norms[i] = level().table<T>().entry_norm(kernel, row.data(), row.size() - lanes<T>);
+    }
+    return norms;
+}
+
+// The queries of a tile are held dense, side by side, over the features they use; the stored
+// entries of each support row are then matched with all of them.
 template <class T>
 class SparseEvaluator final : public Evaluator<T> {
   public:
     SparseEvaluator(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
-                    const std::vector<double>& query_norms,
-                    const std::vector<double>& support_norms)
+                    const std::vector<T>& query_norms, const std::vector<T>& support_norms)
         : kernel_(kernel), queries_(queries), support_(support), query_norms_(query_norms),
-          support_norms_(support_norms), place_(support.n_cols, 0) {}
+          support_norms_(support_norms), distance_(kernel, queries, support),
+          place_(support.n_cols, 0) {}
 
     void load_queries(std::size_t begin, std::size_t end) override {
+        for (std::size_t q = begin_; q < end_; ++q)
+            queries_.each(q, [&](std::size_t k, double) { place_[k] = 0; });
         begin_ = begin;
         end_ = end;
+        side_by_side_.assign(query_rows, T(0));  // place 0: features none of them uses
+        for (std::size_t q = begin; q < end; ++q)
+            queries_.each(q, [&](std::size_t k, double x) {
+                if (x == 0) return;
+                if (place_[k] == 0) {
+                    place_[k] = static_cast<std::uint32_t>(side_by_side_.size() / query_rows);
+                    side_by_side_.resize(side_by_side_.size() + query_rows, T(0));
+                }
+                side_by_side_[place_[k] * query_rows + (q - begin)] = number<T>(x);
+            });
+        std::fill(std::copy(query_norms_.begin() + static_cast<std::ptrdiff_t>(begin),
+                            query_norms_.begin() + static_cast<std::ptrdiff_t>(end), norms_),
+                  norms_ + query_rows, T(0));
     }
 
     void values(std::size_t first, std::size_t n, T* out) override {
-        side_by_side_.assign(support_rows, 0.0);  // place 0: features none of them uses
-        for (std::size_t s = 0; s < n; ++s)
-            support_.each(first + s, [&](std::size_t k, double value) {
-                if (place_[k] == 0) {
-                    place_[k] = side_by_side_.size() / support_rows;
-                    side_by_side_.resize(side_by_side_.size() + support_rows, 0.0);
-                }
-                side_by_side_[place_[k] * support_rows + s] = value;
-            });
-        double joint[support_rows];
         const std::size_t stride = places<T>(end_ - begin_);
-        for (std::size_t q = begin_; q < end_; ++q) {
-            std::fill_n(joint, n, 0.0);
-            queries_.each(q, [&](std::size_t k, double x) {
+        alignas(64) T products[query_rows];
+        for (std::size_t s = 0; s < n; ++s) {
+            features_.clear();
+            numbers_.clear();
+            support_.each(first + s, [&](std::size_t k, double z) {
                 if (place_[k] == 0) return;
-                const double* z = side_by_side_.data() + place_[k] * support_rows;
-                for (std::size_t s = 0; s < n; ++s) joint[s] += joint_term(kernel_, x, z[s]);
+                features_.push_back(place_[k]);
+                numbers_.push_back(number<T>(z));
             });
-            for (std::size_t s = 0; s < n; ++s)
-                out[s * stride + (q - begin_)] = static_cast<T>(
-                    from_joint(kernel_, joint[s], query_norms_[q], support_norms_[first + s]));
+            table_.entry_products(kernel_, side_by_side_.data(), features_.data(), numbers_.data(),
+                                  features_.size(), products);
+            std::copy_n(products, stride, out + s * stride);
         }
+        std::uint64_t is_rough[support_rows];
+        table_.finish(kernel_, norms_, support_norms_.data() + first, nullptr, n, out, stride,
+                      is_rough);
         for (std::size_t s = 0; s < n; ++s)
-            support_.each(first + s, [&](std::size_t k, double) { place_[k] = 0; });
+            for (std::uint64_t rough = is_rough[s]; rough; rough &= rough - 1) {
+                const auto q = static_cast<std::size_t>(std::countr_zero(rough));
+                if (begin_ + q >= end_) break;  // padding
+                const double distance = distance_(begin_ + q, first + s);
+                out[s * stride + q] =
+                    static_cast<T>(kernel_.metric_only ? std::min(distance, largest_distance)
+                                                       : std::exp(-kernel_.gamma * distance));
+            }
     }
 
   private:
+    static constexpr double largest_distance = std::numeric_limits<T>::max();
+
     const KernelSpec kernel_;
-    const Matrix& queries_;
-    const Matrix& support_;
-    const std::vector<double>&query_norms_, &support_norms_;
-    std::vector<std::size_t> place_;  // of a feature, in units of support_rows
-    std::vector<double> side_by_side_;
+    const Matrix &queries_, &support_;
+    const std::vector<T>&query_norms_, &support_norms_;
+    const LevelTable<T>& table_ = level().table<T>();
+    RowDistance distance_;
+    std::vector<std::uint32_t> place_;  // of a feature, in units of query_rows
+    AlignedVector<T> side_by_side_;
+    std::vector<std::uint32_t> features_;
+    std::vector<T> numbers_;
+    alignas(64) T norms_[query_rows] = {};
     std::size_t begin_ = 0, end_ = 0;
 };
 
@@ -154,11 +312,11 @@ class Product {
         if (is_packable(queries) && is_packable(support)) {
             layout_ = std::make_unique<Layout>(kernel, std::vector<Matrix>{support, queries},
                                                nullptr, use_bits);
-            columns_ = std::make_unique<Columns<T>>(*layout_, support);
+            columns_ = std::make_unique<Columns<T>>(kernel, *layout_, support);
             cost_ = layout_->n_dense() + layout_->n_bytes() / 2 + 8;
         } else {
-            query_norms_ = row_norms(kernel, queries);
-            support_norms_ = row_norms(kernel, support);
+            query_norms_ = entry_norms<T>(kernel, queries);
+            support_norms_ = entry_norms<T>(kernel, support);
             cost_ = 10 + 2 * entries_per_row(queries);
         }
     }
@@ -166,11 +324,15 @@ class Product {
     std::size_t n_tiles() const { return (queries_.n_rows + query_rows - 1) / query_rows; }
 
     // Calls the worker's begin(first query, end), then use(first support row, number of them,
-    // values) for all support rows, then end(), for each of these tiles.
+    // values) for all support rows, or those from the first query on, then end(), for each of these
+    // tiles.
     template <class Worker>
-    void run(std::size_t first_tile, std::size_t end_tile, Worker&& worker, Meter& meter) const {
+    void run(std::size_t first_tile, std::size_t end_tile, Worker&& worker, Meter& meter,
+             bool is_half = false) const {
         std::unique_ptr<Evaluator<T>> evaluator;
-        if (layout_)
+        if (layout_ && columns_->is_wide)
+            evaluator = std::make_unique<WideEvaluator<T>>(kernel_, *layout_, *columns_, queries_);
+        else if (layout_)
             evaluator = std::make_unique<TileEvaluator<T>>(kernel_, *layout_, *columns_, queries_);
         else
             evaluator = std::make_unique<SparseEvaluator<T>>(kernel_, queries_, support_,
@@ -181,7 +343,7 @@ class Product {
             const std::size_t end = std::min(begin + query_rows, queries_.n_rows);
             evaluator->load_queries(begin, end);
             worker.begin(begin, end);
-            for (std::size_t s = 0; s < support_.n_rows; s += support_rows) {
+            for (std::size_t s = is_half ? begin : 0; s < support_.n_rows; s += support_rows) {
                 const std::size_t n = std::min(support_rows, support_.n_rows - s);
                 evaluator->values(s, n, values.data());
                 worker.use(s, n, values.data());
@@ -196,14 +358,14 @@ class Product {
     const Matrix &queries_, &support_;
     std::unique_ptr<Layout> layout_;  // if rows are packed
     std::unique_ptr<Columns<T>> columns_;
-    std::vector<double> query_norms_, support_norms_;  // if they are not
-    std::size_t cost_ = 0;                             // of a value
+    std::vector<T> query_norms_, support_norms_;  // if they are not
+    std::size_t cost_ = 0;                        // of a value
 };
 
 // Goes over the whole product. `make_worker` is called once per task.
 template <class T, class MakeWorker>
 void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
-               int n_threads, Control& control, MakeWorker&& make_worker) {
+               int n_threads, Control& control, MakeWorker&& make_worker, bool is_half = false) {
     const Product<T> product(kernel, queries, support, true);
     // A task is long enough to pay for its buffers and short enough to balance the threads.
     const std::size_t n_tiles = product.n_tiles();
@@ -211,7 +373,7 @@ void each_tile(const KernelSpec& kernel, const Matrix& queries, const Matrix& su
     parallel_for((n_tiles + per_task - 1) / per_task, n_threads, control,
                  [&](std::size_t task, Meter& meter) {
                      product.run(task * per_task, std::min((task + 1) * per_task, n_tiles),
-                                 make_worker(), meter);
+                                 make_worker(), meter, is_half);
                  });
 }
 
@@ -392,7 +554,9 @@ std::vector<PackedCoefficients<T>> pack_all(const std::vector<Coefficients>& coe
 template <class T>
 class Writer {
   public:
-    Writer(T* out, std::size_t stride) : out_(out), stride_(stride) {}
+    // With `is_half`, values are written to both sides of the diagonal.
+    Writer(T* out, std::size_t stride, bool is_half)
+        : out_(out), stride_(stride), is_half_(is_half) {}
 
     void begin(std::size_t begin, std::size_t end) {
         begin_ = begin;
@@ -403,14 +567,25 @@ class Writer {
         for (std::size_t q = begin_; q < end_; ++q)
             for (std::size_t s = 0; s < n_support; ++s)
                 out_[q * stride_ + first_support + s] = values[s * stride + (q - begin_)];
+        if (!is_half_ || first_support == begin_) return;
+        for (std::size_t s = 0; s < n_support; ++s)
+            std::copy_n(values + s * stride, end_ - begin_,
+                        out_ + (first_support + s) * stride_ + begin_);
     }
     void end() {}
 
   private:
     T* out_;
     const std::size_t stride_;
+    const bool is_half_;
     std::size_t begin_ = 0, end_ = 0;
 };
+
+bool are_same(const Matrix& a, const Matrix& b) {
+    return a.data == b.data && a.n_rows == b.n_rows && a.n_cols == b.n_cols &&
+           a.is_double == b.is_double && a.row_stride == b.row_stride &&
+           a.col_stride == b.col_stride && a.indices == b.indices && a.row_starts == b.row_starts;
+}
 
 }  // namespace
 
@@ -455,8 +630,11 @@ void add_decays(KernelKind metric, const std::vector<double>& gammas, const Matr
 template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
                   std::size_t stride, int n_threads, Control& control) {
-    each_tile<T>(kernel, queries, support, n_threads, control,
-                 [&] { return Writer<T>(out, stride); });
+    const bool is_half = are_same(queries, support);
+    static_assert(query_rows == support_rows);  // so that blocks mirror each other
+    each_tile<T>(
+        kernel, queries, support, n_threads, control,
+        [&] { return Writer<T>(out, stride, is_half); }, is_half);
 }
 
 template void expand<float>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,

@@ -11,6 +11,10 @@ namespace {
 // Fewer two-valued columns with the same step than this cost less as numbers than as bits.
 constexpr std::size_t fewest_bits = 5;
 
+// A group of bits costs about as much as this many numbers, which matters if there are many groups.
+constexpr std::size_t cost_of_group = 40;
+constexpr std::size_t few_groups = 16;
+
 // The values of each column, if there are at most two, and its sum over the first matrix.
 struct Census {
     std::vector<double> first, second, sum;
@@ -97,7 +101,8 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
                const std::vector<std::int32_t>* rows, bool use_bits) {
     const std::size_t n_cols = matrices.front().n_cols;
     if (!kernel.is_distance()) {
-        for (std::size_t k = 0; k < n_cols; ++k) dense_.push_back({k, 0.0});
+        for (std::size_t k = 0; k < n_cols; ++k) columns_.push_back(k);
+        centres_.assign(n_cols, 0.0);
         make_slots(n_cols);
         return;
     }
@@ -112,7 +117,8 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
     const auto keep_as_number = [&](std::size_t k) {
         const double mean =
             census.n_summed ? census.sum[k] / static_cast<double>(census.n_summed) : 0.0;
-        dense_.push_back({k, centre && std::isfinite(mean) ? mean : 0.0});
+        columns_.push_back(k);
+        centres_.push_back(centre && std::isfinite(mean) ? mean : 0.0);
     };
     for (std::size_t k = 0; k < n_cols; ++k) {
         if (census.distinct[k] == 2 && use_bits) two_valued.push_back(k);
@@ -122,31 +128,43 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
     const auto step = [&](std::size_t k) { return std::abs(census.second[k] - census.first[k]); };
     std::stable_sort(two_valued.begin(), two_valued.end(),
                      [&](std::size_t a, std::size_t b) { return step(a) < step(b); });
+    std::vector<std::vector<std::size_t>> groups;
+    std::size_t n_grouped = 0;
     for (std::size_t begin = 0, end; begin < two_valued.size(); begin = end) {
         const double c = step(two_valued[begin]);
         for (end = begin; end < two_valued.size() && step(two_valued[end]) == c;) ++end;
+        const auto first = two_valued.begin() + static_cast<std::ptrdiff_t>(begin);
+        const auto last = two_valued.begin() + static_cast<std::ptrdiff_t>(end);
         if (end - begin < fewest_bits) {
-            for (std::size_t j = begin; j < end; ++j) keep_as_number(two_valued[j]);
+            std::for_each(first, last, keep_as_number);
             continue;
         }
-        const std::vector<std::size_t> columns(
-            two_valued.begin() + static_cast<std::ptrdiff_t>(begin),
-            two_valued.begin() + static_cast<std::ptrdiff_t>(end));
+        groups.emplace_back(first, last);
+        n_grouped += end - begin;
+    }
+    const bool too_many = groups.size() > few_groups && n_grouped < cost_of_group * groups.size();
+    for (const auto& columns : groups) {
+        if (too_many) {
+            std::for_each(columns.begin(), columns.end(), keep_as_number);
+            continue;
+        }
         std::vector<double> values;
         for (const std::size_t k : columns) values.push_back(census.mark(k));
+        const double c = step(columns.front());
         add_group(columns, values, find_bundles(matrices, rows, columns, values),
                   kernel.kind == KernelKind::rbf ? c * c : c);
     }
-    if (dense_.empty() && flags_.empty()) keep_as_number(0);  // all rows are equal
+    if (columns_.empty() && flags_.empty()) keep_as_number(0);  // all rows are equal
     make_slots(n_cols);
 }
 
 void Layout::make_slots(std::size_t n_cols) {
     slots_.resize(n_cols);
-    for (std::size_t k = 0; k < dense_.size(); ++k) {
-        slots_[dense_[k].column].dense = static_cast<std::int32_t>(k);
-        zeros_are_blank_ = zeros_are_blank_ && dense_[k].centre == 0;
+    for (std::size_t k = 0; k < columns_.size(); ++k) {
+        slots_[columns_[k]].dense = static_cast<std::int32_t>(k);
+        zeros_are_blank_ = zeros_are_blank_ && centres_[k] == 0;
     }
+    is_whole_ = std::is_sorted(columns_.begin(), columns_.end()) && columns_.size() == n_cols;
     for (std::size_t j = 0; j < flags_.size(); ++j) {
         slots_[flags_[j].column].flag = static_cast<std::int32_t>(j);
         zeros_are_blank_ = zeros_are_blank_ && flags_[j].value != 0;

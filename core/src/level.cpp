@@ -7,6 +7,7 @@
 
 #include "level/logistic.hpp"
 #include "level/pairs.hpp"
+#include "level/products.hpp"
 #include "level/strips.hpp"
 #include "level/sums.hpp"
 #include "level/tiles.hpp"
@@ -17,6 +18,12 @@ namespace {
 
 template <class T>
 constexpr LevelTable<T> table = {.values = values<T>,
+                                 .products = products<T>,
+                                 .tile_norms = tile_norms<T>,
+                                 .column_norms = column_norms<T>,
+                                 .entry_products = entry_products<T>,
+                                 .entry_norm = entry_norm<T>,
+                                 .finish = finish<T>,
                                  .reach = reach<T>,
                                  .accumulate = accumulate<T>,
                                  .mix = mix<T>,

@@ -57,7 +57,7 @@ struct Sample {
             weights.resize(kinds.size(), group.weight);
         }
         dense.resize(n_tiles * d * lanes<T>);
-        columns.resize(n_columns * d);
+        columns.resize(n_columns * d + lanes<T>);
         bytes.resize(round_up(n_rows(), strip_rows) * w());
         column_bytes.resize(n_columns * w());
         for (T& x : dense) x = static_cast<T>(random.normal());
@@ -173,6 +173,121 @@ void check_extreme_values(const LevelTable<T>& table) {
                     if (dense[i] == z) CHECK(out[i] == 1);
                 }
             }
+}
+
+// Products and norms of rows as wide as runs of features, and wider, whatever the remainders.
+template <class T>
+void check_products(const LevelTable<T>& table) {
+    Random random(6);
+    for (const std::size_t d : {1, 64, 700, 1100})
+        for (const std::size_t n_tiles : {1, 3, 4, 7})
+            for (const std::size_t n_columns : {1, 2, 5, 13}) {
+                Sample<T> sample(d, {}, n_tiles, n_columns, random);
+                for (std::size_t k = 0; k < d; ++k) sample.columns[k] = sample.at(0, k);
+                const std::size_t n = sample.n_rows(), stride = n + lanes<T>;
+                AlignedVector<T> out(n_columns * stride, T(-7)), norms(n);
+                std::vector<T> column_norms(n_columns);
+                table.products(sample.dense.data(), n_tiles, d, sample.columns.data(), n_columns,
+                               out.data(), stride);
+                const double size = std::sqrt(static_cast<double>(d)) + 1;
+                for (std::size_t c = 0; c < n_columns; ++c)
+                    for (std::size_t i = 0; i < stride; ++i)
+                        if (i < n)
+                            CHECK_CLOSE(out[c * stride + i] / size,
+                                        sample.value({KernelKind::linear}, i, c) / size,
+                                        10 * tolerance<T>);
+                        else CHECK(out[c * stride + i] == T(-7));
+                table.tile_norms(sample.dense.data(), n_tiles, d, norms.data());
+                table.column_norms(sample.columns.data(), n_columns, d, column_norms.data());
+                CHECK(norms[0] == out[0] && column_norms[0] == out[0]);  // to the last bit
+                for (std::size_t c = 0; c < n_columns; ++c) {
+                    T alone;
+                    table.column_norms(sample.columns.data() + c * d, 1, d, &alone);
+                    CHECK(alone == column_norms[c]);
+                }
+                for (std::size_t i = 0; i < n; ++i) {
+                    double expected = 0;
+                    for (std::size_t k = 0; k < d; ++k)
+                        expected += static_cast<double>(sample.at(i, k)) * sample.at(i, k);
+                    CHECK_CLOSE(norms[i], expected, 10 * tolerance<T>);
+                }
+            }
+}
+
+// Sparse entries against rows side by side; an entry's feature may be anywhere.
+template <class T>
+void check_entries(const LevelTable<T>& table) {
+    Random random(7);
+    constexpr std::size_t n_features = 9;
+    AlignedVector<T> rows(n_features * strip_rows), out(strip_rows);
+    for (T& x : rows) x = random.below(3) ? static_cast<T>(random.normal()) : T(0);
+    for (const std::size_t n_entries : {0, 1, 5})
+        for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian, KernelKind::linear}) {
+            std::vector<std::uint32_t> features;
+            std::vector<T> values;
+            for (std::size_t e = 0; e < n_entries; ++e) {
+                features.push_back(static_cast<std::uint32_t>(2 * e));
+                values.push_back(static_cast<T>(random.normal()));
+            }
+            table.entry_products({kind}, rows.data(), features.data(), values.data(), n_entries,
+                                 out.data());
+            double norm = 0;
+            for (std::size_t i = 0; i < strip_rows; ++i) {
+                double expected = norm = 0;
+                for (std::size_t e = 0; e < n_entries; ++e) {
+                    const double x = rows[features[e] * strip_rows + i], z = values[e];
+                    const bool absolute = kind == KernelKind::laplacian;
+                    expected +=
+                        absolute ? (std::abs(x) + std::abs(z) - std::abs(x - z)) / 2 : x * z;
+                    norm += absolute ? std::abs(z) : z * z;
+                }
+                CHECK_CLOSE(out[i], expected, tolerance<T>);
+            }
+            values.resize(n_entries + lanes<T>);
+            CHECK_CLOSE(table.entry_norm({kind}, values.data(), n_entries), norm, tolerance<T>);
+        }
+}
+
+// Kernel values from products; a value is rough where its norms are too large for it.
+template <class T>
+void check_finish(const LevelTable<T>& table) {
+    constexpr T huge = std::numeric_limits<T>::max();
+    const std::size_t n = lanes<T>;
+    AlignedVector<T> norms(n, T(2)), out(2 * n), shares(2 * n, T(0.5));
+    const T column_norms[] = {T(3), T(1)};
+    std::uint64_t is_rough[2];
+    const auto fill = [&](T product) { std::fill(out.begin(), out.end(), product); };
+    for (const bool has_shares : {false, true})
+        for (const bool metric_only : {false, true}) {
+            fill(T(0.75));
+            KernelSpec kernel{KernelKind::rbf, 0.3};
+            kernel.metric_only = metric_only;
+            table.finish(kernel, norms.data(), column_norms, has_shares ? shares.data() : nullptr,
+                         2, out.data(), n, is_rough);
+            for (std::size_t i = 0; i < 2 * n; ++i) {
+                const double distance = (i < n ? 3.5 : 1.5) + (has_shares ? 0.5 : 0.0);
+                CHECK_CLOSE(out[i], metric_only ? distance : std::exp(-0.3 * distance),
+                            tolerance<T>);
+            }
+            CHECK(is_rough[0] == 0 && is_rough[1] == 0);
+        }
+    // the last row is as far from the origin as rounding forbids, or further
+    for (const T far : {T(1e6), huge}) {
+        norms[n - 1] = far;
+        for (const bool metric_only : {false, true}) {
+            fill(T(0.75));
+            out[n - 1] = far / 2 + T(1.5);
+            KernelSpec kernel{KernelKind::rbf, 0.3};
+            kernel.metric_only = metric_only;
+            table.finish(kernel, norms.data(), column_norms, nullptr, 1, out.data(), n, is_rough);
+            CHECK(is_rough[0] == std::uint64_t{1} << (n - 1));
+        }
+    }
+    fill(T(0.75));
+    table.finish({KernelKind::poly, 2.0, 1.0, 2.0}, nullptr, nullptr, nullptr, 2, out.data(), n,
+                 is_rough);
+    CHECK(is_rough[0] == 0 && is_rough[1] == 0);
+    for (const T value : out) CHECK_CLOSE(value, 6.25, tolerance<T>);
 }
 
 // The boxes around the tiles of a sample.
@@ -523,6 +638,9 @@ template <class T>
 void check_table(const LevelTable<T>& table) {
     check_values(table);
     check_extreme_values(table);
+    check_products(table);
+    check_entries(table);
+    check_finish(table);
     check_reach(table);
     check_accumulate(table);
     check_mix(table);

@@ -117,11 +117,12 @@ void check_expansion(const KernelSpec& kernel, const Rows& queries, const Rows& 
 template <class T>
 void check_shapes(bool sparse, std::size_t width, std::size_t used) {
     Random random(1);
-    const KernelSpec kernels[] = {{KernelKind::rbf, 0.2, 0, 3},
-                                  {KernelKind::laplacian, 0.1, 0, 3},
+    const double unit = std::min(1.0, 14.0 / static_cast<double>(used));  // of gamma
+    const KernelSpec kernels[] = {{KernelKind::rbf, 0.2 * unit, 0, 3},
+                                  {KernelKind::laplacian, 0.1 * unit, 0, 3},
                                   {KernelKind::linear, 1, 0, 3},
-                                  {KernelKind::poly, 0.3, 1, 2},
-                                  {KernelKind::sigmoid, 0.1, -0.2, 3}};
+                                  {KernelKind::poly, 0.3 * unit, 1, 2},
+                                  {KernelKind::sigmoid, 0.1 * unit, -0.2, 3}};
     const std::size_t shapes[][2] = {{0, 5}, {5, 0}, {1, 1}, {65, 25}, {130, 7}};
     for (const auto& [n_queries, n_support] : shapes) {
         const Rows queries(n_queries, width, used, random);
@@ -138,6 +139,81 @@ void test_dense_rows() {
     check_shapes<double>(false, 1, 1);
     check_shapes<float>(false, 14, 14);
     check_shapes<double>(false, 14, 14);
+}
+
+// Numbers and bits, enough of each that distances come from products and norms.
+void test_wide_dense_rows() {
+    check_shapes<float>(false, 150, 150);
+    check_shapes<double>(false, 150, 150);
+    check_shapes<float>(false, 1100, 1100);
+    check_shapes<double>(true, 400, 200);
+}
+
+// Half of the matrix of rows with themselves is evaluated, the other half copied.
+template <class T>
+void check_matrix_of_rows(bool sparse, std::size_t width, std::size_t used) {
+    Random random(4);
+    const Rows rows(150, width, used, random);
+    const Rows copy = rows;
+    Control control;
+    std::vector<T> half(rows.n * rows.n), whole(rows.n * rows.n);
+    for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian, KernelKind::linear}) {
+        const KernelSpec kernel{kind, 0.01, 0, 3};
+        const Matrix m = rows.matrix(sparse), c = copy.matrix(sparse);
+        kernel_block<T>(kernel, m, m, half.data(), m.n_rows, 2, control);
+        kernel_block<T>(kernel, m, c, whole.data(), m.n_rows, 1, control);
+        CHECK(half == whole);
+        for (std::size_t i = 0; i < rows.n && kernel.is_distance(); ++i)
+            CHECK(half[i * rows.n + i] == T(1));
+    }
+}
+
+void test_matrix_of_rows() {
+    check_matrix_of_rows<float>(false, 14, 14);
+    check_matrix_of_rows<double>(false, 150, 150);
+    check_matrix_of_rows<float>(false, 150, 150);
+    check_matrix_of_rows<float>(true, 5000, 60);
+    check_matrix_of_rows<double>(true, 5000, 60);
+}
+
+// Two near rows far from all others: what their products lose to rounding must not be seen.
+template <class T>
+void check_near_rows(bool sparse) {
+    Random random(5);
+    for (const double size : {1e2, 1e6, 1e15}) {
+        Rows rows(3, 5000, 100, random);
+        for (std::size_t k = 0; k < rows.n_cols; ++k) {
+            rows.dense[rows.n_cols + k] = rows.dense[k];
+            rows.dense[2 * rows.n_cols + k] = -rows.dense[k];
+        }
+        for (double& x : rows.dense) x = std::round(x * 64) * size;
+        rows.dense[rows.n_cols] += 64 * size;
+        rows.data.clear();
+        rows.indices.clear();
+        rows.starts = {0};
+        for (std::size_t i = 0; i < rows.n; ++i) {
+            for (std::size_t k = 0; k < rows.n_cols; ++k)
+                if (const double x = rows.dense[i * rows.n_cols + k]; x != 0 || k == 0) {
+                    rows.data.push_back(x);
+                    rows.indices.push_back(static_cast<std::int32_t>(k));
+                }
+            rows.starts.push_back(static_cast<std::int64_t>(rows.data.size()));
+        }
+        const KernelSpec kernel{KernelKind::rbf, 1 / (64 * 64 * size * size), 0, 3};
+        const Matrix m = rows.matrix(sparse);
+        Control control;
+        std::vector<T> block(9);
+        kernel_block<T>(kernel, m, m, block.data(), 3, 1, control);
+        CHECK_CLOSE(block[1], std::exp(-1.0), sizeof(T) == 4 ? 1e-5 : 1e-12);
+        CHECK(block[0] == T(1) && block[8] == T(1) && block[2] < T(1e-6));
+    }
+}
+
+void test_near_rows() {
+    check_near_rows<float>(false);
+    check_near_rows<double>(false);
+    check_near_rows<float>(true);
+    check_near_rows<double>(true);
 }
 
 void test_narrow_sparse_rows() {
@@ -166,6 +242,9 @@ void test_caller_can_interrupt() {
 
 int main() {
     test_dense_rows();
+    test_wide_dense_rows();
+    test_matrix_of_rows();
+    test_near_rows();
     test_narrow_sparse_rows();
     test_wide_sparse_rows();
     test_caller_can_interrupt();

@@ -22,10 +22,10 @@ class Layout {
            const std::vector<std::int32_t>* rows, bool use_bits);
 
     TileShape shape() const {
-        return {static_cast<int>(dense_.size()), n_bytes_, groups_.data(),
+        return {static_cast<int>(n_dense()), n_bytes_, groups_.data(),
                 static_cast<int>(groups_.size())};
     }
-    std::size_t n_dense() const { return dense_.size(); }
+    std::size_t n_dense() const { return columns_.size(); }
     std::size_t n_bytes() const { return static_cast<std::size_t>(n_bytes_); }
     bool has_bits() const { return n_bytes_ > 0; }
 
@@ -34,9 +34,14 @@ class Layout {
     template <class T>
     void pack_row(const double* row, T* dense, std::size_t stride, std::uint8_t* bytes,
                   std::size_t byte_stride) const {
-        for (std::size_t k = 0; k < dense_.size(); ++k)
-            dense[k * stride] = static_cast<T>(
-                std::clamp(row[dense_[k].column] - dense_[k].centre, -largest<T>, largest<T>));
+        const auto number = [&](std::size_t k, std::size_t column) {
+            return static_cast<T>(std::clamp(row[column] - centres_[k], -largest<T>, largest<T>));
+        };
+        const std::size_t d = n_dense();
+        if (is_whole_ && stride == 1)  // compilers make vectors of this
+            for (std::size_t k = 0; k < d; ++k) dense[k] = number(k, k);
+        else
+            for (std::size_t k = 0; k < d; ++k) dense[k * stride] = number(k, columns_[k]);
         for (std::size_t w = 0; w < n_bytes(); ++w) bytes[w * byte_stride] = 0;
         for (const Flag& flag : flags_)
             if (row[flag.column] == flag.value) bytes[flag.byte * byte_stride] |= flag.mark;
@@ -49,7 +54,7 @@ class Layout {
     template <class T>
     void pack_entries(const Matrix& matrix, std::size_t row, T* dense, std::size_t stride,
                       std::uint8_t* bytes, std::size_t byte_stride) const {
-        for (std::size_t k = 0; k < dense_.size(); ++k) dense[k * stride] = T(0);
+        for (std::size_t k = 0; k < n_dense(); ++k) dense[k * stride] = T(0);
         for (std::size_t w = 0; w < n_bytes(); ++w) bytes[w * byte_stride] = 0;
         matrix.each(row, [&](std::size_t column, double value) {
             const Slot& slot = slots_[column];
@@ -67,24 +72,22 @@ class Layout {
     template <class T>
     static constexpr double largest = sizeof(T) == 4 ? 1e18 : 1e150;
 
-    struct Dense {
-        std::size_t column;
-        double centre;
-    };
     struct Flag {  // a two-valued column: where it holds the value, the byte gets the mark
         std::size_t column;
         double value;
         std::uint32_t byte;
         std::uint8_t mark;
     };
-    struct Slot {  // where a column goes: place in dense_ or flags_, or -1
+    struct Slot {  // where a column goes: place in columns_ or flags_, or -1
         std::int32_t dense = -1, flag = -1;
     };
     void make_slots(std::size_t n_cols);
     void add_group(const std::vector<std::size_t>& columns, const std::vector<double>& values,
                    const std::vector<Bundle>& bundles, double weight);
 
-    std::vector<Dense> dense_;
+    std::vector<std::size_t> columns_;  // that are numbers,
+    std::vector<double> centres_;       // and what is taken from them
+    bool is_whole_ = false;             // whether these are all columns
     std::vector<Flag> flags_;
     std::vector<BitGroup> groups_;
     std::vector<Slot> slots_;

@@ -96,6 +96,29 @@ struct LevelTable {
                    const std::uint8_t* bytes, std::size_t n_tiles, const T* columns,
                    const std::uint8_t* column_bytes, int n_columns, T* out, std::size_t stride);
 
+    // out[c * stride + i] = the product of row i and column c, without bytes.
+    void (*products)(const T* tiles, std::size_t n_tiles, std::size_t n_features, const T* columns,
+                     std::size_t n_columns, T* out, std::size_t stride);
+    // The products of rows, or columns, with themselves, equal to the last bit. There must be
+    // `lanes<T>` numbers more behind the columns.
+    void (*tile_norms)(const T* tiles, std::size_t n_tiles, std::size_t n_features, T* out);
+    void (*column_norms)(const T* columns, std::size_t n_columns, std::size_t n_features, T* out);
+
+    // The same for a sparse row, given by its entries, and strip_rows rows side by side, feature
+    // after feature. For the Laplacian kernel these are not products, but half of what ||x - z||_1
+    // falls short of ||x||_1 + ||z||_1, and norms to match. There must be `lanes<T>` numbers more
+    // behind the values of a norm.
+    void (*entry_products)(const KernelSpec& kernel, const T* rows, const std::uint32_t* features,
+                           const T* values, std::size_t n_entries, T* out);
+    T (*entry_norm)(const KernelSpec& kernel, const T* values, std::size_t n_entries);
+
+    // Turns products of `stride` rows, at most 64, into kernel values. `shares`, if given, are
+    // added to the distances. Bit i of is_rough[c] tells that a value has lost too much to
+    // rounding.
+    void (*finish)(const KernelSpec& kernel, const T* row_norms, const T* column_norms,
+                   const T* shares, std::size_t n_columns, T* out, std::size_t stride,
+                   std::uint64_t* is_rough);
+
     // reach[b] = largest value the (distance) kernel can take between a point and box b.
     void (*reach)(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& boxes,
                   const T* point, const std::uint8_t* point_bytes, T* reach);

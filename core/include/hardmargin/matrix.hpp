@@ -1,6 +1,7 @@
 // A view of the user's rows, in their own dtype and memory order: dense with strides, or CSR.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -54,6 +55,12 @@ class RowReader {
         if (buffer_.empty())
             return static_cast<const double*>(matrix_.data) +
                    static_cast<std::ptrdiff_t>(row) * matrix_.row_stride;
+        if (!matrix_.is_sparse() && matrix_.col_stride == 1) {  // float32
+            const auto* first = static_cast<const float*>(matrix_.data) +
+                                static_cast<std::ptrdiff_t>(row) * matrix_.row_stride;
+            std::copy_n(first, matrix_.n_cols, buffer_.data());
+            return buffer_.data();
+        }
         if (matrix_.is_sparse()) buffer_.assign(matrix_.n_cols, 0.0);
         matrix_.each(row, [this](std::size_t col, double value) { buffer_[col] = value; });
         return buffer_.data();
