@@ -1,5 +1,8 @@
 #include "problem.hpp"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +11,14 @@ using namespace hardmargin;
 namespace {
 
 constexpr std::int64_t most_classes = 1 << 20;  // there is a list of rows for each
+
+// The gamma of exp(-gamma * matrix), if that is what the kernel says.
+std::optional<double> to_decay(nb::handle kernel) {
+    std::tuple<std::string, double, double, double> parts;
+    if (kernel.is_none() || !nb::try_cast(kernel, parts) || std::get<0>(parts) != "decay")
+        return std::nullopt;
+    return to_number("kernel[1] (gamma)", std::get<1>(parts), 0.0, true);
+}
 
 }  // namespace
 
@@ -39,17 +50,18 @@ HeldProblem::HeldProblem(nb::handle matrix, nb::handle kernel, nb::handle column
     check_indices("classes", classes_.data, classes_.size, n_classes_,
                   std::numeric_limits<std::int32_t>::min());
     machines_ = to_machines(machines, n_classes_);
-    if (!kernel.is_none()) kernel_ = to_kernel(kernel);
+    if (const std::optional<double> gamma = to_decay(kernel)) decay_ = *gamma;
+    else if (!kernel.is_none()) kernel_ = to_kernel(kernel);
     if (!column.is_none()) {
         if (!PyCallable_Check(column.ptr()))
             throw nb::type_error(text("column must be a function or None, got ",
                                       nb::type_name(column.type()).c_str())
                                      .c_str());
-        if (kernel_) refuse("kernel and column are given, expected at most one of them");
+        if (!kernel.is_none()) refuse("kernel and column are given, expected at most one of them");
     } else if (kernel_) {
         if (rows.n_cols == 0) refuse("matrix has 0 columns, expected at least 1");
     } else if (rows.is_sparse() || rows.n_cols != rows.n_rows) {
-        refuse("matrix must be dense and square without a kernel, but it is ",
+        refuse("matrix must be dense and square without a kernel of rows, but it is ",
                rows.is_sparse() ? "sparse, " : "", rows.n_rows, " by ", rows.n_cols);
     }
 }
@@ -67,6 +79,7 @@ void HeldProblem::set(MachineProblem& problem) const {
         problem.kernel = *kernel_;
     } else {
         problem.source = Source::precomputed;
+        problem.decay = decay_;
     }
     problem.classes = classes_.data;
     problem.n_classes = n_classes_;

@@ -18,7 +18,7 @@ std::vector<hardmargin::MachineSpec> to_machines(const Machines& machines, std::
 class HeldProblem {
   public:
     // Kernel values come from `column` if there is one, else from `kernel` on the rows of
-    // `matrix`, else they are the matrix itself.
+    // `matrix`, else they are the matrix itself, or exp(-gamma * matrix) if the kernel is "decay".
     HeldProblem(nb::handle matrix, nb::handle kernel, nb::handle column, nb::handle classes,
                 std::int64_t n_classes, const Machines& machines);
 
@@ -33,6 +33,7 @@ class HeldProblem {
 
     HeldMatrix matrix_;
     std::optional<hardmargin::KernelSpec> kernel_;
+    std::optional<double> decay_;
     nb::handle column_;
     Vector<const std::int32_t> classes_;
     std::size_t n_classes_;

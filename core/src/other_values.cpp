@@ -1,7 +1,10 @@
 // Kernel values that do not come from tiles: wide sparse rows, a stored matrix, a function.
+#include <algorithm>
 #include <utility>
 
+#include "hardmargin/aligned.hpp"
 #include "hardmargin/block_values.hpp"
+#include "hardmargin/level.hpp"
 #include "hardmargin/sparse.hpp"
 
 namespace hardmargin {
@@ -60,7 +63,8 @@ class SparseValues final : public BlockValues<T> {
 template <class T>
 class PrecomputedValues final : public BlockValues<T> {
   public:
-    explicit PrecomputedValues(const Matrix& matrix) : matrix_(matrix) {}
+    PrecomputedValues(const Matrix& matrix, std::optional<double> decay)
+        : matrix_(matrix), decay_(decay) {}
 
     void open(std::size_t, std::size_t, std::int32_t id) override { opened_.push_back(id); }
 
@@ -68,9 +72,16 @@ class PrecomputedValues final : public BlockValues<T> {
                 const std::uint32_t* columns, int n_columns, T* out, std::size_t stride) override {
         matrix_.is_double ? copy<double>(ids, n_rows, columns, n_columns, out, stride)
                           : copy<float>(ids, n_rows, columns, n_columns, out, stride);
+        if (!decay_) return;
+        const std::size_t n = round_up(n_rows, lanes<T>);
+        for (int c = 0; c < n_columns; ++c) {
+            T* v = out + static_cast<std::size_t>(c) * stride;
+            std::fill(v + n_rows, v + n, T(0));
+            level().paths<T>().decay(v, *decay_, v, n);
+        }
     }
 
-    std::size_t cost() const override { return 8; }
+    std::size_t cost() const override { return decay_ ? 16 : 8; }
 
   private:
     template <class S>
@@ -86,6 +97,7 @@ class PrecomputedValues final : public BlockValues<T> {
     }
 
     const Matrix matrix_;
+    const std::optional<double> decay_;
     std::vector<std::int32_t> opened_;
 };
 
@@ -126,8 +138,9 @@ std::unique_ptr<BlockValues<T>> sparse_values(const KernelSpec& kernel, const Ma
 }
 
 template <class T>
-std::unique_ptr<BlockValues<T>> precomputed_values(const Matrix& kernel_matrix) {
-    return std::make_unique<PrecomputedValues<T>>(kernel_matrix);
+std::unique_ptr<BlockValues<T>> precomputed_values(const Matrix& matrix,
+                                                   std::optional<double> decay) {
+    return std::make_unique<PrecomputedValues<T>>(matrix, decay);
 }
 
 template <class T>
@@ -137,8 +150,10 @@ std::unique_ptr<BlockValues<T>> function_values(ColumnFunction column, std::size
 
 template std::unique_ptr<BlockValues<float>> sparse_values(const KernelSpec&, const Matrix&);
 template std::unique_ptr<BlockValues<double>> sparse_values(const KernelSpec&, const Matrix&);
-template std::unique_ptr<BlockValues<float>> precomputed_values(const Matrix&);
-template std::unique_ptr<BlockValues<double>> precomputed_values(const Matrix&);
+template std::unique_ptr<BlockValues<float>> precomputed_values(const Matrix&,
+                                                                std::optional<double>);
+template std::unique_ptr<BlockValues<double>> precomputed_values(const Matrix&,
+                                                                 std::optional<double>);
 template std::unique_ptr<BlockValues<float>> function_values(ColumnFunction, std::size_t);
 template std::unique_ptr<BlockValues<double>> function_values(ColumnFunction, std::size_t);
 

@@ -80,7 +80,8 @@ std::vector<Part<T>> PackedClasses<T>::parts(const MachineSpec& machine) const {
 template <class T>
 std::unique_ptr<BlockValues<T>> PackedClasses<T>::values(const std::vector<Part<T>>& parts,
                                                          bool bounded) const {
-    if (problem_.source == Source::precomputed) return precomputed_values<T>(problem_.matrix);
+    if (problem_.source == Source::precomputed)
+        return precomputed_values<T>(problem_.matrix, problem_.decay);
     if (problem_.source == Source::function)
         return function_values<T>(problem_.column, problem_.matrix.n_rows);
     if (layout_) return tile_values<T>(problem_.kernel, *layout_, parts, bounded);

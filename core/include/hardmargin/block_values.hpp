@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "hardmargin/kernel.hpp"
@@ -52,8 +53,10 @@ std::unique_ptr<BlockValues<T>> tile_values(const KernelSpec& kernel, const Layo
 template <class T>
 std::unique_ptr<BlockValues<T>> sparse_values(const KernelSpec& kernel, const Matrix& matrix);
 
+// The matrix holds the values or, with `decay`, distances: the values are exp(-decay * distance).
 template <class T>
-std::unique_ptr<BlockValues<T>> precomputed_values(const Matrix& kernel_matrix);
+std::unique_ptr<BlockValues<T>> precomputed_values(const Matrix& matrix,
+                                                   std::optional<double> decay);
 
 // `column(id, out)` fills out[row] for all rows of the matrix.
 using ColumnFunction = std::function<void(std::int32_t id, double* out)>;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "hardmargin/block_values.hpp"
@@ -22,6 +23,7 @@ struct MachineProblem {
     Source source = Source::rows;
     KernelSpec kernel;
     Matrix matrix;                          // rows, or the kernel matrix itself
+    std::optional<double> decay;            // for Source::precomputed: see precomputed_values
     ColumnFunction column;                  // for Source::function
     const std::int32_t* classes = nullptr;  // of each row; negative: left out
     std::size_t n_classes = 0;

@@ -40,6 +40,15 @@ METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 #: Sparse rows of more columns than this are not packed.
 _MAX_PACKED_COLUMNS = 4_096
 
+#: Rows of at least this many columns of more than two values are wide; how many rows are looked at.
+_LEAST_WIDE = 64
+_ROWS_JUDGED = 256
+
+#: A metric is stored for at most this many rows, and if at least this share of its columns may be
+#: needed.
+_MAX_METRIC_ROWS = 20_000
+_LEAST_COLUMNS = 1 / 16
+
 #: Largest memory of a row in a machine, without its columns.
 _BYTES_PER_ROW = 80
 
@@ -125,6 +134,8 @@ class Kernel:
             out[:] = values
             return out
         Z = X if Z is None else Z
+        rows = as_core_matrix(X)
+        others = rows if Z is X else as_core_matrix(Z)  # of the same rows, half is evaluated
         if X.shape[1] != Z.shape[1]:
             raise ValueError(
                 f"A kernel needs rows of equal length, got {X.shape[1]} and {Z.shape[1]} features."
@@ -132,7 +143,7 @@ class Kernel:
         if out is None:
             out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
         fill = _core.block_float32 if out.dtype == np.float32 else _core.block_float64
-        fill(self.spec, as_core_matrix(X), as_core_matrix(Z), out, effective_n_jobs(n_jobs))
+        fill(self.spec, rows, others, out, effective_n_jobs(n_jobs))
         return out
 
     def columns(
@@ -251,6 +262,58 @@ class Kernel:
         return values
 
 
+@dataclass(frozen=True, eq=False)
+class MetricMatrix:
+    """What a kernel is a function of, between all rows: distances, or products for ``"linear"``.
+
+    Attributes
+    ----------
+    kernel : {"rbf", "laplacian", "linear"}
+        The kernel; its gamma is still open.
+    values : (n, n) array
+        Squared Euclidean or Manhattan distances, or products.
+    """
+
+    kernel: str
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, kernel: str, X: Rows, dtype: Precision, n_jobs: int | None) -> MetricMatrix:
+        """Evaluate it between all rows."""
+        if kernel == "linear":
+            return cls(kernel, Kernel(kernel).block(X, dtype=dtype, n_jobs=n_jobs))
+        return cls(kernel, distances(X, kernel, dtype=dtype, n_jobs=n_jobs))
+
+    def block(self, gamma: float, rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
+        """Kernel values between some rows and others."""
+        block: NDArray[Any] = self.values[np.ix_(rows, others)]
+        if self.kernel == "linear":
+            return block
+        block *= -gamma
+        np.exp(block, out=block)
+        return block
+
+    def core_source(self, gamma: float) -> tuple[_core.Matrix, _core.KernelSpec | None, None]:
+        """Where the compiled core gets kernel values from; the matrix is symmetric."""
+        columns: NDArray[Any] = self.values.T  # stored one after another
+        return columns, None if self.kernel == "linear" else ("decay", gamma, 0.0, 1.0), None
+
+
+def _is_wide(X: Rows) -> bool:
+    """Whether a kernel value costs more than reading a stored one, judged by some of the rows.
+
+    Columns of two values cost next to nothing, as the compiled core packs them into bits.
+    """
+    n, d = X.shape
+    if d < _LEAST_WIDE:
+        return False
+    if is_sparse(X) and d > _MAX_PACKED_COLUMNS:
+        return True
+    some = _dense(X[:: max(1, n // _ROWS_JUDGED)])
+    is_number = ((some != some.min(axis=0)) & (some != some.max(axis=0))).any(axis=0)
+    return int(is_number.sum()) >= _LEAST_WIDE
+
+
 @dataclass(frozen=True)
 class KernelRows:
     """Rows and the kernel between them; solvers evaluate the values they need.
@@ -263,22 +326,87 @@ class KernelRows:
         Rows, or the whole kernel matrix for a precomputed kernel.
     dtype : {"float32", "float64"}
         Precision of kernel values.
+    metric : MetricMatrix or None
+        What the kernel is a function of, between all rows, if that is stored.
     """
 
     kernel: Kernel
     X: Rows
     dtype: Precision = "float64"
+    metric: MetricMatrix | None = None
+
+    def __post_init__(self) -> None:
+        if self.metric is not None and self.metric.kernel != self.kernel.name:
+            raise ValueError(
+                f"These are stored values of {self.metric.kernel!r}, not of {self.kernel.name!r}."
+            )
 
     def some(self, rows: NDArray[Any]) -> KernelRows:
         """Return some of the rows, and of a precomputed kernel the values between them."""
         is_matrix = self.kernel.name == "precomputed"
-        return replace(self, X=self.X[np.ix_(rows, rows)] if is_matrix else self.X[rows])
+        return replace(
+            self, X=self.X[np.ix_(rows, rows)] if is_matrix else self.X[rows], metric=None
+        )
+
+    def with_metric(
+        self, memory_bytes: int, n_columns: int | None = None, n_jobs: int | None = None
+    ) -> KernelRows:
+        """Evaluate and store the metric, if that costs less than the columns that are needed.
+
+        Blocks of wide or sparse rows are products of matrices, many times as fast as one column
+        after another. The metric serves every gamma.
+
+        Parameters
+        ----------
+        memory_bytes : int
+            Memory that the metric may take, and the rows while it is evaluated.
+        n_columns : int, optional
+            Columns needed at most; all by default.
+        n_jobs : int, optional
+            Threads.
+        """
+        n, d = self.X.shape
+        item = np.dtype(self.dtype).itemsize
+        packed = 0 if is_sparse(self.X) else n * d * item
+        if (
+            self.metric is not None
+            or self.kernel.name not in (*DISTANCE_KERNELS, "linear")
+            or self.kernel.view is not None
+            or n > _MAX_METRIC_ROWS
+            or n * n * item + packed > memory_bytes
+            or (n_columns is not None and n_columns < n * _LEAST_COLUMNS)
+            or not _is_wide(self.X)
+        ):
+            return self
+        return replace(self, metric=MetricMatrix.of(self.kernel.name, self.X, self.dtype, n_jobs))
+
+    def expand(
+        self,
+        queries: NDArray[Any],
+        support: NDArray[Any],
+        coef: Any,
+        *,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Expand sums as `Kernel.expand` does; queries and support rows are given by number."""
+        kernel, X = self.kernel, self.X
+        if self.metric is not None:
+            values = self.metric.block(kernel.gamma, support, queries)
+            if is_sparse(coef):
+                return np.asarray((coef @ values).T, dtype=np.float64)
+            sums = multiply(coef.astype(values.dtype), values, n_jobs=n_jobs)
+            return np.asarray(sums.T, dtype=np.float64)
+        if kernel.name == "precomputed":
+            return kernel.expand(X[queries][:, support], None, coef, n_jobs=n_jobs)
+        return kernel.expand(X[queries], X[support], coef, dtype=self.dtype, n_jobs=n_jobs)
 
     @property
     def core_source(
         self,
     ) -> tuple[_core.Matrix, _core.KernelSpec | None, Callable[[int], FloatArray] | None]:
         """Where the compiled core gets kernel values from: the matrix, the kernel, a function."""
+        if self.metric is not None:
+            return self.metric.core_source(self.kernel.gamma)
 
         def column(row: int) -> FloatArray:
             return np.ascontiguousarray(self.kernel.columns(self.X, [row])[:, 0])
@@ -304,7 +432,8 @@ class KernelRows:
         except _core.NothingToPack:
             raise ValueError(
                 f"method={method!r} needs a distance kernel and at least five columns that take "
-                "two values each, the same step apart; method='auto' works on any data."
+                "two values each, the same step apart, not in many small groups; method='auto' "
+                "works on any data."
             ) from None
 
     def machines_at_once(
@@ -323,7 +452,7 @@ class KernelRows:
             Whether all machines have one copy of the rows, as the core packs them.
         """
         packed, X = 0, self.X
-        if self.kernel.name not in ("precomputed", "callable"):
+        if self.kernel.name not in ("precomputed", "callable") and self.metric is None:
             n_columns = min(X.shape[1], _MAX_PACKED_COLUMNS) if is_sparse(X) else X.shape[1]
             packed = int(X.shape[0] * n_columns * np.dtype(self.dtype).itemsize)
         each = packed + _BYTES_PER_ROW * int(X.shape[0])

@@ -285,8 +285,11 @@ class _Search:
         self.losses: dict[Candidate, float] = {}
         self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
         self.weights = None if task.weights is None else task.weights[self.rows]
-        self.views = [
-            view if len(self.rows) == len(task.codes) else view.some(self.rows)
+        memory = task.options.memory_bytes // (2 * len(task.views))
+        self.views = [  # all gammas, splits and machines use the same distances
+            (view if len(self.rows) == len(task.codes) else view.some(self.rows)).with_metric(
+                memory, n_jobs=task.options.n_threads
+            )
             for view in task.views
         ]
         codes = task.codes[self.rows]
@@ -351,7 +354,7 @@ class _Search:
 
         def score(job: int, monitor: Monitor) -> tuple[FloatArray, int]:
             k, split = divmod(job, n_splits)
-            with_visits = replace(options, max_visits=new[k].visits)
+            with_visits = replace(options, max_visits=new[k].visits, may_store=False)
             return self._score(values[k], split, with_visits, monitor)
 
         scored = task.monitor.each(score, n_splits * len(new), n_workers)
@@ -397,18 +400,10 @@ class _Search:
             support, coefficients = _side_by_side(solutions, codes)
         scores = np.empty((len(test), len(task.machines)))
         step = max(1, VALUES_AT_ONCE // max(len(support), 1))
-        S = None if kernel.name == "precomputed" else X[support]
         for begin in range(0, len(test), step):
             monitor.check()
             part = slice(begin, begin + step)
-            Q = X[test[part]]
-            scores[part] = kernel.expand(
-                Q[:, support] if S is None else Q,
-                S,
-                coefficients,
-                dtype=rows.dtype,
-                n_jobs=options.n_threads,
-            )
+            scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
         return scores, sum(s.n_stages for s in solutions)
 
 

@@ -20,7 +20,8 @@ where the diagonal is not constant), and the path ends at steps below ``step_tol
 
 Returned per machine: the path, and as certificate the largest step still open. The loop itself is
 in the compiled core (``core/src/greedy.cpp``); it evaluates a kernel value only when the next
-choice can depend on it.
+choice can depend on it. Only of wide or sparse rows, all distances are evaluated at once where
+memory allows it: as a product of matrices that is many times as fast as column by column.
 """
 
 from __future__ import annotations
@@ -69,6 +70,9 @@ class GreedyOptions:
         Threads over machines.
     block_rows : int
         Rows evaluated together.
+    may_store : bool
+        Whether "auto" may evaluate and store all distances of wide or sparse rows, if that costs
+        less than the columns that are needed and takes at most half of the memory.
     """
 
     max_visits: int = 1
@@ -78,6 +82,7 @@ class GreedyOptions:
     memory_bytes: int = 2**30
     n_threads: int = 1
     block_rows: int = 512
+    may_store: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,13 +139,17 @@ def solve(
             f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "
             f"{kernel.name!r}; method='auto' works with any kernel."
         )
-    max_stages = options.max_stages
+    max_stages, n_rows = options.max_stages, int((codes >= 0).sum())
     if max_stages is None:
-        n_rows = int((codes >= 0).sum())
         n_visits = n_rows
         if weights is not None:
             n_visits = int(min(np.ceil(weights[codes >= 0]).sum(), MAX_MEAN_WEIGHT * n_rows))
         max_stages = n_visits if options.max_visits == 1 else STAGES_PER_ROW * n_visits
+    memory_bytes = options.memory_bytes
+    if options.method == "auto" and options.may_store and 2 * n_rows >= len(codes):
+        rows = rows.with_metric(memory_bytes // 2, max_stages, options.n_threads)
+    if rows.metric is not None:
+        memory_bytes //= 2
     with rows.core_errors(options.method):
         results = _core.greedy(
             *rows.core_source,
@@ -154,9 +163,9 @@ def solve(
             max_visits=float(options.max_visits),
             step_tol=options.step_tol if options.max_visits > 1 else 0.0,
             max_stages=max_stages,
-            memory_bytes=options.memory_bytes,
+            memory_bytes=memory_bytes,
             block_rows=options.block_rows,
-            n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
+            n_threads=rows.machines_at_once(options.n_threads, memory_bytes),
             monitor=monitor,
         )
     # All machines at once, as there may be many small ones.
