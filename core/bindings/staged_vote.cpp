@@ -29,20 +29,60 @@ const char* word(PathStop reason) {
 // (kind, index of the array, gamma)
 using Candidate = std::tuple<std::string, std::int64_t, double>;
 
+// Arrays of numbers, or sparse rows.
+template <class T>
+struct HeldSources {
+    std::vector<Grid<const T>> grids;
+    std::vector<HeldMatrix> sparse;
+    std::vector<std::pair<bool, std::size_t>> places;  // whether it is sparse, and where it is
+
+    void add(const nb::object& array, const std::string& name, std::size_t n_rows) {
+        const bool is_sparse = nb::isinstance<nb::tuple>(array);
+        places.emplace_back(is_sparse, is_sparse ? sparse.size() : grids.size());
+        std::size_t rows = 0, cols = 0;
+        if (is_sparse) {
+            const Matrix& matrix = sparse.emplace_back(to_matrix(array, name)).matrix;
+            if (matrix.is_double != (sizeof(T) == 8))
+                refuse(name, " has numbers of another type than expected");
+            rows = matrix.n_rows, cols = matrix.n_cols;
+        } else {
+            const Grid<const T>& grid = grids.emplace_back(array, name);
+            grid.check_has_no_gaps(name);
+            rows = grid.n_rows, cols = grid.n_cols;
+        }
+        if (rows != n_rows) refuse(name, " has ", rows, " rows, expected ", n_rows);
+        if (cols == 0) refuse(name, " has 0 columns, expected at least 1");
+    }
+};
+
 template <class T>
 KernelSource<T> to_source(const Candidate& candidate, const std::string& name,
-                          const std::vector<Grid<const T>>& arrays, std::size_t n_rows,
-                          bool compact) {
+                          const HeldSources<T>& held, std::size_t n_rows, bool compact) {
     const auto& [kind, index, gamma] = candidate;
     const auto source = to_choice<ValueSource>(name + "[0]", kind,
                                                {{"values", ValueSource::values},
                                                 {"distances", ValueSource::distances},
-                                                {"factor", ValueSource::factor}});
-    if (index < 0 || index >= static_cast<std::int64_t>(arrays.size()))
+                                                {"factor", ValueSource::factor},
+                                                {"rows", ValueSource::rows}});
+    if (index < 0 || index >= static_cast<std::int64_t>(held.places.size()))
         throw std::out_of_range(
-            text(name, "[1] is ", index, ", but there are ", arrays.size(), " arrays"));
+            text(name, "[1] is ", index, ", but there are ", held.places.size(), " arrays"));
     to_number(name + "[2] (gamma)", gamma, 0.0, true);
-    const Grid<const T>& array = arrays[static_cast<std::size_t>(index)];
+    const auto [is_sparse, place] = held.places[static_cast<std::size_t>(index)];
+    if (is_sparse != (source == ValueSource::rows))
+        refuse("arrays[", index, "] is ", is_sparse ? "" : "not ", "sparse, which does not suit ",
+               kind);
+    if (is_sparse) {
+        const Matrix& matrix = held.sparse[place].matrix;
+        return {source,
+                static_cast<const T*>(matrix.data),
+                matrix.n_cols,
+                gamma,
+                false,
+                matrix.indices,
+                matrix.row_starts};
+    }
+    const Grid<const T>& array = held.grids[place];
     if (source != ValueSource::factor && array.n_cols != n_rows)
         refuse("arrays[", index, "] has ", array.n_cols, " columns, expected ", n_rows, " for ",
                kind);
@@ -62,15 +102,9 @@ staged_vote(const std::vector<nb::object>& arrays, const std::vector<Candidate>&
     problem.classes = codes.data;
     problem.machines = to_machines(machines, std::numeric_limits<std::int32_t>::max());
 
-    std::vector<Grid<const T>> held;
-    for (std::size_t k = 0; k < arrays.size(); ++k) {
-        const std::string name = text("arrays[", k, "]");
-        const auto& array = held.emplace_back(arrays[k], name);
-        array.check_has_no_gaps(name);
-        if (array.n_rows != codes.size)
-            refuse(name, " has ", array.n_rows, " rows, expected ", codes.size);
-        if (array.n_cols == 0) refuse(name, " has 0 columns, expected at least 1");
-    }
+    HeldSources<T> held;
+    for (std::size_t k = 0; k < arrays.size(); ++k)
+        held.add(arrays[k], text("arrays[", k, "]"), codes.size);
     if (kernels.empty()) refuse("kernels is empty, expected at least one");
     for (std::size_t k = 0; k < kernels.size(); ++k)
         problem.kernels.push_back(

@@ -12,6 +12,9 @@ constexpr std::size_t rows_at_once = 64, strips_side_by_side = 8;
 // Strips of a factor whose rows' multipliers stay in the L1 cache.
 constexpr std::size_t strips_at_once = 64;
 
+// Vectors whose weights of a column are side by side.
+constexpr std::size_t vectors_at_once = 8;
+
 // Copies the columns of one strip from a row; lanes beyond the last column are 0.
 template <class T>
 void copy_lanes(const T* row, const std::vector<std::int32_t>& columns, std::size_t first, T* to) {
@@ -32,7 +35,9 @@ void KernelProduct<T>::fill(const KernelSource<T>& source, const std::vector<std
                             Meter& meter) {
     n_rows_ = rows.size();
     n_strips_ = (n_rows_ + lanes<T> - 1) / lanes<T>;
-    if (source.kind == ValueSource::factor) fill_factor(source, rows, meter);
+    rows_ = nullptr;
+    if (source.kind == ValueSource::rows) fill_rows(source, rows);
+    else if (source.kind == ValueSource::factor) fill_factor(source, rows, meter);
     else fill_square(source, rows, meter);
 }
 
@@ -87,8 +92,62 @@ void KernelProduct<T>::fill_factor(const KernelSource<T>& source,
 }
 
 template <class T>
+void KernelProduct<T>::fill_rows(const KernelSource<T>& source,
+                                 const std::vector<std::int32_t>& rows) {
+    rows_ = &rows;
+    sparse_ = source;
+    n_entries_ = 0;
+    for (const std::int32_t row : rows)
+        n_entries_ += static_cast<std::size_t>(source.row_starts[row + 1] - source.row_starts[row]);
+    right_.resize(source.width * vectors_at_once);
+}
+
+template <class T>
+std::size_t KernelProduct<T>::bytes(const KernelSource<T>& source, std::size_t n_rows) {
+    switch (source.kind) {
+        case ValueSource::rows: return source.width * vectors_at_once * sizeof(T);
+        case ValueSource::factor: return n_rows * source.width * sizeof(T);
+        default: return n_rows * n_rows * (source.compact ? 2 : sizeof(T));
+    }
+}
+
+// The weights of the columns, w = gamma * X'a, and then the products Xw.
+template <class T>
+void KernelProduct<T>::through_weights(const T* vectors, std::size_t n_vectors, T* out,
+                                       std::size_t stride) {
+    std::fill(right_.begin(), right_.end(), T(0));
+    const auto each_entry = [this](std::size_t i, auto&& visit) {
+        const auto row = static_cast<std::size_t>((*rows_)[i]);
+        for (auto p = sparse_.row_starts[row]; p < sparse_.row_starts[row + 1]; ++p)
+            visit(sparse_.data[p],
+                  right_.data() + static_cast<std::size_t>(sparse_.indices[p]) * vectors_at_once);
+    };
+    const T gamma = static_cast<T>(sparse_.gamma);
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+        T a[vectors_at_once] = {};
+        for (std::size_t c = 0; c < n_vectors; ++c) a[c] = gamma * vectors[c * stride + i];
+        each_entry(i, [&](T value, T* weights) {
+            for (std::size_t c = 0; c < vectors_at_once; ++c) weights[c] += value * a[c];
+        });
+    }
+    for (std::size_t i = 0; i < n_rows_; ++i) {
+        T sums[vectors_at_once] = {};
+        each_entry(i, [&](T value, const T* weights) {
+            for (std::size_t c = 0; c < vectors_at_once; ++c) sums[c] += value * weights[c];
+        });
+        for (std::size_t c = 0; c < n_vectors; ++c) out[c * stride + i] = sums[c];
+    }
+}
+
+template <class T>
 void KernelProduct<T>::operator()(const T* vectors, int n_vectors, T* out, std::size_t stride) {
     const auto width = static_cast<std::size_t>(n_vectors);
+    if (rows_) {
+        for (std::size_t c = 0; c < width; c += vectors_at_once)
+            through_weights(vectors + c * stride, std::min(vectors_at_once, width - c),
+                            out + c * stride, stride);
+        return;
+    }
     const std::size_t n_inner = rank_ ? rank_ : n_rows_;
     right_.assign(n_inner * width, T(0));
     if (rank_) {  // the factor's transpose first

@@ -139,9 +139,7 @@ class Race {
         std::size_t needed = 0;
         for (const KernelSource<T>& kernel : problem.kernels) {
             paths_.push_back(std::make_unique<Path<T>>(data_, problem.options));
-            const std::size_t width =
-                kernel.kind == ValueSource::factor ? kernel.width : data_.rows.size();
-            needed += data_.padded * width * (kernel.compact ? 2 : sizeof(T));
+            needed += KernelProduct<T>::bytes(kernel, data_.padded);
         }
         matrices_.resize(paths_.size());
         waits_for_.assign(paths_.size(), nobody);

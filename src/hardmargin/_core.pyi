@@ -207,7 +207,7 @@ def tilt(
 class _StagedVote(Protocol):
     def __call__(
         self,
-        arrays: Sequence[NDArray[Any]],
+        arrays: Sequence[Matrix],
         kernels: Sequence[tuple[str, int, float]],
         *,
         classes: NDArray[np.int32],

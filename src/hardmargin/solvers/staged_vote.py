@@ -16,6 +16,9 @@ scores, at the scale that suits them best. All stages of a path vote with the we
 :math:`\exp(-0.3\, n (q_t - q_{min}))`, where q are their held-out losses (exponential weighting),
 and the path ends once the loss has not fallen for a while.
 
+With the linear kernel of sparse rows X, G is :math:`X (X'a)`: a product with one weight per column
+and one with the rows, without a kernel matrix.
+
 The kernels of a machine are raced: all advance in rounds, and those whose loss can no longer catch
 up with the best are stopped; where a machine has many rows, only the best few go on. Kernels of
 extreme width start only if their neighbour survived the first round. The loops are in the compiled
@@ -32,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import FloatArray
+from hardmargin.kernels import FloatArray, Rows, as_core_matrix
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.problem import IntArray, Problem, Solution
 
@@ -86,16 +89,16 @@ class KernelSource:
 
     Attributes
     ----------
-    kind : {"values", "distances", "factor"}
+    kind : {"values", "distances", "factor", "rows"}
         The array holds kernel values; distances, of which ``exp(-gamma * distance)`` is the kernel;
-        or a factor Z of ``ZZ'``.
+        a factor Z of ``ZZ'``; or sparse rows X of ``gamma * XX'``.
     array : int
         Its index among the arrays.
     gamma : float
-        The kernel's width, for distances.
+        The kernel's width, for distances; the factor of the products, for sparse rows.
     """
 
-    kind: Literal["values", "distances", "factor"]
+    kind: Literal["values", "distances", "factor", "rows"]
     array: int
     gamma: float = 0.0
 
@@ -106,8 +109,8 @@ class Candidates:
 
     Attributes
     ----------
-    arrays : list of (n, n) or (n, rank) arrays
-        Kernel values, distances or factors of all rows, in one float type.
+    arrays : list of (n, n) or (n, rank) arrays, or CSR matrices
+        Kernel values, distances or factors of all rows, or the rows, in one float type.
     sources : list of KernelSource
         The candidates.
     train, test : (n_splits, n) bool arrays
@@ -115,7 +118,7 @@ class Candidates:
         with one class is left out.
     """
 
-    arrays: Sequence[NDArray[Any]]
+    arrays: Sequence[Rows]
     sources: Sequence[KernelSource]
     train: NDArray[np.bool_]
     test: NDArray[np.bool_]
@@ -175,7 +178,7 @@ def solve(
         n_stages, is_cut = options.max_stages, True
     is_single = candidates.arrays[0].dtype == np.float32
     results = (_core.staged_vote_float32 if is_single else _core.staged_vote_float64)(
-        list(candidates.arrays),
+        [as_core_matrix(array) for array in candidates.arrays],
         [(k.kind, k.array, float(k.gamma)) for k in candidates.sources],
         classes=problem.codes,
         machines=[(list(negative), list(positive)) for negative, positive in problem.machines],
