@@ -1,6 +1,6 @@
 """Text and wide rows that anyone can make: of docstrings of installed packages, and of topics.
 
-The documents of a class are the docstrings of one package, as `ast` reads them: nothing is imported.
+The documents of a class are the docstrings of one package, read by `ast`: nothing is imported.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -54,6 +56,16 @@ from hardmargin.kernels import (
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
+from hardmargin.selection.first_look import (
+    SAMPLE_ROWS,
+    Look,
+    first_look,
+    is_linear_candidate,
+    is_open,
+    is_text,
+    sample_rows,
+    with_room_for_weights,
+)
 from hardmargin.selection.folds import (
     DEFAULT_FOLDS,
     QUICK_ROWS,
@@ -365,6 +377,10 @@ default="cv"
 
     _fills_missing = True
 
+    #: What a sample of the rows said, and how machines divide the classes by default.
+    _look_: Look = Look(standardized=True, is_linear=False)
+    _division_: str = "ovo"
+
     #: The mixture, where there are many rows.
     _experts_: Experts | None = None
 
@@ -376,7 +392,7 @@ default="cv"
         "cv": ["cv_object"],
         "max_stages": [COUNT, None],
         "fit_intercept": ["boolean"],
-        "standardize": ["boolean"],
+        "standardize": [Choice({"auto"}), "boolean"],
         "categorical_features": [Choice({"from_dtype"}), "array-like", None],
         "views": [Choice({"auto", "standardized", "rank"})],
         "relevance": ["boolean"],
@@ -384,6 +400,7 @@ default="cv"
         "landmarks": [Choice({*LANDMARKS, "greedy"})],
         "max_cell_rows": [Interval(Integral, 50, None, closed="left"), None],
         "n_trees": [COUNT, Choice({"auto"})],
+        "multi_class": [Choice({"auto", "ovo", "ovr"})],
     }
 
     def __init__(
@@ -397,7 +414,7 @@ default="cv"
         coef0: float = 0.0,
         max_stages: int | None = None,
         fit_intercept: bool = True,
-        standardize: bool = True,
+        standardize: bool | str = "auto",
         categorical_features: Any = "from_dtype",
         views: str = "auto",
         relevance: bool = True,
@@ -406,7 +423,7 @@ default="cv"
         max_cell_rows: int | None = 1000,
         n_trees: int | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "ovo",
+        multi_class: str = "auto",
         dtype: str = "auto",
         memory_limit: str | float | None = None,
         n_jobs: int | None = None,
@@ -500,10 +517,10 @@ default="cv"
 
     def _largest_part(self, rows: TrainingRows) -> int:
         """Return the most rows of a part: an approximated machine is no better than a small one."""
-        if self.rank != "auto" or self._needs_experts(rows):
+        if self.rank != "auto" or self._is_text(rows.X) or self._needs_experts(rows):
             return len(rows.codes)
         sizes = np.sort(np.bincount(rows.codes[rows.codes >= 0]))
-        largest = sizes[-2:].sum() if self.multi_class == "ovo" else sizes.sum()
+        largest = sizes[-2:].sum() if self.multi_class != "ovr" else sizes.sum()
         return int(MAX_STORED_ROWS * sizes.sum() / largest)
 
     def _cost_of_all(self, rows: TrainingRows) -> float:
@@ -519,14 +536,59 @@ default="cv"
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None
-        if not (self._needs_experts(rows) and self._fit_experts(rows, groups, monitor)):
+        self._look_ = self._first_look(rows, groups, monitor)
+        has_experts = self._needs_experts(rows) and not self._look_.is_linear
+        if not (has_experts and self._fit_experts(rows, groups, monitor)):
             self._fit_vote(rows, groups, monitor)
+
+    def _is_text(self, X: Rows) -> bool:
+        """Whether linear kernels may vote alone, and divide the classes one by one."""
+        return is_text(X) and self.kernel in ("cv", "linear")
+
+    @property
+    def _division(self) -> str:
+        return self._division_ if self.multi_class == "auto" else self.multi_class
+
+    def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
+        """Settle whether to standardise, and which kernels may vote: see ``first_look``."""
+        X, codes, classes, weights, _ = rows
+        text = self._is_text(X)
+        self._division_ = "ovr" if text else "ovo"
+        is_linear = self.kernel == "linear" and is_sparse(X)
+        settled = Look(self.standardize is not False and self.kernel != "precomputed", is_linear)
+        has_choice = self.standardize == "auto" and isinstance(self.gamma, str)
+        is_named = isinstance(self.kernel, str) and self.kernel != "precomputed"
+        chooses_scaling = has_choice and is_named and is_open(X)
+        if not chooses_scaling and not (text and self.kernel == "cv" and self.gamma == "cv"):
+            return settled
+        random = random_numbers(copy.deepcopy(self.random_state))
+        sample = sample_rows(X, codes, weights, self.cv, groups, random)
+        seen = {False: sample.X} if chooses_scaling or not settled.standardized else {}
+        if settled.standardized:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the scaling of all rows warns
+                names = self.get_feature_names_out()
+                seen[True], _ = standardized(sample.X, sample.weights, names)
+        found = first_look(
+            sample,
+            seen,
+            partial(self._plain_kernels, with_linear=True),
+            machines_of(len(classes), self._division),
+            self._vote_options(),
+            monitor.part("held-out loss", share=FIRST_SHARE),
+        )
+        if found is None:
+            return settled
+        n_rows = int((codes >= 0).sum())
+        prefers_linear = text and found.is_linear and n_rows > SAMPLE_ROWS
+        return replace(found, is_linear=is_linear or prefers_linear)
 
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their probabilities then."""
-        if self.standardize and self.kernel != "precomputed":
+        self.standardized_ = self._look_.standardized
+        if self.standardized_:
             names = self.get_feature_names_out()
             scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
             rows = rows._replace(X=scaled)
@@ -573,12 +635,12 @@ default="cv"
             return False
         if self.kernel not in ("cv", *DISTANCE_KERNELS):
             return False
-        if not self.standardize:
+        if not (self.standardize and self._look_.standardized):
             values = rows.X.data if is_sparse(rows.X) else rows.X
             if max(values.max(initial=0.0), -values.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
         sizes = np.bincount(rows.codes[rows.codes >= 0])
-        machines = machines_of(len(rows.classes), self.multi_class)
+        machines = machines_of(len(rows.classes), self._division)
         return max(int(sizes[[*one, *other]].sum()) for one, other in machines) > MAX_STORED_ROWS
 
     def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> bool:
@@ -591,8 +653,8 @@ default="cv"
         """
         X, codes, classes, weights, _ = rows
         names = self.get_feature_names_out()
-        scaled = X
-        if self.standardize:
+        scaled, self.standardized_ = X, self._look_.standardized
+        if self.standardized_:
             scaled, self._scaling_ = standardized(X, weights, names)
         scaled = as_cells_see(scaled)
         present = slice(None) if (codes >= 0).all() else codes >= 0
@@ -613,6 +675,7 @@ default="cv"
                 **{
                     **self.get_params(deep=False),
                     "max_cell_rows": None,
+                    "standardize": self.standardized_,
                     "class_weight": None,
                     "verbose": 0,
                     "random_state": seed,
@@ -627,8 +690,8 @@ default="cv"
             return CellRules(
                 prior,
                 np.maximum(known, LEAST_SCALE),
-                is_two_valued if self.standardize else np.ones(len(known), dtype=bool),
-                self.multi_class,
+                is_two_valued if self.standardized_ else np.ones(len(known), dtype=bool),
+                self._division,
                 int(self.cv) if isinstance(self.cv, Integral) else DEFAULT_FOLDS,
                 folds,
                 StagedVoteOptions(
@@ -710,6 +773,7 @@ default="cv"
         part = TrainingRows(
             X[some], own.astype(np.int32), classes, None if weights is None else weights[some]
         )
+        self._look_ = self._first_look(part, None, monitor)
         return self._fit_vote(part, None, monitor)
 
     @property
@@ -782,7 +846,9 @@ default="cv"
     @property
     def _has_views(self) -> bool:
         """Whether the kernels see dense rows through views."""
-        return self.standardize and self.gamma == "cv" and self.kernel in ("cv", *DISTANCE_KERNELS)
+        return (
+            self.standardized_ and self.gamma == "cv" and self.kernel in ("cv", *DISTANCE_KERNELS)
+        )
 
     def _votes(
         self,
@@ -802,19 +868,14 @@ default="cv"
         present = training.codes >= 0
         weights = replace(training, class_weights=None).row_weights()
         problem = Problem(training.X, training.codes, training.machines, weights)
-        limit = memory_bytes(self.memory_limit)
-        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
-        # A given number of stages needs no other limit.
-        most = MAX_STAGES if n_stages is None else n_stages
-        options = StagedVoteOptions(
-            fit_intercept=self.fit_intercept,
-            n_stages=n_stages,
-            max_stages=most if self.max_stages is None else int(self.max_stages),
-            memory_bytes=min(limit // 4, KEPT_MATRICES),
-            n_threads=effective_n_jobs(self.n_jobs),
-        )
+        limit, options = memory_bytes(self.memory_limit), self._vote_options()
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
         rank: Any = self.rank
+        if self._look_.is_linear and rank in (None, "auto"):
+            linear = [Kernel("linear")]
+            options = with_room_for_weights(options, training.X, problem, folds.n_splits, limit)
+            votes = self._matrix_votes(training, linear, problem, folds, options, monitor)
+            return linear, counted_together(votes), None
         sizes = np.bincount(training.codes[present])
         largest = max(int(sizes[[*one, *other]].sum()) for one, other in training.machines)
         needed = _pair_bytes(LEAST_FAMILIES) * largest**2
@@ -834,13 +895,10 @@ default="cv"
                 training, problem, folds, options, random, monitor, largest, is_quick=is_quick
             )
         else:
-            kernels = candidate_kernels(
-                self.kernel,
-                self.gamma,
+            kernels = self._plain_kernels(
                 training.X if present.all() else training.X[present],
-                degree=self.degree,
-                coef0=self.coef0,
-                sample_weight=None if training.weights is None else training.weights[present],
+                None if training.weights is None else training.weights[present],
+                with_linear=is_stored and is_linear_candidate(training.X),
             )
         if is_stored:
             votes = self._matrix_votes(training, kernels, problem, folds, options, monitor)
@@ -862,6 +920,32 @@ default="cv"
         is_short = rank == "auto" and largest <= MAX_STORED_ROWS
         _warn_of_rank(found, largest if is_short else None, limit)
         return found.kernels, found.votes, None
+
+    def _vote_options(self) -> StagedVoteOptions:
+        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
+        # A given number of stages needs no other limit.
+        most = MAX_STAGES if n_stages is None else n_stages
+        return StagedVoteOptions(
+            fit_intercept=self.fit_intercept,
+            n_stages=n_stages,
+            max_stages=most if self.max_stages is None else int(self.max_stages),
+            memory_bytes=min(memory_bytes(self.memory_limit) // 4, KEPT_MATRICES),
+            n_threads=effective_n_jobs(self.n_jobs),
+        )
+
+    def _plain_kernels(
+        self, X: Rows, weights: FloatArray | None = None, *, with_linear: bool
+    ) -> list[Kernel]:
+        """Kernels that see the rows as they are."""
+        return candidate_kernels(
+            self.kernel,
+            self.gamma,
+            X,
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=weights,
+            with_linear=with_linear,
+        )
 
     def _candidates(
         self,
@@ -910,7 +994,10 @@ default="cv"
                 pairs = [(scaled.get(view, view), name) for view, name in pairs]
                 widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
                 relevance = mean / mean.max()
-        best = kernels = view_kernels(pairs, X, weights, widths)
+        kernels = view_kernels(pairs, X, weights, widths)
+        if self.kernel == "cv" and is_linear_candidate(X):
+            kernels += [Kernel("linear", view=view) for view in dict.fromkeys(v for v, _ in pairs)]
+        best = kernels
         if codes is not training.codes:
             shares = np.mean([vote.shares for vote in first_vote(kernels)], axis=0)
             order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
@@ -932,7 +1019,8 @@ default="cv"
         needed = _pair_bytes(len(_families(kernels))) * n_rows**2
         is_small = needed <= memory_bytes(self.memory_limit)
         machines = problem.machines
-        groups = [machines] if n_rows <= MAX_SHARED_ROWS and is_small else [[m] for m in machines]
+        is_shared = n_rows <= MAX_SHARED_ROWS and is_small
+        groups = [machines] if is_shared or self._look_.is_linear else [[m] for m in machines]
         votes: list[Vote] = []
         for done, group in enumerate(groups):
             codes = problem.codes

@@ -18,7 +18,7 @@ from hardmargin.kernels.kernel import (
     make_kernel,
     resolve_gamma,
 )
-from hardmargin.kernels.kernel_sum import KernelSum
+from hardmargin.kernels.kernel_sum import KernelSum, linear_weights
 from hardmargin.kernels.views import Ranks, View
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "check_indices",
     "distances",
     "is_sparse",
+    "linear_weights",
     "make_kernel",
     "resolve_gamma",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels.kernel import (
@@ -18,8 +19,16 @@ from hardmargin.kernels.kernel import (
     Rows,
     as_core_matrix,
     by_support_row,
+    is_sparse,
 )
 from hardmargin.kernels.views import View
+from hardmargin.resources import single_threaded_blas
+
+#: Weights of linear kernels are stored in float32 if they are more than this.
+_MOST_DOUBLES = 2**24
+
+#: Machines whose weights are computed at once, where rows are sparse.
+_MACHINES_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -104,3 +113,49 @@ class KernelSum:
                 effective_n_jobs(n_jobs),
             )
         return out
+
+
+def linear_weights(
+    kernel: Kernel | KernelSum, S: Rows, coef: Any
+) -> list[tuple[View | None, NDArray[Any]]]:
+    """Weights of the columns that the linear kernels of an expansion add up to.
+
+    Parameters
+    ----------
+    kernel : Kernel or KernelSum
+        The kernels.
+    S : rows
+        Support rows.
+    coef : (n_machines, n_kernels * n_support) array or CSR matrix
+        Their coefficients.
+
+    Returns
+    -------
+    list of (View or None, (n_machines, n_columns) array)
+        One pair per linear kernel: what it sees of the rows, and the weights of that.
+    """
+    kernels = kernel.kernels if isinstance(kernel, KernelSum) else (kernel,)
+    n = S.shape[0]
+    return [
+        (
+            one.view,
+            _weights(S if one.view is None else one.view.of(S), coef[:, k * n : (k + 1) * n]),
+        )
+        for k, one in enumerate(kernels)
+        if one.name == "linear"
+    ]
+
+
+def _weights(S: Rows, coef: Any) -> NDArray[Any]:
+    """Add up the rows times their coefficients, of every machine."""
+    if not is_sparse(S):
+        with single_threaded_blas():
+            return np.asarray(coef @ S, dtype=np.float64)
+    n_machines, n_columns = coef.shape[0], S.shape[1]
+    is_large = n_machines * n_columns > _MOST_DOUBLES
+    weights = np.empty((n_machines, n_columns), dtype=np.float32 if is_large else np.float64)
+    for begin in range(0, n_machines, _MACHINES_AT_ONCE):
+        part = coef[begin : begin + _MACHINES_AT_ONCE]
+        dense = part.toarray() if is_sparse(part) else part
+        weights[begin : begin + _MACHINES_AT_ONCE] = (S.T @ dense.T).T
+    return weights

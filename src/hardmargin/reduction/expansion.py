@@ -63,7 +63,15 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hardmargin.kernels import NAMED_KERNELS, FloatArray, Kernel, KernelSum, Rows, is_sparse
+from hardmargin.kernels import (
+    NAMED_KERNELS,
+    FloatArray,
+    Kernel,
+    KernelSum,
+    Rows,
+    is_sparse,
+    linear_weights,
+)
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.solvers.forward_selection import Selection, columns_of
@@ -416,12 +424,13 @@ def _smaller(clf: Any, fit: _Fit) -> Any:
 
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:
     """Copy a classifier with another expansion and without its path."""
-    small = copy_with(clf, kept, {"support_vectors_", "dual_coef_", "intercept_"})
+    small = copy_with(clf, kept, {"support_vectors_", "dual_coef_", "intercept_", "_weights_"})
     small.support_vectors_ = clf.support_vectors_
     if clf._kernel_.name != "precomputed":
         small.support_vectors_ = clf.support_vectors_[kept]
     small.dual_coef_ = coefficients
     small.intercept_ = intercept
+    small._weights_ = linear_weights(clf._kernel_, small.support_vectors_, coefficients)
     if hasattr(clf, "threshold_"):
         small.threshold_ = -float(intercept[0]) if np.ndim(clf.threshold_) == 0 else -intercept
     return small

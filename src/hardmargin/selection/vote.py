@@ -1,8 +1,9 @@
 """Kernels that vote, weighted by their loss on held-out rows.
 
-The candidates are RBF and Laplacian kernels of widths around the spread of the rows. Each runs a
-path of stages (``solvers/staged_vote.py``). Its weight in the vote is its path's mass, and falls
-the more its held-out loss exceeds the best of all.
+The candidates are RBF and Laplacian kernels of widths around the spread of the rows and, where
+columns are many or rows sparse, a linear one. Each runs a path of stages
+(``solvers/staged_vote.py``). Its weight in the vote is its path's mass, and falls the more its
+held-out loss exceeds the best of all.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ SCALED_WIDTHS = {"rbf": (1 / 16, 1 / 4, 1.0, 4.0, 16.0), "laplacian": (1 / 4, 1.
 _UNIT_RULES = {"rbf": "spread", "laplacian": "pairwise"}
 
 #: Sparse rows of more columns than this have no Laplacian candidates: they would be slow.
-MAX_SPARSE_LAPLACIAN = 1_000
+MANY_COLUMNS = 1_000
 
 #: A kernel with a smaller share of the vote is left out.
 LEAST_SHARE = 0.05
@@ -121,6 +122,7 @@ def candidate_kernels(
     degree: float = 3,
     coef0: float = 0.0,
     sample_weight: FloatArray | None = None,
+    with_linear: bool = False,
 ) -> list[Kernel]:
     """Kernels to choose from; a single one if kernel and gamma are given.
 
@@ -136,6 +138,8 @@ def candidate_kernels(
         Of poly and sigmoid kernels.
     sample_weight : array, optional
         Weights of the rows.
+    with_linear : bool
+        Whether ``"cv"`` stands for a linear kernel too.
     """
     if gamma != "cv" or callable(kernel) or kernel in ("linear", "precomputed"):
         named = "rbf" if kernel == "cv" else kernel
@@ -146,7 +150,7 @@ def candidate_kernels(
             )
         ]
     names = list(DISTANCE_KERNELS) if kernel == "cv" else [kernel]
-    if kernel == "cv" and is_sparse(X) and X.shape[1] > MAX_SPARSE_LAPLACIAN:
+    if kernel == "cv" and is_sparse(X) and X.shape[1] > MANY_COLUMNS:
         names.remove("laplacian")
     found = []
     for name in names:
@@ -157,6 +161,8 @@ def candidate_kernels(
             widths = (1.0,)  # other gammas only multiply its values
         for width in widths:
             found.append(Kernel(name, gamma=width * unit, degree=degree, coef0=coef0))
+    if kernel == "cv" and with_linear:
+        found.append(Kernel("linear"))
     return found
 
 
@@ -341,9 +347,9 @@ def counted_together(votes: Sequence[Vote]) -> list[Vote]:
 
 def _arrays(
     kernels: Sequence[Kernel], X: Rows, rows: NDArray[Any], dtype: Precision, n_jobs: int
-) -> tuple[list[NDArray[Any]], list[KernelSource], FloatArray]:
-    """Distances or values from which kernels are computed, each once, and their divisors."""
-    arrays: list[NDArray[Any]] = []
+) -> tuple[list[Rows], list[KernelSource], FloatArray]:
+    """Distances, values or sparse rows that kernels are computed from, and their divisors."""
+    arrays: list[Rows] = []
     sources: list[KernelSource] = []
     of_distance: dict[tuple[str, View | None], int] = {}
     seen: dict[View | None, Rows] = {}
@@ -358,6 +364,11 @@ def _arrays(
                     seen[kernel.view] = chosen if kernel.view is None else kernel.view.of(chosen)
                 arrays.append(distances(seen[kernel.view], kernel.name, dtype=dtype, n_jobs=n_jobs))
             sources.append(KernelSource("distances", of_distance[key], kernel.gamma))
+            continue
+        if kernel.name == "linear" and is_sparse(chosen):
+            scales[k] = diagonal_scale(kernel.diagonal(chosen))
+            sources.append(KernelSource("rows", len(arrays), 1 / scales[k]))
+            arrays.append(chosen.astype(dtype, copy=False))
             continue
         if kernel.name == "precomputed":
             values = X[np.ix_(rows, rows)]

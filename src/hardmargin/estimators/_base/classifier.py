@@ -38,7 +38,9 @@ from hardmargin.kernels import (
     KernelSum,
     Precision,
     Rows,
+    View,
     is_sparse,
+    linear_weights,
     make_kernel,
 )
 from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
@@ -136,6 +138,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     #: How rows are scaled before the kernel sees them.
     _scaling_: Scaling | None = None
+
+    #: What linear kernels see, and the weights of its columns.
+    _weights_: list[tuple[View | None, NDArray[Any]]] | None = None
 
     #: How margins turn into decisions and probabilities, where rows were held out.
     _calibration_: Calibration | LogProbabilities | None = None
@@ -241,9 +246,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         if self.kernel != "linear":
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {self.kernel!r}.")
-        with single_threaded_blas():
-            product = self.dual_coef_ @ self.support_vectors_
-        coef = np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float64)
+        coef = np.array(self._linear_parts()[0][1], dtype=np.float64)
         coef.flags.writeable = False  # changing it would not change decisions
         return coef
 
@@ -280,6 +283,11 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if self._filling_ is not None:
             origins = np.concatenate([origins, origins[self._filling_.indicated]])
         return origins
+
+    @property
+    def _division(self) -> str:
+        """How machines divide the classes: ``"ovo"`` or ``"ovr"``."""
+        return self.multi_class
 
     @property
     def _holds_out(self) -> bool:
@@ -328,7 +336,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return Training(
             KernelRows(settled, X, precision(X, self.dtype, self.kernel)),
             codes,
-            machines_of(len(classes), self.multi_class),
+            machines_of(len(classes), self._division),
             weights,
             classes=classes,
             class_weights=class_weights,
@@ -388,6 +396,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
         self.gamma_ = kernel.gamma
         self._kernel_: Kernel | KernelSum = kernel
+        self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
         self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_COEFFICIENT else training.dtype
         # Rows of one class take part in the same machines: they are cheap to expand if contiguous.
         self._by_class_ = np.argsort(codes, kind="stable")
@@ -415,7 +424,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
                 held_out, self.intercept_, lambda some: self._margins(training.X[some]), random
             )
         self._calibration_, self.cv_log_loss_, self.cv_error_ = calibrate(
-            Calibration(slopes, n_classes, self.multi_class),
+            Calibration(slopes, n_classes, self._division),
             margins,
             training.codes[rows],
             training.row_weights()[rows],
@@ -441,27 +450,44 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _margins(self, Q: Rows) -> FloatArray:
         """Scores of all machines, of shape (n, n_machines)."""
-        if self._kernel_.name == "linear":
-            coef = self.coef_.T
-            with np.errstate(over="ignore", invalid="ignore"):
-                products = Q @ coef if is_sparse(Q) else multiply(Q, coef, n_jobs=self.n_jobs)
-                scores = np.asarray(products + self.intercept_, dtype=np.float64)
-            return finite_scores(scores, self.kernel)
+        sums = np.tile(np.asarray(self.intercept_, dtype=np.float64), (Q.shape[0], 1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for view, weights in self._linear_parts():
+                seen = Q if view is None else view.of(Q)
+                if is_sparse(seen):
+                    sums += seen @ weights.T
+                else:
+                    sums += multiply(seen, weights.T, n_jobs=self.n_jobs)
+        if self._kernel_.name != "linear":
+            sums += self._expanded(Q)
+        return finite_scores(sums, self.kernel)
+
+    def _linear_parts(self) -> list[tuple[View | None, NDArray[Any]]]:
+        """Return what linear kernels see, and the weights of its columns."""
+        if self._weights_ is None:  # a model of an earlier version
+            return linear_weights(self._kernel_, self.support_vectors_, self.dual_coef_)
+        return self._weights_
+
+    def _expanded(self, Q: Rows) -> FloatArray:
+        """Add up kernel values, but for linear kernels."""
+        kernel, n = self._kernel_, len(self.support_)
         order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
         columns = order
-        if isinstance(self._kernel_, KernelSum) and len(self.classes_) > 2:
-            n = len(self.support_)
-            columns = np.concatenate([k * n + order for k in range(len(self._kernel_.kernels))])
+        if isinstance(kernel, KernelSum):
+            used = [k for k, one in enumerate(kernel.kernels) if one.name != "linear"]
+            if not used:
+                return np.zeros((Q.shape[0], 1))
+            if len(used) < len(kernel.kernels) or len(self.classes_) > 2:
+                columns = np.concatenate([k * n + np.arange(n)[order] for k in used])
+                kernel = KernelSum(tuple(kernel.kernels[k] for k in used))
         queries, support = self._support_rows(Q, order)
-        sums = self._kernel_.expand(
+        return kernel.expand(
             queries,
             support,
             self.dual_coef_[:, columns],
             dtype=self._dtype_,
             n_jobs=self.n_jobs,
         )
-        sums += self.intercept_
-        return finite_scores(sums, self.kernel)
 
     def _probabilities(self, Q: Rows) -> FloatArray:
         """Probabilities of the classes, of shape (n, n_classes)."""
@@ -475,7 +501,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Scores of the classes, of shape (n, n_classes)."""
         if self._calibration_ is not None:
             return self._calibration_.scores(margins)
-        return class_scores(margins, len(self.classes_), self.multi_class)
+        return class_scores(margins, len(self.classes_), self._division)
 
     @property
     def _query_bytes(self) -> int:
