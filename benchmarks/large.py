@@ -52,13 +52,13 @@ def main() -> None:
     parser.add_argument("--jobs", default=",".join(JOBS), help="which to measure")
     parser.add_argument("--out", type=Path, default=HERE / "large.csv")
     options = parser.parse_args()
-    rows = _read(options.out)
+    rows = read(options.out)
     for job in options.jobs.split(","):
         rows = [row for row in rows if row["job"] != job]
         for row in JOBS[job](options.data_dir, options.env_dir):
             rows.append({"job": job} | row)
             print({key: value for key, value in rows[-1].items() if value != ""}, flush=True)
-            _write(options.out, rows)
+            write(options.out, rows)
     options.out.with_suffix(".md").with_name("LARGE.md").write_text(page(rows), encoding="utf-8")
 
 
@@ -92,7 +92,7 @@ def threads(data_dir: str, _: Path) -> Iterator[Row]:
     split = _covtype(data_dir, 100_000)
     for _ in range(3):
         for n_jobs in (1, 2):
-            row = forked.run(partial(_measured, EnsembleSVC, split, n_jobs), CUT_S)
+            row = forked.run(partial(measured, EnsembleSVC, split, n_jobs), CUT_S)
             yield {"set": "covtype, 100k", "rows": 100_000, "model": f"{n_jobs} threads"} | row
 
 
@@ -101,7 +101,7 @@ def step(data_dir: str, _: Path) -> Iterator[Row]:
         for seed in range(3):
             for n in (9_900, 10_100):
                 split = SETS[name](data_dir, n_rows=n, seed=seed)
-                row = forked.run(partial(_measured, EnsembleSVC, split, 1), CUT_S)
+                row = forked.run(partial(measured, EnsembleSVC, split, 1), CUT_S)
                 yield {"set": name, "rows": n, "model": "ensemble"} | row
 
 
@@ -120,13 +120,13 @@ def _compared(
         split = read()
         for model in models:
             if model in OURS:
-                row = forked.run(partial(_measured, OURS[model], split, 1), CUT_S)
+                row = forked.run(partial(measured, OURS[model], split, 1), CUT_S)
             else:
                 row = _of_rival(workers[model], split)
             yield {"set": name, "rows": len(split[1]), "model": model} | row
 
 
-def _measured(model: Any, split: Split, n_jobs: int) -> Row:
+def measured(model: Any, split: Split, n_jobs: int) -> Row:
     X, y, X_test, y_test = split
     before = _memory_mb()
     with threadpool_limits(n_jobs):
@@ -138,7 +138,7 @@ def _measured(model: Any, split: Split, n_jobs: int) -> Row:
         cpu = time.process_time()
         P = clf.predict_proba(X_test)
         row["predict_us"] = 1e6 * (time.process_time() - cpu) / len(y_test)
-    row["cv_log_loss"] = clf.cv_log_loss_
+    row["cv_log_loss"] = getattr(clf, "cv_log_loss_", "")
     if isinstance(clf, EnsembleSVC):
         row["experts"] = "; ".join(
             f"{e['kind']} {e['rows']} {e['cells']} {e['weight']:.2f}" for e in clf.experts_
@@ -268,7 +268,7 @@ def page(rows: list[Row]) -> str:
     ):
         own = [row for row in rows if row["job"] == job]
         if own:
-            parts += [text, _table(own)]
+            parts += [text, table(own)]
         if job == "growth" and len(own) > 1:
             n, s = (np.log([float(row[key]) for row in own]) for key in ("rows", "fit_cpu_s"))
             parts.append(f"Slope of log time on log rows: {np.polyfit(n, s, 1)[0]:.2f}.")
@@ -289,7 +289,7 @@ def page(rows: list[Row]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(rows: list[Row]) -> str:
+def table(rows: list[Row]) -> str:
     keys = {
         "set": "set",
         "model": "model",
@@ -328,14 +328,14 @@ def _step_table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def _read(path: Path) -> list[Row]:
+def read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _write(path: Path, rows: list[Row]) -> None:
+def write(path: Path, rows: list[Row]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(
             file, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n"

@@ -363,6 +363,17 @@ def tilt() -> dict[str, Argument]:
     }
 
 
+def sparse_staged_vote(dtype: str) -> dict[str, Argument]:
+    X, other = rows(dtype=dtype), "float32" if dtype == "float64" else "float64"
+    wrong = [[csr(X[:-1])], [csr(X.astype(other))], [csr(X[:, :0])], [X]]
+    matrices = sparse_rows(X)
+    wrong_kernels = [[("rows", 1, 1.0)], [("rows", 0, NAN)], [("factor", 0, 1.0)]]
+    return staged_vote(dtype) | {
+        "arrays": Argument([matrices.value], wrong + [[matrix] for matrix in matrices.wrong]),
+        "kernels": Argument([("rows", 0, 1.0)], wrong_kernels),
+    }
+
+
 def staged_vote(dtype: str) -> dict[str, Argument]:
     distances = np.abs(rows() @ rows().T).astype(dtype)
     factor = rows(dtype=dtype)
@@ -376,6 +387,7 @@ def staged_vote(dtype: str) -> dict[str, Argument]:
         [distances, factor[:, :0]],
         [distances],
         [distances, None],
+        [distances, csr(factor)],
         [],
         None,
         3,
@@ -390,6 +402,7 @@ def staged_vote(dtype: str) -> dict[str, Argument]:
         [("distances", 0, NAN)],
         [("distances", 0, -1.0)],
         [("distances", 0)],
+        [("rows", 1, 1.0)],
         "x",
         None,
     ]
@@ -614,6 +627,7 @@ for _dtype in ("float32", "float64"):
     TABLE[f"block_{_dtype}"] = [lambda dtype=_dtype: block(dtype)]
     for _of in (staged_vote, core_set_steps, join_core_set, sum_columns):
         TABLE[f"{_of.__name__}_{_dtype}"] = [lambda of=_of, dtype=_dtype: of(dtype)]
+    TABLE[f"staged_vote_{_dtype}"].append(lambda dtype=_dtype: sparse_staged_vote(dtype))
 TABLE["block_float64"].append(sparse_block)
 
 CASES = [

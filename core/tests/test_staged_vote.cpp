@@ -253,11 +253,13 @@ void check_loops(const PathTable<T>& table) {
 
 // --- products ------------------------------------------------------------------------------------
 
-// Rows on a line, of three classes in turn: their distances, and a factor.
+// Rows on a line, of three classes in turn: their distances, and a factor, also as sparse rows.
 template <class T>
 struct Rows {
     std::size_t n, width = 3;
     std::vector<T> distances, factor;
+    std::vector<std::int32_t> columns;
+    std::vector<std::int64_t> row_starts{0};
     std::vector<std::int32_t> classes;
     std::vector<double> weights;
     std::vector<std::uint8_t> train, test;  // three splits
@@ -276,6 +278,8 @@ struct Rows {
                 distances.push_back(static_cast<T>((x[i] - x[j]) * (x[i] - x[j])));
             for (const double value : {1.0, x[i], x[i] * x[i]})
                 factor.push_back(static_cast<T>(value));
+            for (const std::int32_t column : {5, 0, 3}) columns.push_back(column);
+            row_starts.push_back(static_cast<std::int64_t>(columns.size()));
         }
         for (std::size_t k = 0; k < n_splits; ++k)
             for (std::size_t i = 0; i < n; ++i) {
@@ -314,13 +318,16 @@ void test_products_are_those_of_the_chosen_rows() {
             Control control;
             Meter meter(control, true);
             KernelProduct<T> product;  // filled again and again
-            for (const int kind : {0, 1, 2, 3})
-                for (const int n_vectors : {1, 4, 7}) {
+            for (const int kind : {0, 1, 2, 3, 4})
+                for (const int n_vectors : {1, 4, 7, 8, 19}) {
                     KernelSource<T> source{ValueSource::values, rows.distances.data(), n, 0, false};
                     if (kind == 1 || kind == 2)
                         source = {ValueSource::distances, rows.distances.data(), n, 0.3, kind == 2};
                     if (kind == 3)
                         source = {ValueSource::factor, rows.factor.data(), rows.width, 0, false};
+                    if (kind == 4)
+                        source = {ValueSource::rows,   rows.factor.data(),    6, 0.5, false,
+                                  rows.columns.data(), rows.row_starts.data()};
                     product.fill(source, chosen, meter);
                     Random random(8);
                     const auto width = static_cast<std::size_t>(n_vectors);
@@ -342,12 +349,13 @@ void test_products_are_those_of_the_chosen_rows() {
                                 const auto b = static_cast<std::size_t>(chosen[j]);
                                 double value = wide(rows.distances[a * n + b]);
                                 if (kind == 1 || kind == 2) value = std::exp(-0.3 * value);
-                                if (kind == 3) {
+                                if (kind >= 3) {
                                     value = 0;
                                     for (std::size_t k = 0; k < rows.width; ++k)
                                         value += wide(rows.factor[a * rows.width + k]) *
                                                  wide(rows.factor[b * rows.width + k]);
                                 }
+                                if (kind == 4) value *= 0.5;
                                 sum += value * wide(vectors[c * stride + j]);
                                 largest = std::max(largest, std::abs(value));
                             }

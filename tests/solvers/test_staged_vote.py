@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.staged_vote import held_out_path
+from oracles.staged_vote import LinearKernel, held_out_path
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
 from hardmargin.monitor import Monitor
@@ -280,6 +281,64 @@ def test_a_factor_equals_its_square(loss, bias, n_stages):
     )
 
 
+def sparse_rows(n=60, n_classes=2):
+    """Rows with many zeros, of which some are empty."""
+    X, classes = rows_and_classes(n, n_classes=n_classes)
+    wide = np.hstack([X, X**2, np.cos(3 * X)])
+    wide[np.random.default_rng(5).random(wide.shape) < 0.6] = 0
+    wide[::17] = 0
+    return wide, classes
+
+
+@LOSS
+@BIAS
+@pytest.mark.parametrize("n_splits", [2, 5, 11])
+def test_sparse_rows_equal_the_oracle_of_weights(loss, bias, n_splits):
+    X, classes = sparse_rows()
+    folds = splits(n_splits=n_splits)
+    path = run_one(
+        csr_array(X),
+        classes,
+        kind="rows",
+        gamma=0.7,
+        folds=folds,
+        loss=loss,
+        fit_intercept=bias,
+        max_stages=16,
+    )
+    kernel = LinearKernel(X, 0.7)
+    assert_same_path(path, by_oracle(kernel, classes, folds, loss=loss, bias=bias, max_stages=16))
+
+
+@LOSS
+@BIAS
+@pytest.mark.parametrize("n_stages", [None, 15])
+def test_sparse_rows_equal_their_kernel_matrix(loss, bias, n_stages):
+    X, classes = sparse_rows()
+    settings = {"loss": loss, "fit_intercept": bias, "n_stages": n_stages, "max_stages": 30}
+    path = run_one(csr_array(X), classes, kind="rows", gamma=0.4, **settings)
+    square = run_one(np.ascontiguousarray(0.4 * X @ X.T), classes, **settings)
+    assert path.certificate == pytest.approx(square.certificate, rel=1e-7)
+    np.testing.assert_allclose(
+        path.held_scores, square.held_scores, atol=1e-6 * np.abs(square.held_scores).max()
+    )
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_sparse_rows_of_several_machines_are_those_of_their_classes(n_threads):
+    X, classes = sparse_rows(90, n_classes=3)
+    machines = [([0], [1]), ([0], [2]), ([1, 2], [0])]
+    found = run(
+        [csr_array(X)], [KernelSource("rows", 0, 1.0)], classes, machines, n_threads=n_threads
+    )
+    for (negative, positive), [path] in zip(machines, found, strict=True):
+        own = np.isin(classes, [*negative, *positive])
+        train, test = (part[:, own] for part in splits(90))
+        codes = np.isin(classes[own], positive).astype(np.int32)
+        alone = run_one(csr_array(X[own]), codes, kind="rows", gamma=1.0, folds=(train, test))
+        assert_identical_paths(path, alone)
+
+
 @pytest.mark.parametrize("n", [2, 3, 15, 16, 17, 31, 33, 64, 65])
 def test_sizes_around_a_strip(n):
     rng = np.random.default_rng(n)
@@ -402,8 +461,8 @@ def test_matrices_that_are_recomputed_change_no_bit(machines, memory_bytes, n_th
 def test_kernels_of_all_kinds_run_side_by_side():
     X, classes = rows_and_classes()
     D = squared_distances()
-    arrays = [D, np.exp(-0.3 * D), X]
-    kinds = [("distances", 0, 0.3), ("values", 1, 0.0), ("factor", 2, 0.0)]
+    arrays = [D, np.exp(-0.3 * D), X, csr_array(X)]
+    kinds = [("distances", 0, 0.3), ("values", 1, 0.0), ("factor", 2, 0.0), ("rows", 3, 1.0)]
     kernels = [KernelSource(*kind) for kind in kinds]
     [machine] = run(arrays, kernels, classes, race=False)
     for array, kernel, path in zip(arrays, kernels, machine, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -97,7 +98,7 @@ from hardmargin.selection.vote import (
     shares_table,
     view_kernels,
 )
-from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.solvers.problem import Machine, Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import warn_caller
 
@@ -178,6 +179,11 @@ class EnsembleSVC(GrowingClassifier):
     standardised, and as the normal scores of the columns' ranks. In both, every column is scaled by
     its relevance, which is how much it moved the log-odds of a first, smaller vote.
 
+    Text (sparse rows of more than 1,000 columns) has neither views nor relevance, and no experts.
+    There a sample says whether to standardise, and whether RBF kernels are worth their time: if
+    not, or if a machine would have more than 10,000 rows, a linear kernel votes alone. Its path
+    needs a weight per column instead of a kernel matrix, so that all rows can be used.
+
     Where a machine (with many classes: that of a pair) would have more than 10,000 rows, the model
     is a mixture of experts: one machine as above on a sample of up to 10,000 rows, and trees whose
     cells have machines of their own, so that time grows in proportion to the number of rows. What
@@ -191,8 +197,9 @@ class EnsembleSVC(GrowingClassifier):
     kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="cv"
         The kernel; it should be positive semi-definite. ``"cv"`` weights RBF and Laplacian kernels
-        (with a fixed `gamma`, only RBF). A callable takes two sets of rows and returns the matrix
-        of values.
+        (with a fixed `gamma`, only RBF) and, where rows are sparse or have more than 1,000 columns
+        and fewer rows than that, linear ones. A callable takes two sets of rows and returns the
+        matrix of values.
     gamma : float or {"cv", "scale", "spread", "pairwise"}, default="cv"
         Width of the kernel. ``"cv"`` weights several widths; ``"spread"``, the paper's, is 1 / mean
         squared distance to the mean; ``"scale"`` is scikit-learn's, ``"pairwise"`` 1 / mean squared
@@ -211,10 +218,13 @@ default="cv"
         `n_stages` is ``"cv"``, and no limit if it is a number.
     fit_intercept : bool, default=True
         Whether to train with a bias; each class then has half of the weight. The paper has no bias.
-    standardize : bool, default=True
+    standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values
-        would flatten are clipped, with a warning.
+        would flatten are clipped, with a warning. ``"auto"`` standardises, except that up to 2,000
+        sparse rows, or rows of common norm, are compared with the same rows as they came, by
+        held-out loss; `standardized_` shows the result. (If `gamma` is a number, or the kernel a
+        callable, nothing is compared.)
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
@@ -247,8 +257,9 @@ default="cv"
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They multiply the odds of the classes: probabilities and decisions
         change, the ranking of the rows does not.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine per pair of classes, or one per class against the rest.
+    multi_class : {"auto", "ovo", "ovr"}, default="auto"
+        One machine per pair of classes, or one per class against the rest. ``"auto"`` is
+        ``"ovr"`` on text, where `kernel` is ``"cv"`` or ``"linear"``, and ``"ovo"`` otherwise.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. In training, ``"auto"`` stores them in float64 up to 500 rows,
         in float32 up to 700 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
@@ -307,6 +318,8 @@ default="cv"
         categories of a feature have the same relevance.
     feature_importances_ : (n_features,) array
         The relevance of the features, as shares that sum to one.
+    standardized_ : bool
+        Whether the features were standardised.
     temperature_ : float or array
         Factor of the decision in the probability ``1 / (1 + exp(-2 * temperature * decision))``.
     n_stages_, n_iter_ : int, or array of them for many classes
@@ -323,7 +336,7 @@ default="cv"
     support_ : (n_support,) array
         All rows that the model was trained on, or the landmarks.
     support_vectors_ : (n_support, n_features) array or CSR matrix
-        Those rows, standardised if `standardize` is set; empty for a precomputed kernel.
+        Those rows, standardised if `standardized_`; empty for a precomputed kernel.
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_kernels * n_support) array, or CSR array for many classes
@@ -554,7 +567,10 @@ default="cv"
         X, codes, classes, weights, _ = rows
         text = self._is_text(X)
         self._division_ = "ovr" if text else "ovo"
+        machines = machines_of(len(classes), self._division)
         is_linear = self.kernel == "linear" and is_sparse(X)
+        if text and self.kernel == "cv" and self.gamma == "cv":
+            is_linear = not self._has_room(largest_machine(codes, machines))
         settled = Look(self.standardize is not False and self.kernel != "precomputed", is_linear)
         has_choice = self.standardize == "auto" and isinstance(self.gamma, str)
         is_named = isinstance(self.kernel, str) and self.kernel != "precomputed"
@@ -573,7 +589,7 @@ default="cv"
             sample,
             seen,
             partial(self._plain_kernels, with_linear=True),
-            machines_of(len(classes), self._division),
+            machines,
             self._vote_options(),
             monitor.part("held-out loss", share=FIRST_SHARE),
         )
@@ -639,9 +655,13 @@ default="cv"
             values = rows.X.data if is_sparse(rows.X) else rows.X
             if max(values.max(initial=0.0), -values.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
-        sizes = np.bincount(rows.codes[rows.codes >= 0])
         machines = machines_of(len(rows.classes), self._division)
-        return max(int(sizes[[*one, *other]].sum()) for one, other in machines) > MAX_STORED_ROWS
+        return largest_machine(rows.codes, machines) > MAX_STORED_ROWS
+
+    def _has_room(self, n_rows: int) -> bool:
+        """Whether the kernel matrices of a machine of so many rows can be stored."""
+        needed = _pair_bytes(LEAST_FAMILIES) * n_rows**2
+        return n_rows <= MAX_STORED_ROWS and needed <= memory_bytes(self.memory_limit)
 
     def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> bool:
         """Train experts on parts of the rows: see ``hardmargin.estimators.experts``.
@@ -876,16 +896,14 @@ default="cv"
             options = with_room_for_weights(options, training.X, problem, folds.n_splits, limit)
             votes = self._matrix_votes(training, linear, problem, folds, options, monitor)
             return linear, counted_together(votes), None
-        sizes = np.bincount(training.codes[present])
-        largest = max(int(sizes[[*one, *other]].sum()) for one, other in training.machines)
+        largest = largest_machine(training.codes, training.machines)
         needed = _pair_bytes(LEAST_FAMILIES) * largest**2
         if rank is None and needed > limit:
             raise ValueError(
                 f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
                 f"(now {limit:,}), or approximate the kernel with rank='auto'."
             )
-        fits = largest <= MAX_STORED_ROWS and needed <= limit
-        is_stored = rank is None or (rank == "auto" and fits)
+        is_stored = rank is None or (rank == "auto" and self._has_room(largest))
         if is_stored:  # every thread has a matrix of its own
             most = max((limit - needed) // (2 * largest**2) + 1, 1)
             options = replace(options, n_threads=min(options.n_threads, most))
@@ -1102,6 +1120,12 @@ def _warn_of_folds(folds: Folds) -> None:
         )
     else:
         warn_of_shortage(folds)
+
+
+def largest_machine(codes: NDArray[np.int32], machines: Sequence[Machine]) -> int:
+    """Return the rows of the machine that has the most."""
+    sizes = np.bincount(codes[codes >= 0])
+    return max(int(sizes[[*one, *other]].sum()) for one, other in machines)
 
 
 def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:

@@ -69,7 +69,7 @@ def is_open(X: Rows) -> bool:
     Where all columns have two values, standardising changes no distance.
     """
     if is_sparse(X):
-        return True
+        return not (X.data == 1).all()
     squares = np.einsum("ij,ij->i", X, X)
     with np.errstate(invalid="ignore"):
         is_common = np.ptp(squares) <= 2 * LARGEST_DIFFERENCE * squares.max(initial=0.0)
