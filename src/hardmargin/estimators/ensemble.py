@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -28,7 +25,7 @@ from hardmargin.estimators._base.estimator import (
     one_or_all,
     random_numbers,
 )
-from hardmargin.estimators._base.growing import GrowingClassifier
+from hardmargin.estimators._base.looking import LookingClassifier, largest_machine
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators.experts import (
@@ -59,12 +56,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
-    Look,
-    first_look,
     is_linear_candidate,
-    is_open,
-    is_text,
-    sample_rows,
     with_room_for_weights,
 )
 from hardmargin.selection.folds import (
@@ -98,7 +90,7 @@ from hardmargin.selection.vote import (
     shares_table,
     view_kernels,
 )
-from hardmargin.solvers.problem import Machine, Problem, finite_diagonal
+from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import warn_caller
 
@@ -162,7 +154,7 @@ _OF_ONE_VOTE = (
 )
 
 
-class EnsembleSVC(GrowingClassifier):
+class EnsembleSVC(LookingClassifier):
     """Ensemble of partially trained hard-margin SVMs, with nothing to tune.
 
     Multiplicative updates with an adaptive rate move a weighted Parzen window towards the
@@ -390,15 +382,11 @@ default="cv"
 
     _fills_missing = True
 
-    #: What a sample of the rows said, and how machines divide the classes by default.
-    _look_: Look = Look(standardized=True, is_linear=False)
-    _division_: str = "ovo"
-
     #: The mixture, where there are many rows.
     _experts_: Experts | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingClassifier._parameter_constraints,
+        **LookingClassifier._parameter_constraints,
         "n_stages": [Choice({"cv"}), COUNT],
         "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
@@ -540,64 +528,21 @@ default="cv"
         """Return the cost of a longer first vote; at low rank, time grows less with the rows."""
         n_rows = int((rows.codes >= 0).sum())
         longer = COST_OF_FIRST_VOTE if n_rows > QUICK_ROWS else 1.0
-        if self._needs_experts(rows):
+        if self._needs_experts(rows) or self._is_text(rows.X):
             longer = 1.0
         return longer * min(1.0, self._largest_part(rows) / n_rows)
 
     def _linear(self, rows: TrainingRows) -> tuple[int | None, int]:
+        if self._is_linear(rows):
+            return SAMPLE_ROWS, SAMPLE_ROWS
         return (MAX_STORED_ROWS, FIRST_ROWS) if self._needs_experts(rows) else (None, 1)
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None
-        self._look_ = self._first_look(rows, groups, monitor)
+        self._look_ = self._first_look(rows, groups, monitor.part(share=FIRST_SHARE))
         has_experts = self._needs_experts(rows) and not self._look_.is_linear
         if not (has_experts and self._fit_experts(rows, groups, monitor)):
             self._fit_vote(rows, groups, monitor)
-
-    def _is_text(self, X: Rows) -> bool:
-        """Whether linear kernels may vote alone, and divide the classes one by one."""
-        return is_text(X) and self.kernel in ("cv", "linear")
-
-    @property
-    def _division(self) -> str:
-        return self._division_ if self.multi_class == "auto" else self.multi_class
-
-    def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
-        """Settle whether to standardise, and which kernels may vote: see ``first_look``."""
-        X, codes, classes, weights, _ = rows
-        text = self._is_text(X)
-        self._division_ = "ovr" if text else "ovo"
-        machines = machines_of(len(classes), self._division)
-        is_linear = self.kernel == "linear" and is_sparse(X)
-        if text and self.kernel == "cv" and self.gamma == "cv":
-            is_linear = not self._has_room(largest_machine(codes, machines))
-        settled = Look(self.standardize is not False and self.kernel != "precomputed", is_linear)
-        has_choice = self.standardize == "auto" and isinstance(self.gamma, str)
-        is_named = isinstance(self.kernel, str) and self.kernel != "precomputed"
-        chooses_scaling = has_choice and is_named and is_open(X)
-        if not chooses_scaling and not (text and self.kernel == "cv" and self.gamma == "cv"):
-            return settled
-        random = random_numbers(copy.deepcopy(self.random_state))
-        sample = sample_rows(X, codes, weights, self.cv, groups, random)
-        seen = {False: sample.X} if chooses_scaling or not settled.standardized else {}
-        if settled.standardized:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the scaling of all rows warns
-                names = self.get_feature_names_out()
-                seen[True], _ = standardized(sample.X, sample.weights, names)
-        found = first_look(
-            sample,
-            seen,
-            partial(self._plain_kernels, with_linear=True),
-            machines,
-            self._vote_options(),
-            monitor.part("held-out loss", share=FIRST_SHARE),
-        )
-        if found is None:
-            return settled
-        n_rows = int((codes >= 0).sum())
-        prefers_linear = text and found.is_linear and n_rows > SAMPLE_ROWS
-        return replace(found, is_linear=is_linear or prefers_linear)
 
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor
@@ -793,7 +738,7 @@ default="cv"
         part = TrainingRows(
             X[some], own.astype(np.int32), classes, None if weights is None else weights[some]
         )
-        self._look_ = self._first_look(part, None, monitor)
+        self._look_ = self._first_look(part, None, monitor.part(share=FIRST_SHARE))
         return self._fit_vote(part, None, monitor)
 
     @property
@@ -1120,12 +1065,6 @@ def _warn_of_folds(folds: Folds) -> None:
         )
     else:
         warn_of_shortage(folds)
-
-
-def largest_machine(codes: NDArray[np.int32], machines: Sequence[Machine]) -> int:
-    """Return the rows of the machine that has the most."""
-    sizes = np.bincount(codes[codes >= 0])
-    return max(int(sizes[[*one, *other]].sum()) for one, other in machines)
 
 
 def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
