@@ -14,7 +14,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.vote import (
     LEAST_SHARE,
-    MAX_SPARSE_LAPLACIAN,
+    MANY_COLUMNS,
     MOST_SHARED,
     WIDTHS,
     candidate_kernels,
@@ -107,9 +107,9 @@ def test_a_callable_is_alone():
 @pytest.mark.parametrize(
     ("n_columns", "hold", "has_laplacian"),
     [
-        (MAX_SPARSE_LAPLACIAN, sp.csr_array, True),
-        (MAX_SPARSE_LAPLACIAN + 1, sp.csr_array, False),
-        (MAX_SPARSE_LAPLACIAN + 1, lambda X: X.toarray(), True),
+        (MANY_COLUMNS, sp.csr_array, True),
+        (MANY_COLUMNS + 1, sp.csr_array, False),
+        (MANY_COLUMNS + 1, lambda X: X.toarray(), True),
     ],
     ids=["narrow", "wide", "wide, dense"],
 )

@@ -34,6 +34,9 @@ LARGEST_DIFFERENCE = 1e-3
 #: RBF kernels must lower the loss of linear ones by this share to vote on text of more rows.
 LEAST_GAIN = 0.02
 
+#: Larger numbers, and rows whose numbers are all smaller than one over this, are extreme.
+LARGEST_SIZE = 1e15
+
 _TINY = 1e-9
 
 
@@ -66,12 +69,14 @@ def is_linear_candidate(X: Rows) -> bool:
 def is_open(X: Rows) -> bool:
     """Whether rows may be better as they came than standardised: sparse ones, and of common norm.
 
-    Where all columns have two values, standardising changes no distance.
+    Where all columns have two values, standardising changes no distance. Numbers of extreme size
+    need it.
     """
     if is_sparse(X):
-        return not (X.data == 1).all()
-    squares = np.einsum("ij,ij->i", X, X)
-    with np.errstate(invalid="ignore"):
+        largest = float(np.abs(X.data).max(initial=0.0))
+        return 1 / LARGEST_SIZE < largest < LARGEST_SIZE and not (X.data == 1).all()
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", X, X)
         is_common = np.ptp(squares) <= 2 * LARGEST_DIFFERENCE * squares.max(initial=0.0)
     if not is_common or squares.max(initial=0.0) == 0:
         return False

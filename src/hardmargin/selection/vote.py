@@ -366,24 +366,28 @@ def _arrays(
             sources.append(KernelSource("distances", of_distance[key], kernel.gamma))
             continue
         if kernel.name == "linear" and is_sparse(chosen):
-            scales[k] = diagonal_scale(kernel.diagonal(chosen))
-            sources.append(KernelSource("rows", len(arrays), 1 / scales[k]))
-            arrays.append(chosen.astype(dtype, copy=False))
+            scales[k] = diagonal_scale(_finite(kernel, kernel.diagonal(chosen)))
+            sources.append(KernelSource("rows", len(arrays), 1.0))
+            arrays.append((chosen / np.sqrt(scales[k])).astype(dtype, copy=False))
             continue
         if kernel.name == "precomputed":
             values = X[np.ix_(rows, rows)]
         else:
             values = kernel.block(chosen, dtype=dtype, n_jobs=n_jobs)
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"kernel={kernel.name!r} has values that are not finite on these rows; scale the "
-                "features, or lower degree, gamma or coef0."
-            )
-        scales[k] = diagonal_scale(values.diagonal())
+        scales[k] = diagonal_scale(_finite(kernel, values).diagonal())
         values = np.asarray((values + values.T) / (2 * scales[k]), dtype=dtype, order="C")
         sources.append(KernelSource("values", len(arrays)))
         arrays.append(values)
     return arrays, sources, scales
+
+
+def _finite(kernel: Kernel, values: NDArray[Any]) -> NDArray[Any]:
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"kernel={kernel.name!r} has values that are not finite on these rows; scale the "
+            "features, or lower degree, gamma or coef0."
+        )
+    return values
 
 
 def diagonal_scale(diagonal: NDArray[Any]) -> float:
