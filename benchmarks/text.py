@@ -48,7 +48,7 @@ def main() -> None:
             rows.append(_measured(name, split, model))
             print({key: value for key, value in rows[-1].items() if value != ""}, flush=True)
             large.write(options.out, rows)
-    options.out.with_name("TEXT.md").write_text(page(rows), encoding="utf-8")
+            options.out.with_name("TEXT.md").write_text(page(rows), encoding="utf-8")
 
 
 def _measured(name: str, split: Split, model: str) -> Row:

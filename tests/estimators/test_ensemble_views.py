@@ -121,7 +121,7 @@ def test_relevance_of_an_earlier_fit_is_gone():
 
 
 def test_sparse_rows_have_one_plain_view():
-    model = EnsembleSVC().fit(sp.csr_array(NOISY[0]), NOISY[1])
+    model = EnsembleSVC(standardize=True).fit(sp.csr_array(NOISY[0]), NOISY[1])
     assert views_of(model) == {"standardized"}
     assert not hasattr(model, "relevance_")
 

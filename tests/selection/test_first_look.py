@@ -33,11 +33,25 @@ ONE_HOT = np.eye(3)[RNG.integers(0, 3, size=(40, 4))].reshape(40, -1)
         (normalize(DENSE), True),
         (7 * normalize(DENSE), True),
         (np.zeros((4, 2)), False),
+        (np.vstack([DENSE, np.full((1, 5), 1e200)]), False),
+        (1e20 * SPARSE, False),
+        (1e-20 * SPARSE, False),
         (ONE_HOT, False),
         (SPARSE, True),
         (csr_array(ONE_HOT), False),
     ],
-    ids=["dense", "unit norm", "common norm", "zeros", "one-hot", "sparse", "sparse one-hot"],
+    ids=[
+        "dense",
+        "unit norm",
+        "common norm",
+        "zeros",
+        "one huge",
+        "huge",
+        "tiny",
+        "one-hot",
+        "sparse",
+        "sparse one-hot",
+    ],
 )
 def test_scaling_is_open_for_sparse_rows_and_those_of_common_norm(X, expected):
     assert is_open(X) is expected

@@ -77,8 +77,9 @@ def is_open(X: Rows) -> bool:
         return 1 / LARGEST_SIZE < largest < LARGEST_SIZE and not (X.data == 1).all()
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", X, X)
-        is_common = np.ptp(squares) <= 2 * LARGEST_DIFFERENCE * squares.max(initial=0.0)
-    if not is_common or squares.max(initial=0.0) == 0:
+        largest = float(squares.max(initial=0.0))
+        is_common = np.ptp(squares) <= 2 * LARGEST_DIFFERENCE * largest
+    if not (is_common and 0 < largest < np.inf):
         return False
     return not ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
 
