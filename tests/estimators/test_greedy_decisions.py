@@ -23,7 +23,7 @@ from hardmargin.kernels import Kernel
 
 def naive_margins(model, X, Q):
     """The machines' scores of Q, from the public attributes alone."""
-    kernel = Kernel(model.kernel, model.gamma_, model.degree, model.coef0)
+    kernel = Kernel(model.kernel_, model.gamma_, model.degree, model.coef0)
     K = kernel_matrix(kernel, Q, X[model.support_])
     return K @ dense(model.dual_coef_).T + model.intercept_
 

@@ -1,6 +1,7 @@
 """GreedySVC with nothing to tune: what it chooses, its threshold and its probabilities."""
 
 import functools
+import pickle
 import warnings
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin import GreedySVC
+from hardmargin import GreedySVC, compress
 from hardmargin.selection.calibration import HeldOut, cut_machines
 
 
@@ -60,16 +61,26 @@ def test_nothing_to_tune_is_better_than_the_paper_by_rule():
 def test_the_choice_is_the_least_log_loss(multi_class):
     model = tuned(multi_class)
     results = model.cv_results_
-    best = results["log_loss"].argmin()
-    assert (model.gamma_, model.max_visits_) == (
-        results["gamma"][best],
+    decided = (
+        (results["n_splits"] == 5)
+        & (results["has_relevance"] == hasattr(model, "relevance_"))
+        & (results["standardized"] == model.standardized_)
+    )
+    best = np.where(decided, results["log_loss"], np.inf).argmin()
+    assert (model.kernel_, model.max_visits_) == (
+        results["kernel"][best],
         results["max_visits"][best],
     )
+    if not hasattr(model, "relevance_"):  # the gamma of scaled columns differs between splits
+        assert model.gamma_ == results["gamma"][best]
 
 
 def test_results_have_a_row_for_everything_that_was_tried():
     results = tuned().cv_results_
-    assert set(results) == {"gamma", "max_visits", "n_rows", "log_loss", "standardized"}
+    assert set(results) == {
+        *("kernel", "gamma", "max_visits", "standardized", "has_relevance"),
+        *("n_rows", "n_splits", "log_loss"),
+    }
     assert len({len(column) for column in results.values()}) == 1
 
 
@@ -77,9 +88,13 @@ def test_results_have_a_row_for_everything_that_was_tried():
 def test_the_model_is_the_machine_of_the_choice(multi_class):
     model = tuned(multi_class)
     X, y = two_classes() if multi_class is None else four_classes()
-    same = paper(model.gamma_, max_visits=model.max_visits_, multi_class=multi_class or "ovo").fit(
-        StandardScaler().fit_transform(X), y
-    )
+    scales = getattr(model._kernel_.view, "scales", 1.0)
+    same = paper(
+        model.gamma_,
+        kernel=model.kernel_,
+        max_visits=model.max_visits_,
+        multi_class=multi_class or "ovo",
+    ).fit(StandardScaler().fit_transform(X) * scales, y)
     assert model.support_.tolist() == same.support_.tolist()
     np.testing.assert_allclose(abs(model.dual_coef_ - same.dual_coef_).max(), 0, atol=1e-9)
 
@@ -131,6 +146,127 @@ def test_a_callable_sees_rows_as_they_are():
 
     GreedySVC(kernel=linear, random_state=0).fit(X[:60], y[:60])
     assert all(np.isin(A, X).all() for A in seen)
+
+
+# --- the kernel and relevance --------------------------------------------------------------------
+
+
+@functools.cache
+def two_of_many():
+    """Two columns of twelve matter."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 12))
+    y = (X[:, 3] * X[:, 7] > 0).astype(int)
+    return X[:400], y[:400], X[400:], y[400:]
+
+
+@functools.cache
+def with_relevance():
+    X, y, *_ = two_of_many()
+    return GreedySVC(random_state=0).fit(X, y)
+
+
+def test_kernels_are_compared():
+    assert set(tuned().cv_results_["kernel"]) == {"rbf", "laplacian"}
+
+
+def test_a_given_gamma_means_rbf():
+    model = GreedySVC(gamma=0.3, random_state=0).fit(*two_classes())
+    assert set(model.cv_results_["kernel"]) == {"rbf"} == {model.kernel_}
+    same = GreedySVC(gamma=0.3, kernel="rbf", random_state=0).fit(*two_classes())
+    np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
+
+
+def test_a_given_kernel_is_kept():
+    model = GreedySVC(kernel="laplacian", random_state=0).fit(*two_classes())
+    assert set(model.cv_results_["kernel"]) == {"laplacian"} == {model.kernel_}
+    assert not model.cv_results_["has_relevance"].any()
+
+
+def test_relevance_is_found_where_it_helps():
+    X, y, Q, truth = two_of_many()
+    model = with_relevance()
+    assert set(np.argsort(-model.relevance_)[:2]) == {3, 7}
+    plain = GreedySVC(kernel="rbf", random_state=0).fit(X, y)
+    assert model.score(Q, truth) > plain.score(Q, truth)
+    assert model.cv_log_loss_ < 0.9 * plain.cv_log_loss_
+
+
+def test_importances_are_shares_of_relevance():
+    model = with_relevance()
+    np.testing.assert_allclose(
+        model.feature_importances_, model.relevance_ / model.relevance_.sum()
+    )
+    np.testing.assert_array_equal(model.relevance_, model.encoded_relevance_)
+
+
+def test_without_relevance_the_error_says_what_it_needs():
+    with pytest.raises(AttributeError, match="That needs kernel='cv'"):
+        _ = paper().fit(*two_classes()).feature_importances_
+
+
+def test_support_vectors_are_not_scaled_by_relevance():
+    X, *_ = two_of_many()
+    model = with_relevance()
+    expected = StandardScaler().fit_transform(X)[model.support_]
+    np.testing.assert_allclose(model.support_vectors_, expected)
+
+
+def test_staged_decisions_of_scaled_columns_end_at_the_decision():
+    _, _, Q, _ = two_of_many()
+    *_, last = with_relevance().staged_decision_function(Q[:20])
+    np.testing.assert_allclose(last, with_relevance().decision_function(Q[:20]), rtol=1e-9)
+
+
+def test_scaled_columns_can_be_compressed_and_pickled():
+    _, _, Q, _ = two_of_many()
+    model = pickle.loads(pickle.dumps(with_relevance()))
+    np.testing.assert_array_equal(model.predict(Q), with_relevance().predict(Q))
+    small = compress(model, tolerance=0.05)
+    assert len(small.support_) < len(model.support_)
+    assert np.mean(small.predict(Q) != model.predict(Q)) < 0.05
+
+
+def test_relevance_of_a_feature_is_that_of_its_largest_column():
+    X, y, *_ = two_of_many()
+    missing = X.copy()
+    missing[::7, 3] = np.nan
+    model = GreedySVC(random_state=0).fit(missing, y)
+    assert model.relevance_.shape == (12,)
+    assert len(model.encoded_relevance_) == 13
+    assert model.relevance_[3] == max(model.encoded_relevance_[[3, 12]])
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_wide_or_sparse_rows_have_a_linear_candidate(container):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 80 if container is np.asarray else 5))
+    model = GreedySVC(random_state=0).fit(container(X), X[:, 0] > 0)
+    assert "linear" in model.cv_results_["kernel"]
+
+
+def test_a_linear_choice_has_weights_of_features():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 1200), density=0.05, rng=rng, format="csr")
+    y = X @ rng.normal(size=1200) > 0
+    model = GreedySVC(random_state=0).fit(X, y)
+    assert model.kernel_ == "linear"
+    expected = model._scaled(X) @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_other_choices_have_no_weights_of_features():
+    with pytest.raises(AttributeError, match="kernel='linear' only"):
+        _ = with_relevance().coef_
+
+
+def test_rows_as_they_came_are_used_where_they_are_better():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30)) * np.r_[1.0, 1.0, np.full(28, 0.05)]
+    y = X[:, 0] * X[:, 1] > 0
+    model = GreedySVC(kernel="rbf", random_state=0).fit(X, y)
+    assert not model.standardized_
+    assert set(model.cv_results_["standardized"]) == {True, False}
 
 
 # --- standardisation -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
         if max_visits == 1:
             path = algorithm_1(K, y)
         else:
-            path = with_revisits(K, y, max_visits, max_stages=STAGES_PER_ROW * len(rows))
+            path = with_revisits(K, y, max_visits, max_stages=STAGES_PER_ROW * len(train))
         alpha = np.zeros(len(rows))
         np.add.at(alpha, path.order, path.steps)
         queries = [i for i in test if codes[i] in (*negative, *positive)]
@@ -30,6 +30,7 @@ def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
 
 def platt_log_loss(scores, positive):
     """Log-loss of the labels under Platt's sigmoid."""
+    scores = scores / np.abs(scores).max()
     n_positive, n_negative = positive.sum(), (~positive).sum()
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
 

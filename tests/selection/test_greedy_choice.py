@@ -1,4 +1,4 @@
-"""Choosing gamma and visits for the greedy stagewise SVM."""
+"""Choosing kernel, gamma and visits for the greedy stagewise SVM."""
 
 import functools
 
@@ -13,8 +13,10 @@ from hardmargin.kernels import Kernel, make_kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection import folds as folds_module
 from hardmargin.selection import greedy as module
+from hardmargin.selection import greedy_trials as trials_module
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.greedy import VISITS, Task, choose_greedy
+from hardmargin.selection.greedy_trials import Candidate, Source, TrialOptions, Trials
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import KernelRows
 
@@ -27,10 +29,13 @@ def problem(name, n=90):
     return X[:n], y[:n].astype(np.int32), machines_of(n_classes, "ovo")
 
 
-def choose(X, codes, machines, cv=5, kernel="rbf", **parameters):
+def source(X, kernel="rbf", **parameters):
+    return Source(KernelRows(make_kernel(kernel, X, gamma="spread"), X), **parameters)
+
+
+def choose(X, codes, machines, cv=5, sources=None, **parameters):
     folds = make_folds(cv, X, codes, random_state=np.random.RandomState(0))
-    base = make_kernel(kernel, X, gamma="spread")
-    task = Task([KernelRows(base, X)], codes, machines, **parameters)
+    task = Task(sources or [source(X)], codes, machines, **parameters)
     return choose_greedy(task, folds, np.random.RandomState(0)), folds
 
 
@@ -61,7 +66,7 @@ def test_log_losses_are_those_of_the_oracle(name):
             X,
             codes,
             machines,
-            splits_of(folds),
+            splits_of(folds)[: table["n_splits"][i]],
             table["max_visits"][i],
         )
         for i in some
@@ -72,7 +77,7 @@ def test_log_losses_are_those_of_the_oracle(name):
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_choice_is_the_least_log_loss_tried(name):
     choice, _ = chosen(name)
-    best = choice.table["log_loss"].argmin()
+    best = np.where(choice.table["n_splits"] == 5, choice.table["log_loss"], np.inf).argmin()
     assert choice.kernel.gamma == choice.table["gamma"][best]
     assert choice.max_visits == choice.table["max_visits"][best]
 
@@ -95,11 +100,11 @@ def test_held_out_scores_are_those_of_the_oracle(name):
 def test_the_search_comes_close_to_the_full_grid(name):
     X, codes, machines = problem(name)
     choice, folds = chosen(name)
-    base = make_kernel("rbf", X, gamma="spread")
-    task = Task([KernelRows(base, X)], codes, machines)
-    search = module._Search(task, folds)
-    search.run([module.Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
-    assert choice.table["log_loss"].min() <= 1.02 * search.losses[search.best()]
+    options = TrialOptions(GreedyOptions(), Monitor())
+    trials = Trials([source(X)], codes, machines, None, folds, options)
+    trials.run([Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
+    of_all = choice.table["log_loss"][choice.table["n_splits"] == 5]
+    assert of_all.min() <= 1.02 * trials.loss(trials.best())
 
 
 # --- what is searched ----------------------------------------------------------------------------
@@ -115,7 +120,8 @@ def test_fixed_visits_are_kept():
 
 
 def test_a_fixed_gamma_is_kept():
-    choice, _ = choose(*problem("two classes"), tunes_gamma=False)
+    X, codes, machines = problem("two classes")
+    choice, _ = choose(X, codes, machines, sources=[source(X, tunes_gamma=False)])
     assert set(choice.table["gamma"]) == {choice.kernel.gamma}
 
 
@@ -124,21 +130,22 @@ def test_gamma_is_followed_beyond_the_grid(factor):
     X, codes, machines = problem("two classes")
     gamma = chosen("two classes")[0].kernel.gamma * factor
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
-    task = Task([KernelRows(Kernel("rbf", gamma), X)], codes, machines)
+    task = Task([Source(KernelRows(Kernel("rbf", gamma), X))], codes, machines)
     found = choose_greedy(task, folds, np.random.RandomState(0)).kernel.gamma
     assert found == pytest.approx(gamma / factor, rel=0.75)
 
 
 @pytest.mark.parametrize("kernel", ["laplacian", "poly", "sigmoid"])
 def test_gamma_of_other_kernels_is_chosen(kernel):
-    choice, _ = choose(*problem("two classes"), kernel=kernel)
+    X, codes, machines = problem("two classes")
+    choice, _ = choose(X, codes, machines, sources=[source(X, kernel)])
     assert len(set(choice.table["gamma"])) > 3
 
 
 def test_nothing_can_be_chosen_without_splits():
     X, codes, machines = problem("two classes")
     none = np.zeros((0, len(codes)), dtype=bool)
-    task = Task([KernelRows(Kernel("rbf", 0.5), X)], codes, machines)
+    task = Task([Source(KernelRows(Kernel("rbf", 0.5), X))], codes, machines)
     choice = choose_greedy(task, Folds(none, none), np.random.RandomState(0))
     assert choice.held_out is None
     assert (choice.kernel.gamma, choice.max_visits) == (0.5, 1)
@@ -177,6 +184,78 @@ def test_the_first_rows_of_a_time_series_are_never_held_out():
     assert set(choice.held_out.rows) == set(np.flatnonzero(folds.test.any(axis=0)))
 
 
+# --- kernels, views and relevance ----------------------------------------------------------------
+
+
+def three_of_many(n=240, n_columns=12, seed=0):
+    """Two columns matter, the others do not."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_columns))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(np.int32), [([0], [1])]
+
+
+@functools.cache
+def scaled_choice():
+    X, codes, machines = three_of_many()
+    sources = [source(X, "rbf"), source(X, "laplacian")]
+    return choose(X, codes, machines, sources=sources, has_relevance=True)
+
+
+def test_the_better_kernel_is_chosen():
+    X, _, machines = problem("two classes")
+    distance = np.linalg.norm(X, axis=1)
+    outside = (distance > np.median(distance)).astype(np.int32)
+    choice, _ = choose(X, outside, machines, sources=[source(X, "linear"), source(X, "rbf")])
+    assert choice.kernel.name == "rbf"
+    assert set(choice.table["kernel"]) == {"linear", "rbf"}
+
+
+def test_columns_that_matter_are_found():
+    choice, _ = scaled_choice()
+    [relevance] = choice.source.relevance
+    assert set(np.argsort(-relevance)[:2]) == {0, 1}
+    np.testing.assert_array_equal(choice.kernel.view.scales, choice.source.scales[0])
+
+
+def test_relevance_is_that_of_the_training_rows_of_a_split():
+    X, codes, machines = three_of_many()
+    folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
+    options = TrialOptions(GreedyOptions(), Monitor(), keeps_machines=True)
+    found = []
+    for test_labels in (codes, 1 - codes):
+        labels = np.where(folds.test[0], test_labels, codes).astype(np.int32)
+        trials = Trials([source(X)], labels, machines, None, folds, options)
+        trials.run([Candidate(0, 0, 1)])
+        found.append(trials.relevance(Candidate(0, 0, 1), np.random.RandomState(0)))
+    # Other labels of its held-out rows change what its machine is multiplied by, and nothing else.
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9)
+    assert not np.allclose(found[0][1], found[1][1])
+
+
+def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
+    X, codes, machines = three_of_many()
+    folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
+    relevance = [np.linspace(1.0, 0.1, X.shape[1]), *[np.ones(X.shape[1])] * 4]
+    scaled = source(X, relevance=relevance)
+    options = TrialOptions(GreedyOptions(), Monitor())
+    trials = Trials([scaled], codes, machines, None, folds, options)
+    trials.run([Candidate(0, 1, 1)])
+    Z = X * relevance[0]
+    gamma = 2 * make_kernel("rbf", Z, gamma="spread").gamma
+    [first, *_] = splits_of(folds)
+    expected, _ = held_out_scores(Kernel("rbf", gamma), Z, codes, [0], [1], [first], 1)
+    found = trials.scores(Candidate(0, 1, 1), trials.places(1), 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_handicap_counts_between_sources():
+    X, codes, machines = problem("two classes")
+    same = [source(X), source(X, view=1)]
+    tilted = [source(X, handicap=1.01), source(X, view=1)]
+    assert choose(X, codes, machines, sources=same)[0].source.view == 0
+    assert choose(X, codes, machines, sources=tilted)[0].source.view == 1
+
+
 # --- weights, threads, time ----------------------------------------------------------------------
 
 
@@ -188,7 +267,7 @@ def test_rows_of_weight_zero_are_absent():
     base = make_kernel("rbf", X[kept], gamma="spread")
     hidden = np.where(kept, codes, -1).astype(np.int32)
     folds = make_folds(5, X, hidden, random_state=np.random.RandomState(0))
-    task = Task([KernelRows(base, X)], hidden, machines, weights=weights)
+    task = Task([Source(KernelRows(base, X), weights)], hidden, machines, weights=weights)
     present = choose_greedy(task, folds, np.random.RandomState(0))
     np.testing.assert_allclose(present.table["log_loss"], absent.table["log_loss"], rtol=1e-9)
 
@@ -229,13 +308,13 @@ def test_listeners_hear_what_was_tried():
 
 
 def test_listeners_can_tell_stages_from_what_was_tried(monkeypatch):
-    solve, heard = module.greedy.solve, []
+    solve, heard = trials_module.greedy.solve, []
 
     def solve_aloud(problem, options, monitor):
         monitor.report(0, 1, 0.5)
         return solve(problem, options, monitor)
 
-    monkeypatch.setattr(module.greedy, "solve", solve_aloud)
+    monkeypatch.setattr(trials_module.greedy, "solve", solve_aloud)
     monitor = Monitor(listeners=[heard.append]).part("log-loss")
     choose(*problem("two classes"), monitor=monitor)
     names = {bool(event.detail): event.what for event in heard}
@@ -264,9 +343,9 @@ def ends_choosing(event):
 def small_limits(monkeypatch):
     """Levels as they are for many rows, at a hundredth of the size."""
     monkeypatch.setattr(folds_module, "MAX_SEARCHED_ROWS", 60)
-    monkeypatch.setattr(folds_module, "SUBSAMPLE_ROWS", 50)
-    for part in (folds_module, module):
-        monkeypatch.setattr(part, "MAX_FOLDED_ROWS", 300)
+    monkeypatch.setattr(folds_module, "SUBSAMPLE_ROWS", 60)
+    monkeypatch.setattr(folds_module, "MAX_FOLDED_ROWS", 300)
+    monkeypatch.setattr(folds_module, "LEAST_LARGEST_ROWS", 100)
     monkeypatch.setattr(folds_module, "MAX_HELD_OUT_ROWS", 100)
 
 
@@ -275,7 +354,7 @@ def large(n=1500, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 2))
     noise = rng.random(n) < 0.05
-    return X, ((np.floor(6 * X).sum(axis=1) % 2 > 0) ^ noise).astype(np.int32)
+    return X, ((np.floor(4 * X).sum(axis=1) % 2 > 0) ^ noise).astype(np.int32)
 
 
 def test_some_rows_are_searched_and_all_decide(small_limits):
@@ -284,7 +363,7 @@ def test_some_rows_are_searched_and_all_decide(small_limits):
     assert choice.table["n_rows"].tolist() == sorted(choice.table["n_rows"])
     assert choice.table["n_rows"][0] < 100
     assert choice.table["n_rows"][-1] == 250
-    assert len(choice.held_out.rows) == folds.test.sum()
+    assert len(choice.held_out.rows) == folds.test[: folds_module.SPLITS_TO_JUDGE].sum()
 
 
 def test_many_rows_are_followed_on_growing_parts(small_limits):
@@ -309,6 +388,7 @@ def test_gamma_grows_with_the_rows(small_limits):
 
 def test_more_visits_are_dropped_where_they_are_slow(small_limits, monkeypatch):
     monkeypatch.setattr(module, "MAX_COST", 0.0)
+    monkeypatch.setattr(module, "MAX_WORK", 0.0)
     X, codes = large()
     choice, _ = choose(X, codes, [([0], [1])])
     assert choice.max_visits == 1
@@ -318,13 +398,9 @@ def test_more_visits_are_dropped_where_they_are_slow(small_limits, monkeypatch):
 def test_views_are_compared_on_many_rows(small_limits):
     X, codes = large()
     rng = np.random.default_rng(1)
-    views = [
-        KernelRows(make_kernel("rbf", V, gamma="spread"), V)
-        for V in (np.hstack([X, rng.uniform(size=(len(X), 3))]), X)
-    ]
-    folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
-    choice = choose_greedy(Task(views, codes, [([0], [1])]), folds, np.random.RandomState(0))
-    assert choice.view == 1
+    wide = np.hstack([X, rng.uniform(size=(len(X), 3))])
+    choice, _ = choose(X, codes, [([0], [1])], sources=[source(wide), source(X, view=1)])
+    assert choice.source.view == 1
     assert set(choice.table["view"]) == {0, 1}
 
 

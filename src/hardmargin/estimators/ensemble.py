@@ -27,6 +27,7 @@ from hardmargin.estimators._base.estimator import (
 )
 from hardmargin.estimators._base.looking import LookingClassifier, largest_machine
 from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators.experts import (
     LARGEST_CELL,
@@ -154,7 +155,7 @@ _OF_ONE_VOTE = (
 )
 
 
-class EnsembleSVC(LookingClassifier):
+class EnsembleSVC(RelevanceMixin, LookingClassifier):
     """Ensemble of partially trained hard-margin SVMs, with nothing to tune.
 
     Multiplicative updates with an adaptive rate move a weighted Parzen window towards the
@@ -381,6 +382,11 @@ default="cv"
     """
 
     _fills_missing = True
+
+    _relevance_needs = (
+        "relevance=True, dense rows that are standardised, gamma='cv', and an RBF or Laplacian "
+        "kernel that is not approximated"
+    )
 
     #: The mixture, where there are many rows.
     _experts_: Experts | None = None
@@ -720,14 +726,6 @@ default="cv"
         fits = int(np.sqrt(memory_bytes(self.memory_limit) / _pair_bytes(LEAST_FAMILIES)))
         return min(MAX_STORED_ROWS, fits)
 
-    def _store_relevance(self, relevance: FloatArray | None) -> None:
-        """Keep the relevance of the columns that kernels see, and of the input columns."""
-        if relevance is None:
-            return
-        self.encoded_relevance_ = relevance
-        self.relevance_ = np.zeros(self.n_features_in_)
-        np.maximum.at(self.relevance_, self._origins, relevance)
-
     def _fit_part(
         self, rows: TrainingRows, some: NDArray[np.intp], monitor: Monitor
     ) -> tuple[NDArray[np.intp], FloatArray]:
@@ -740,18 +738,6 @@ default="cv"
         )
         self._look_ = self._first_look(part, None, monitor.part(share=FIRST_SHARE))
         return self._fit_vote(part, None, monitor)
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Relevance of the columns, as shares that sum to one."""
-        check_is_fitted(self)
-        if not hasattr(self, "relevance_"):
-            raise AttributeError(
-                "This EnsembleSVC has no feature_importances_, since it scaled no columns by their "
-                "relevance. That needs relevance=True, dense rows that are standardised, "
-                "gamma='cv', and an RBF or Laplacian kernel that is not approximated."
-            )
-        return np.asarray(self.relevance_ / self.relevance_.sum())
 
     @property
     def cv_table_(self) -> NDArray[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -23,16 +24,19 @@ from hardmargin.estimators._base.estimator import (
 )
 from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators._base.staged import StagedMixin
 from hardmargin.kernels import (
+    DISTANCE_KERNELS,
     GAMMA_RULES,
+    NAMED_KERNELS,
     FloatArray,
     Kernel,
     KernelFunction,
     Rows,
     is_sparse,
-    resolve_gamma,
+    make_kernel,
 )
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
@@ -53,6 +57,7 @@ from hardmargin.selection.greedy import (
     Task,
     choose_greedy,
 )
+from hardmargin.selection.greedy_trials import Source, through_view
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
@@ -66,13 +71,20 @@ STAGES_AT_ONCE = 128
 CHOOSING_SHARE = 0.5
 
 #: Up to how many rows a fit takes about how many times as long as with a quick choice.
-COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 15.0))
+COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 3.0))
 
 #: Up to this many rows, kernels are evaluated in float64 while choosing.
 MAX_FLOAT64_CHOICE_ROWS = 500
 
 #: Kernels whose gamma can be chosen.
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
+
+#: Rows of more columns have no Laplacian kernel and no relevance, which would be slow there, but a
+#: linear one.
+MANY_COLUMNS = 1_000
+
+#: Rows as they came are used if they lower the log-loss by more than this factor.
+HANDICAP_AS_THEY_CAME = 1.05
 
 #: The most rows by which a threshold is moved if no rows were held out.
 MAX_THRESHOLD_ROWS = 5_000
@@ -81,7 +93,7 @@ MAX_THRESHOLD_ROWS = 5_000
 LEAST_SLOPE = 1e-3
 
 
-class GreedySVC(StagedMixin, GrowingClassifier):
+class GreedySVC(StagedMixin, RelevanceMixin, GrowingClassifier):
     """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
@@ -89,9 +101,10 @@ class GreedySVC(StagedMixin, GrowingClassifier):
     times. Stopping there is what regularises: there is no constant C. Training is exact (the
     published order of selection) and takes a small fraction of an ordinary SVM's time.
 
-    By default the features are standardised and the kernel width, the number of visits and the
-    threshold are chosen in ``fit`` by cross-validation; the held-out scores also give
-    probabilities. ``GreedySVC(gamma=g, max_visits=1, threshold=0)`` is the paper's machine.
+    By default the kernel, its width, the number of visits and the threshold are chosen in ``fit``
+    by the log-loss of held-out rows, and so is whether features are standardised, and whether
+    columns are scaled by their relevance. The held-out scores also give probabilities.
+    ``GreedySVC(gamma=g, max_visits=1, threshold=0)`` is the paper's machine.
 
     Parameters
     ----------
@@ -100,10 +113,14 @@ class GreedySVC(StagedMixin, GrowingClassifier):
         two times ``"spread"``. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
         between rows.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
-        The kernel; a callable takes two sets of rows and returns the matrix of values. Indefinite
-        kernels are fine.
+    kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
+default="cv"
+        The kernel. ``"cv"`` chooses between RBF and Laplacian kernels, a linear one too where rows
+        are sparse or have more columns than there are rows; above 1,000 columns only between RBF
+        and linear. With a given `gamma` it is RBF. ``"cv"`` also scales the columns of dense rows
+        by their relevance, where that lowers the log-loss of held-out rows by a hundredth. A
+        callable takes two sets of rows and returns the matrix of values. Indefinite kernels are
+        fine.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
@@ -111,7 +128,7 @@ default="rbf"
     max_visits : "cv" or int, default="cv"
         How often a row may be chosen. 1 is the paper's algorithm; with more visits, multipliers can
         also shrink again, and training goes on until no step exceeds `step_tol`. ``"cv"`` chooses
-        among 1, 4 and 64, together with gamma.
+        among 1, 4 and 64, together with kernel and gamma.
     step_tol : float, default=0.02
         With more than one visit, training ends when no step exceeds this.
     max_stages : int or None, default=None
@@ -120,14 +137,15 @@ default="rbf"
     threshold : "auto" or float, default="auto"
         Scores above it are predicted as the second class; in the paper it is 0. ``"auto"`` is also
         0, unless rows are held out to choose `gamma` or `max_visits`. It is then the threshold of a
-        sigmoid fitted to the held-out scores, if that lowers the number of their errors by more
-        than its square root.
+        sigmoid fitted to the held-out scores, if that raises their log-likelihood by more than one,
+        and the number of errors not at all.
     standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values
         would flatten are clipped, with a warning. ``"auto"`` does so if gamma is ``"cv"`` and the
-        kernel is not a callable; above 20,000 rows it also tries the features as they are, and uses
-        what is better. A precomputed kernel is never changed.
+        kernel is not a callable; it also tries the features as they are, and uses these if they
+        lower the log-loss of held-out rows (up to 2,500 rows: by a twentieth; they are not tried
+        if features are clipped). A precomputed kernel is never changed.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
@@ -164,8 +182,8 @@ default="rbf"
         and more, as many as there is time for. If that is all of them, the model is the same as
         without a limit, and only some time went to the smaller fits. Otherwise it is the best of
         these fits, by the log-loss of rows set aside, with a warning; `n_samples_fit_` is the
-        number of its rows. (Choices for a part of the rows are quicker: they are made as for more
-        than 20,000 rows.) Where gamma is given, or rows are fewer than 500 (or than 40 per class),
+        number of its rows. (Choices for a part of the rows are quicker: they are made on 1,000
+        rows.) Where gamma is given, or rows are fewer than 500 (or than 40 per class),
         all rows are fitted, and the model is that of the stages so far; choosing may take half of
         the time.
     verbose : int, default=0
@@ -180,6 +198,8 @@ default="rbf"
     ----------
     classes_ : (n_classes,) array
         The labels.
+    kernel_ : str
+        Name of the kernel; ``"callable"`` if it is a function.
     max_visits_ : int
         Number of visits that a row may have.
     standardized_ : bool
@@ -187,14 +207,24 @@ default="rbf"
     threshold_ : float, or array for many classes
         Threshold of each machine.
     cv_results_ : dict of arrays
-        The candidates: ``gamma``, ``max_visits``, ``standardized``, the number of rows used
-        (``n_rows``), and the ``log_loss`` of the held-out rows, under sigmoids fitted to their
+        The candidates: ``kernel``, ``gamma``, ``max_visits``, ``standardized``, whether columns are
+        scaled by relevance (``has_relevance``), the numbers of rows and splits used (``n_rows``,
+        ``n_splits``), and the ``log_loss`` of the held-out rows, under sigmoids fitted to their
         scores (averaged over the machines). This and the next two exist only if gamma or max_visits
         is ``"cv"``.
     cv_log_loss_, cv_error_ : float
         Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
         by sample and class weights; NaN if no rows could be held out, or if `max_time` ended the
         final fit. As the choice was made by them, they are a little too good.
+    relevance_ : (n_features,) array
+        How much each column moves the log-odds, relative to the most relevant one. If several
+        columns were made of it (of missing values, for instance), it is the largest of theirs. Only
+        where columns are scaled by it.
+    encoded_relevance_ : (n_columns,) array
+        The same for every column that kernels see; ``get_feature_names_out()`` has their names. All
+        categories of a feature have the same relevance.
+    feature_importances_ : (n_features,) array
+        The relevance of the features, as shares that sum to one.
     n_samples_fit_ : int
         Rows that the model was trained on: all rows of positive weight, unless `max_time` was too
         short for them.
@@ -241,12 +271,17 @@ default="rbf"
 
     Notes
     -----
-    All machines share one gamma and one number of visits: those with the least log-loss of held-out
-    rows, where each machine's scores go through a sigmoid of its own. From 2,500 rows on, most of
-    the search uses a subsample. Above 20,000 rows, choosing takes about as long as one to three
-    fits: it follows a single split on growing subsamples, up to four tenths of all rows. More than
-    one visit is then kept only if it clearly helps and is not too slow, and threshold and
-    probabilities come from the last held-out rows, at most 10,000.
+    All machines share one kernel and one number of visits: those with the least log-loss of
+    held-out rows, where each machine's scores go through a sigmoid of its own. Kernels and views of
+    the rows are compared on two splits first; all splits decide between the best. The relevance of
+    the columns is that of a first machine on the training rows of each split, and their mean in the
+    end, so that it has not seen the rows that judge it.
+
+    Above 2,500 rows, a subsample of 2,000 is searched. What is near the best there is followed on a
+    single split, on growing parts up to four tenths of all rows. More than one visit is then kept
+    only if it clearly helps and is not too slow. Up to 20,000 rows, three splits of all rows give
+    threshold and probabilities, unless that would be slow; otherwise they come from the last
+    held-out rows, at most 10,000.
 
     The probability of a machine's positive side is a sigmoid of its margin, so it is at least one
     half exactly where that side is predicted. With many classes and held-out rows,
@@ -270,7 +305,7 @@ default="rbf"
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = GreedySVC(random_state=0).fit(X[:400], y[:400])
     >>> round(clf.score(X[400:], y[400:]), 2)
-    0.98
+    0.99
     >>> clf.predict_proba(X[400:402]).round(1)
     array([[1., 0.],
            [0., 1.]])
@@ -284,12 +319,18 @@ default="rbf"
 
     _fills_missing = True
 
+    _relevance_needs = (
+        "kernel='cv', gamma='cv' and dense rows that are standardised, and that scaled columns "
+        "have a lower log-loss on held-out rows"
+    )
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GrowingClassifier._parameter_constraints,
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
             Choice({"cv", *GAMMA_RULES}),
         ],
+        "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
         "max_visits": [Choice({"cv"}), COUNT],
         "step_tol": [Interval(Real, 0, None, closed="left")],
         "max_stages": [COUNT, None],
@@ -304,7 +345,7 @@ default="rbf"
         self,
         gamma: float | str = "cv",
         *,
-        kernel: str | KernelFunction = "rbf",
+        kernel: str | KernelFunction = "cv",
         degree: float = 3,
         coef0: float = 0.0,
         max_visits: int | str = "cv",
@@ -413,7 +454,11 @@ default="rbf"
             names = self.get_feature_names_out()
             scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
             rows = rows._replace(X=scaled)
-        training = self._training(rows, gamma="spread" if self.gamma == "cv" else self.gamma)
+        training = self._training(
+            rows,
+            kernel="rbf" if self.kernel == "cv" else self.kernel,
+            gamma="spread" if self.gamma == "cv" else self.gamma,
+        )
         random = random_numbers(self.random_state)
         options = GreedyOptions(
             step_tol=self.step_tol,
@@ -422,19 +467,20 @@ default="rbf"
             memory_bytes=memory_bytes(self.memory_limit),
             n_threads=effective_n_jobs(self.n_jobs),
         )
-        held_out, max_visits = None, self.max_visits
+        held_out, max_visits, relevance = None, self.max_visits, None
         if self._holds_out:
             choice = self._choose(
                 training, as_they_came, options, groups, random, monitor, is_quick=rows.is_part
             )
-            view = training.X
-            if choice.view > 0:  # the rows as they came are the better view
-                view, self._scaling_ = as_they_came, None
-            values = KernelRows(choice.kernel, view, precision(view, self.dtype, self.kernel))
+            X = training.X
+            if choice.source.view > 0:  # the rows as they came are the better view
+                X, self._scaling_ = as_they_came, None
+            values = KernelRows(choice.kernel, X, precision(X, self.dtype, self.kernel))
             training = replace(training, values=values)
             held_out, max_visits = choice.held_out, choice.max_visits
+            relevance = next(iter(choice.source.relevance), None)
         solutions = greedy.solve(
-            training,
+            replace(training, values=through_view(training.values)),
             replace(options, max_visits=int(max_visits)),
             monitor.part("largest open step", n_machines=len(training.machines)),
         )
@@ -448,6 +494,8 @@ default="rbf"
         self._keep_paths(training, solutions)
         self.max_visits_, self.threshold_ = int(max_visits), one_or_all(thresholds)
         self.standardized_ = self._scaling_ is not None
+        self.kernel_ = training.kernel.name
+        self._store_relevance(relevance)
         if held_out is not None:
             self._calibrate(training, held_out, slopes, random)
             if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
@@ -468,41 +516,22 @@ default="rbf"
         *,
         is_quick: bool,
     ) -> GreedyChoice:
-        """Choose gamma, the visits and the view: rows as they were scaled, or as they came.
-
-        Kernel values are float32 if that is safe, which is faster and gives equally good choices.
-        """
-        present, dtype = training.codes >= 0, training.dtype
-        if self.dtype != "float64" and training.kernel.has_unit_diagonal:
-            values = training.X.data if is_sparse(training.X) else training.X
-            is_small = float(np.abs(values).max(initial=0.0)) <= MAX_FLOAT32_FEATURE
-            if len(present) > MAX_FLOAT64_CHOICE_ROWS and is_small:
-                dtype = "float32"
-        views = [replace(training.values, dtype=dtype)]
-        may_differ = (
-            self.standardize == "auto"
-            and self._scaling_ is not None
-            and present.sum() > MAX_FOLDED_ROWS
-            and not self._scaling_.is_identity
-        )
-        if may_differ and precision(as_they_came, self.dtype, self.kernel) == training.dtype:
-            gamma = resolve_gamma(
-                "spread",
-                as_they_came if present.all() else as_they_came[present],
-                kernel=training.kernel.name,
-                sample_weight=None if training.weights is None else training.weights[present],
-            )
-            kernel = replace(training.kernel, gamma=gamma)
-            views.append(KernelRows(kernel, as_they_came, dtype))
+        """Choose kernel, gamma, visits and the view: rows as they were scaled, or as they came."""
         folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
         task = Task(
-            views,
+            self._sources(training, as_they_came),
             training.codes,
             training.machines,
             weights=training.weights,
             options=replace(options, method="auto"),
-            tunes_gamma=self.gamma == "cv" and training.kernel.name in KERNELS_WITH_GAMMA,
             visits=VISITS if self.max_visits == "cv" else (int(self.max_visits),),
+            has_relevance=(
+                self.kernel == "cv"
+                and self.gamma == "cv"
+                and self._scaling_ is not None
+                and not is_sparse(training.X)
+                and 1 < training.X.shape[1] <= MANY_COLUMNS
+            ),
             monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
             is_quick=is_quick,
         )
@@ -522,12 +551,61 @@ default="rbf"
             )
         elif choice.is_cut_short:
             warn_caller(
-                f"The choice of gamma and max_visits was ended by max_time, after "
+                "The choice of kernel, gamma and max_visits was ended by max_time, after "
                 f"{len(table['gamma'])} candidates; raise max_time to try more."
             )
         elif folds.shortage:
             warn_of_shortage(folds)
         return choice
+
+    def _sources(self, training: Training, as_they_came: Rows) -> list[Source]:
+        """Kernels to choose from, on the rows as they were scaled and as they came.
+
+        Kernel values are float32 if that is safe, which is faster and gives equally good choices.
+        """
+        present = training.codes >= 0
+        weights = training.weights
+        if not present.all():
+            weights = replace(training, class_weights=None).row_weights()
+        views = [training.X]
+        if self.standardize == "auto" and self._scaling_ is not None and self._scaling_.is_plain:
+            same = precision(as_they_came, self.dtype, self.kernel) == training.dtype
+            if same and not self._scaling_.is_identity:
+                views.append(as_they_came)
+        names = [training.kernel.name]
+        if self.kernel == "cv" and self.gamma == "cv":
+            is_wide = training.X.shape[1] > MANY_COLUMNS
+            names = ["rbf"] if is_wide else list(DISTANCE_KERNELS)
+            if is_wide or is_sparse(training.X) or training.X.shape[1] > present.sum():
+                names.append("linear")
+        sources = []
+        for (view, X), name in product(enumerate(views), names):
+            kernel = training.kernel
+            if view > 0 or name != kernel.name:
+                kernel = make_kernel(
+                    name,
+                    X,
+                    gamma="spread",
+                    degree=self.degree,
+                    coef0=self.coef0,
+                    sample_weight=weights,
+                )
+            dtype = training.dtype
+            if self.dtype != "float64" and kernel.has_unit_diagonal:
+                values = X.data if is_sparse(X) else X
+                is_small = float(np.abs(values).max(initial=0.0)) <= MAX_FLOAT32_FEATURE
+                if len(present) > MAX_FLOAT64_CHOICE_ROWS and is_small:
+                    dtype = "float32"
+            sources.append(
+                Source(
+                    KernelRows(kernel, X, dtype),
+                    weights,
+                    view,
+                    tunes_gamma=self.gamma == "cv" and name in KERNELS_WITH_GAMMA,
+                    handicap=1.0 if view == 0 else HANDICAP_AS_THEY_CAME,
+                )
+            )
+        return sources
 
     def _cut(
         self,

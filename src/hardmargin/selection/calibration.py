@@ -28,6 +28,9 @@ MAX_SCALED_ROWS = 5_000
 #: How much steeper the pairs' sigmoids are in the decision between many classes.
 STEEPER = 4.0
 
+#: Platt's threshold is used if it raises the log-likelihood of the held-out rows by more than this.
+LEAST_GAIN = 1.0
+
 #: Smaller probabilities are raised to this.
 _LEAST = 1e-9
 
@@ -293,7 +296,10 @@ def cut_machines(
             errors, errors_there = (
                 float(rows[(scores >= place) != positive].sum()) for place in (0.0, -offset / slope)
             )
-            if errors - errors_there > np.sqrt(errors):
+            steep = platt_slope(scores, positive, mass) * scores
+            loss_at_zero = float(rows @ (np.logaddexp(0, steep) - positive * steep))
+            gain = loss_at_zero - fit.log_losses[k] * float(rows.sum())
+            if gain > LEAST_GAIN and errors_there <= errors:
                 at, is_refitted = -offset / slope, False
         thresholds[m] = at
         slopes[m] = platt_slope(scores - at, positive, mass) if is_refitted else slope

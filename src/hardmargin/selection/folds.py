@@ -42,23 +42,24 @@ LEAST_VALUES = 20
 #: Numbers that are hashed at a time.
 _NUMBERS_AT_ONCE = 1_000_000
 
-#: Up to MAX_SEARCHED_ROWS rows, a choice is made on all of them. With more, it is first made on a
-#: subsample of SUBSAMPLE_ROWS, and the winner is compared on SPLITS_TO_COMPARE splits of all rows.
+#: Up to MAX_SEARCHED_ROWS rows, a choice is made on all of them; with more, it is first made on a
+#: subsample of SUBSAMPLE_ROWS.
 MAX_SEARCHED_ROWS = 2_500
 SUBSAMPLE_ROWS = 2_000
-SPLITS_TO_COMPARE = 2
 
-#: A quick choice is made on a subsample of this many rows, and not compared on folds of all rows.
+#: A quick choice is made on a subsample of this many rows, and not judged on folds of all rows.
 QUICK_ROWS = 1_000
 
-#: Up to this many rows, all are split into folds.
-MAX_FOLDED_ROWS = 20_000
-
-#: Above that: the largest training part, as a share of all rows, how parts grow up to it, and the
-#: most rows that are held out.
+#: The largest training part that a choice is followed on, as a share of all rows (but at least so
+#: many rows, if there are as many), how parts grow up to it, and the most rows that are held out.
 LARGEST_SHARE = 0.4
+LEAST_LARGEST_ROWS = 4_000
 GROWTH = 4
 MAX_HELD_OUT_ROWS = 10_000
+
+#: Up to this many rows, so many splits of all of them judge the choice.
+MAX_FOLDED_ROWS = 20_000
+SPLITS_TO_JUDGE = 3
 
 #: The fewest rows of each class that subsamples keep.
 ROWS_PER_CLASS = 20
@@ -185,7 +186,7 @@ def growing_splits(
     random_state : RandomState
         Draws subsamples.
     is_quick : bool
-        Search on fewer rows, and follow a single split whatever their number.
+        Search on fewer rows, and do not judge by splits of all rows.
     """
     n = int((codes >= 0).sum())
     if folds.n_splits == 0:
@@ -196,21 +197,21 @@ def growing_splits(
     rank = random_ranks(codes, random_state)
     few = subsample(codes, rank, QUICK_ROWS if is_quick else SUBSAMPLE_ROWS)
     yield Folds(folds.train & few, folds.test & few)
-    if n <= MAX_FOLDED_ROWS and not is_quick:
-        yield Folds(folds.train[:SPLITS_TO_COMPARE], folds.test[:SPLITS_TO_COMPARE])
-        yield folds
-        return
     if is_quick and LARGEST_SHARE * n <= QUICK_ROWS:  # no more than what was searched
         return
     largest = int(folds.train.sum(axis=1).argmax())
     train, test = folds.train[largest], folds.test[largest]
     test = test & subsample(np.where(test, codes, -1), rank, MAX_HELD_OUT_ROWS)
     sizes = [int(LARGEST_SHARE * n)]
+    if not is_quick:
+        sizes = [max(sizes[0], min(LEAST_LARGEST_ROWS, int(train.sum())))]
     while (size := sizes[-1] // GROWTH) > 2 * SUBSAMPLE_ROWS:
         sizes.append(size)
     for size in reversed(sizes):
         part = subsample(np.where(train, codes, -1), rank, size)
         yield Folds((train & part)[None], test[None])
+    if n <= MAX_FOLDED_ROWS and not is_quick:
+        yield Folds(folds.train[:SPLITS_TO_JUDGE], folds.test[:SPLITS_TO_JUDGE])
 
 
 def random_ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDArray[np.intp]:

@@ -1,18 +1,18 @@
-"""Choosing gamma and the visits allowed per row for the greedy stagewise SVM.
+"""Choosing the kernel, gamma and the visits allowed per row for the greedy stagewise SVM.
 
-One gamma and one number of visits serve all machines: those whose held-out scores have the least
-log-loss once a Platt sigmoid is fitted to them, averaged over the machines by their rows. The
-search is a coarse grid of gamma for one visit, then climbs from its best for more visits, then one
-finer step around the winner. On 50 data sets that does as well as the full grid, at a fifth of its
-cost.
+One candidate serves all machines: the one of least held-out log-loss (``greedy_trials.py``).
 
-Above 2,500 rows the search runs on a subsample of 2,000; two splits of all rows compare its winner
-with the neighbours, and all splits score what wins. Above 20,000 rows there are no folds of all
-rows: one split is followed on training parts that grow fourfold, gamma with them (the best gamma
-grows with the rows), up to four tenths of the rows. More visits than the fewest survive there only
-where they clearly pay and are not expected to cost many plain fits. Where the rows come in several
-views (standardised, and as they came), all that are not clearly worse are followed: which one is
-best may only show on many rows.
+1. Kernels and views of the rows are compared on two splits, with the fewest visits and a coarse
+   search of gamma. Rows as they came must be clearly better than standardised ones.
+2. The columns are scaled by their relevance to the best of these, by that of each split's training
+   rows alone, so that held-out rows have no part in it; the kernels are tried again.
+3. What is near the best so far is tried with more visits.
+4. The best of all climbs along gamma on all splits, then with more visits, then in finer steps.
+
+Above 2,500 rows, that is done on a subsample of 2,000. What came near the best is followed on one
+split, with training parts that grow fourfold up to four tenths of the rows, gamma with them: the
+best gamma grows with the rows. More visits survive only where they clearly pay and are not expected
+to cost many plain fits. Up to 20,000 rows, two splits of all rows then score the winner.
 
 Nothing here depends on a clock unless there is a time limit, nor on the number of threads.
 """
@@ -21,56 +21,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, KernelRows
+from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, View, is_sparse
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
-from hardmargin.selection.folds import (
-    MAX_FOLDED_ROWS,
-    QUICK_ROWS,
-    Folds,
-    growing_splits,
-)
-from hardmargin.selection.sigmoids import platt
-from hardmargin.solvers import greedy
-from hardmargin.solvers.greedy import GreedyOptions, GreedySolution
-from hardmargin.solvers.problem import Machine, Problem
+from hardmargin.selection.folds import Folds, growing_splits
+from hardmargin.selection.greedy_trials import Candidate, Source, TrialOptions, Trials
+from hardmargin.solvers.greedy import GreedyOptions
+from hardmargin.solvers.problem import Machine
 
 #: Visits allowed per row, to choose from.
 VISITS = (1, 4, 64)
 
-#: Gammas to begin with, and their range, as exponents of two relative to the kernel's gamma.
-GRID = range(-8, 7, 2)
-EXPONENTS = range(-16, 17)
+#: Gammas to begin with, as exponents of two relative to the source's gamma, and those to go on with
+#: where none of these has less than this share of the log-loss of a constant.
+GRID = (-4, 0, 4)
+WIDE_GRID = (-12, -8, 8, 12)
+NOTHING_LEARNED = 0.97
 
-#: How near to the best, as a factor of the log-loss, other visits and other views of the rows must
-#: come to be tried again on more rows.
-NEAR = 1.02
+#: Splits that sources are compared on.
+FIRST_SPLITS = 2
+
+#: How near to the best, as a factor of the log-loss, another source must come to be tried with more
+#: visits or on more rows, and how many of them.
+NEAR_SOURCE = 1.05
+MOST_SOURCES = 4
+
+#: The same for another view, on more rows: which view is best may only show on many.
 NEAR_VIEW = 1.15
 
-#: Above `MAX_FOLDED_ROWS`: the largest cost of more visits, in plain fits, and the factor by which
-#: they must lower the log-loss.
-MAX_COST = 6.0
+#: Scaled columns must lower the log-loss by this factor: relevance may be an accident.
+HANDICAP_SCALED = 1.01
+
+#: How near to the best other visits must come to be tried again.
+NEAR = 1.02
+
+#: On growing parts, more visits must lower the log-loss by this factor. They may cost so many plain
+#: fits, or so many multiplications in a fit of all rows (a few seconds).
 CLEAR_GAIN = 0.98
+MAX_COST = 6.0
+MAX_WORK = 3e10
+
+#: Splits of all rows score a choice of more visits if its fit takes no more multiplications.
+MAX_JUDGED_WORK = 2e10
+
+#: A kernel value costs as much as this many multiplications, besides one for each column.
+COST_OF_VALUE = 8
 
 #: About how many times as long a stage with revisits takes as one without.
 COST_OF_REVISITS = 2.0
-
-#: Kernel values between two checks of the clock and of Ctrl-C.
-VALUES_AT_ONCE = 50_000_000
-
-
-class Candidate(NamedTuple):
-    """Which view of the rows, the power of two times its gamma, and the visits."""
-
-    view: int
-    exponent: int
-    visits: int
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,9 @@ class Task:
 
     Attributes
     ----------
-    views : sequence of KernelRows
-        The same rows under different scalings, to choose from; the first is used where nothing
-        can be compared. The gamma of a view's kernel is where the search starts, its dtype the
-        precision of kernel values while choosing.
+    sources : sequence of Source
+        Kernels and views of the rows to choose from; the first is used where nothing can be
+        compared. Those of the first view may be scaled by relevance.
     codes : (n,) int32 array
         Class of each row, -1 for rows that take no part.
     machines : sequence of (negative classes, positive classes)
@@ -91,31 +94,25 @@ class Task:
         Sample weights.
     options : GreedyOptions
         How to run; the visits are set here.
-    tunes_gamma : bool
-        Whether to choose gamma at all.
     visits : sequence of int
         Visits to choose from, in ascending order.
+    has_relevance : bool
+        Whether columns may be scaled by their relevance.
     monitor : Monitor
         The clock; it receives the log-loss of everything that is tried.
     is_quick : bool
-        Choose as for more than 20,000 rows, and search on half as many.
+        Search on half as many rows, and follow one split from a thousand rows on.
     """
 
-    views: Sequence[KernelRows]
+    sources: Sequence[Source]
     codes: NDArray[np.int32]
     machines: Sequence[Machine]
     weights: FloatArray | None = None
     options: GreedyOptions = field(default_factory=GreedyOptions)
-    tunes_gamma: bool = True
     visits: Sequence[int] = VISITS
+    has_relevance: bool = False
     monitor: Monitor = field(default_factory=Monitor)
     is_quick: bool = False
-
-    @property
-    def is_large(self) -> bool:
-        """Whether there are no folds of all rows."""
-        most = QUICK_ROWS if self.is_quick else MAX_FOLDED_ROWS
-        return bool((self.codes >= 0).sum() > most)
 
 
 @dataclass(frozen=True)
@@ -124,23 +121,23 @@ class GreedyChoice:
 
     Attributes
     ----------
-    view : int
-        Which view of the rows.
+    source : Source
+        Which rows, and the relevance of their columns if they are scaled by it.
     kernel : Kernel
-        Its kernel, with the gamma of the choice.
+        The kernel, with the gamma of the choice; it has a view if columns are scaled.
     max_visits : int
         Visits allowed per row.
     held_out : HeldOut or None
         Scores of the choice, on the last rows that it was tried on; None where nothing could be
         compared.
     table : dict of arrays
-        Everything that was tried: ``view``, ``gamma``, ``max_visits``, ``n_rows`` that it was tried
-        on, and ``log_loss``.
+        Everything that was tried: ``view``, ``kernel``, ``has_relevance``, ``gamma``,
+        ``max_visits``, ``n_rows`` and ``n_splits`` that it was tried on, and ``log_loss``.
     is_cut_short : bool
         Whether the time limit ended the search.
     """
 
-    view: int
+    source: Source
     kernel: Kernel
     max_visits: int
     held_out: HeldOut | None
@@ -148,8 +145,16 @@ class GreedyChoice:
     is_cut_short: bool
 
 
+class _Found(NamedTuple):
+    """The best candidate so far, and the trials that say so."""
+
+    trials: Trials
+    candidate: Candidate
+    n_splits: int
+
+
 def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState) -> GreedyChoice:
-    """Choose gamma and the visits.
+    """Choose the source, gamma and the visits.
 
     Parameters
     ----------
@@ -160,267 +165,220 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
     random_state : RandomState
         Draws subsamples.
     """
-    searches: list[_Search] = []
-    choice: tuple[_Search, Candidate] | None = None
+    sources = list(task.sources)
+    levels: list[Trials] = []
+    found: _Found | None = None
     is_cut_short = False
     try:
         for splits in growing_splits(folds, task.codes, random_state, is_quick=task.is_quick):
-            search = _Search(task, splits)
-            if not len(search.machines):  # no split has two classes to train on and to score
+            options = TrialOptions(task.options, task.monitor, keeps_machines=found is None)
+            trials = Trials(sources, task.codes, task.machines, task.weights, splits, options)
+            if not trials.can_judge:  # no split has two classes to train on and to score
                 continue
-            searches.append(search)
-            if choice is None:
-                _search(search)
-            elif splits is folds:  # the last splits score the winner alone
-                search.run([choice[1]])
+            levels.append(trials)
+            if found is None:
+                found = _search(trials, task, random_state, is_last=splits is folds)
+                sources = [replace(source.for_all, handicap=1.0) for source in trials.sources]
+            elif splits.n_splits > 1:  # the last splits score the winner alone, if that is quick
+                is_plain = found.candidate.visits == task.visits[0]
+                if is_plain or _work(found.trials, found.candidate, task) <= MAX_JUDGED_WORK:
+                    trials.run([found.candidate])
+                    found = _Found(trials, found.candidate, trials.n_splits)
             else:
-                _follow(search, _survivors(choice[0]))
-            choice = (search, search.best())
+                _follow(trials, _survivors(found, task), task.visits[0])
+                found = _Found(trials, trials.best(), trials.n_splits)
     except Stopped:
         is_cut_short = True
-        tried = [search for search in searches if search.trials]
-        if tried:
-            # More visits take long on all rows: out of time, the fewest are the safe choice.
-            search = tried[-1] if choice is None else choice[0]
-            fewest = min(c.visits for c in search.trials)
-            choice = (search, search.best(visits=fewest))
-    tried_all = [(s, c) for s in searches for c in s.trials]
-    table: dict[str, NDArray[Any]] = {
-        "view": np.array([c.view for _, c in tried_all], dtype=np.intp),
-        "gamma": np.array([s.trials[c].kernel.gamma for s, c in tried_all], dtype=np.float64),
-        "max_visits": np.array([c.visits for _, c in tried_all], dtype=np.intp),
-        "n_rows": np.array([len(s.rows) for s, _ in tried_all], dtype=np.intp),
-        "log_loss": np.array([s.losses[c] for s, c in tried_all], dtype=np.float64),
-    }
-    if choice is None or not np.isfinite(choice[0].losses[choice[1]]):
-        kernel = task.views[0].kernel
-        return GreedyChoice(0, kernel, task.visits[0], None, table, is_cut_short)
-    search, best = choice
-    trial = search.trials[best]
-    rows = search.rows[search.held_out_rows]
-    held_out = HeldOut(rows, trial.scores, search.positive, search.machines)
-    return GreedyChoice(best.view, trial.kernel, best.visits, held_out, table, is_cut_short)
-
-
-def _search(search: _Search) -> None:
-    """Search from scratch: all gammas for the fewest visits, then climbs from the best of them."""
-    task = search.task
-    few, *more = task.visits
-    views = range(len(task.views))
-    search.run([Candidate(view, 0, few) for view in views], GRID)
-    for view in views:
-        search.climb(view, few, step=2)
-    view = search.best().view
-    before = few
-    for visits in more:
-        first = Candidate(view, search.best(view, before).exponent, visits)
-        search.run([first])
-        if task.is_large and not _is_affordable(search, first):
-            break
-        # Many visits take the longest: one try shows whether more tries are worthwhile.
-        if before == few or search.losses[first] < NEAR * search.losses[search.best(view, before)]:
-            search.climb(view, visits, step=2)
-        before = visits
-    search.run([search.best()], (-1, 1))
-
-
-def _follow(search: _Search, survivors: list[Candidate]) -> None:
-    """Search around what was best on fewer rows: the best gamma can only grow with the rows."""
-    search.run(survivors)
-    least = search.losses[search.best()]
-    for view in sorted({c.view for c in search.trials}):
-        best = search.best(view)
-        if search.losses[best] > NEAR_VIEW * least:
-            continue
-        search.run([best], (1,))
-        if search.best(view) == best:
-            search.run([best], (-1,))
-        else:
-            search.climb(view, best.visits, step=1)
-
-
-def _survivors(search: _Search) -> list[Candidate]:
-    """Choose what to try on more rows: the best candidates, and those near them."""
-    best, few = search.best(), search.task.visits[0]
-    of_visits = {
-        visits: search.best(best.view, visits)
-        for visits in sorted({c.visits for c in search.trials if c.view == best.view})
-    }
-    if not search.task.is_large:
-        return [c for c in of_visits.values() if search.losses[c] < NEAR * search.losses[best]]
-    plain = of_visits.pop(few)
-    affordable = [
-        c
-        for c in of_visits.values()
-        if _is_affordable(search, c) and search.losses[c] < CLEAR_GAIN * search.losses[plain]
-    ]
-    others = [
-        search.best(v, few) for v in sorted({c.view for c in search.trials}) if v != best.view
-    ]
-    near = [c for c in others if search.losses[c] < NEAR_VIEW * search.losses[plain]]
-    return [plain, *affordable, *near]
-
-
-def _is_affordable(search: _Search, candidate: Candidate) -> bool:
-    """Whether revisits cost no more than some plain fits, by the number of their stages."""
-    plain = search.best(candidate.view, search.task.visits[0])
-    n_plain, n_stages = search.trials[plain].n_stages, search.trials[candidate].n_stages
-    return COST_OF_REVISITS * n_stages <= MAX_COST * n_plain
-
-
-class Trial(NamedTuple):
-    """One candidate on some rows: its kernel, and the scores of its splits, concatenated."""
-
-    kernel: Kernel
-    scores: FloatArray
-    n_stages: int
-
-
-class _Search:
-    """The candidates tried on some rows, with splits into training and held-out rows."""
-
-    def __init__(self, task: Task, splits: Folds) -> None:
-        self.task = task
-        self.trials: dict[Candidate, Trial] = {}
-        self.losses: dict[Candidate, float] = {}
-        self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
-        self.weights = None if task.weights is None else task.weights[self.rows]
-        memory = task.options.memory_bytes // (2 * len(task.views))
-        self.views = [  # all gammas, splits and machines use the same distances
-            (view if len(self.rows) == len(task.codes) else view.some(self.rows)).with_metric(
-                memory, n_jobs=task.options.n_threads
-            )
-            for view in task.views
-        ]
-        codes = task.codes[self.rows]
-        self.train_codes = [
-            np.where(train[self.rows], codes, -1).astype(np.int32) for train in splits.train
-        ]
-        self.test_rows = [np.flatnonzero(test[self.rows]) for test in splits.test]
-        # The places of every machine's held-out scores among all that are evaluated.
-        side = Problem(task.views[0], task.codes, task.machines).sides
-
-        def has_both_sides(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
-            return np.asarray((labels < 0).any(axis=1) & (labels > 0).any(axis=1))
-
-        labels = []
-        for train, test in zip(self.train_codes, self.test_rows, strict=True):
-            present = np.bincount(train[train >= 0], minlength=side.shape[1]) > 0
-            # A machine that lacks a side in a split is neither trained nor judged there.
-            labels.append(side[:, codes[test]] * has_both_sides(side[:, present])[:, None])
-        label = np.hstack(labels)
-        self.machines, self.at = np.nonzero(label * has_both_sides(label)[:, None])
-        self.positive = label[self.machines, self.at] > 0
-        self.starts = np.flatnonzero(np.diff(self.machines, prepend=-1, append=len(side)))
-        self.held_out_rows = np.concatenate(self.test_rows)[self.at]
-
-    def best(self, view: int | None = None, visits: int | None = None) -> Candidate:
-        """Return the candidate of least loss, of a view and number of visits if given."""
-        among = [c for c in self.trials if view in (None, c.view) and visits in (None, c.visits)]
-        return min(among, key=lambda c: (self.losses[c], c.view, c.visits, abs(c.exponent), c))
-
-    def climb(self, view: int, visits: int, step: int) -> None:
-        """Try the neighbours of the best gamma until both are worse."""
-        for _ in EXPONENTS:
-            n_tried = len(self.trials)
-            self.run([self.best(view, visits)], (-step, step))
-            if len(self.trials) == n_tried:
-                break
-
-    def run(self, candidates: Sequence[Candidate], shifts: Sequence[int] = (0,)) -> None:
-        """Try candidates, their exponents shifted, on threads; raises Stopped when time is up.
-
-        Those that were tried before, or are out of range, are left out.
-        """
-        task, n_splits = self.task, len(self.train_codes)
-        exponents = EXPONENTS if task.tunes_gamma else (0,)
-        shifted = [c._replace(exponent=c.exponent + s) for c in candidates for s in shifts]
-        new = [c for c in shifted if c not in self.trials and c.exponent in exponents]
-        values = []
-        for candidate in new:
-            rows = self.views[candidate.view]
-            gamma = rows.kernel.gamma * 2.0**candidate.exponent
-            values.append(replace(rows, kernel=replace(rows.kernel, gamma=gamma)))
-        options, n_workers = task.options, min(task.options.n_threads, n_splits * len(new))
-        if n_workers > 1:
-            n_workers = values[0].machines_at_once(
-                n_workers, options.memory_bytes, share_rows=False
-            )
-            options = replace(
-                options,
-                n_threads=options.n_threads if n_workers == 1 else 1,
-                memory_bytes=options.memory_bytes // n_workers,
-            )
-
-        def score(job: int, monitor: Monitor) -> tuple[FloatArray, int]:
-            k, split = divmod(job, n_splits)
-            with_visits = replace(options, max_visits=new[k].visits, may_store=False)
-            return self._score(values[k], split, with_visits, monitor)
-
-        scored = task.monitor.each(score, n_splits * len(new), n_workers)
-        for k, candidate in enumerate(new):
-            of_splits = scored[k * n_splits : (k + 1) * n_splits]
-            scores = np.concatenate([scores for scores, _ in of_splits])[self.at, self.machines]
-            log_loss = np.inf
-            if np.isfinite(scores).all():
-                weights = None if self.weights is None else self.weights[self.held_out_rows]
-                fit = platt(scores, self.positive, weights, self.starts)
-                mass = np.diff(self.starts)
-                if weights is not None:
-                    mass = np.add.reduceat(weights, self.starts[:-1])
-                log_loss = float(np.average(fit.log_losses, weights=mass))
-            kernel, n_stages = values[k].kernel, sum(n for _, n in of_splits)
-            self.trials[candidate] = Trial(kernel, scores, n_stages)
-            self.losses[candidate] = log_loss
-            tried = f"gamma {kernel.gamma:.3g}, max_visits {candidate.visits}"
-            where = f"choosing on {len(self.rows):,} rows: {tried}"
-            task.monitor.report(0, len(self.trials), log_loss, where)
-
-    def _score(
-        self, rows: KernelRows, split: int, options: GreedyOptions, monitor: Monitor
-    ) -> tuple[FloatArray, int]:
-        """Train on a split; return the held-out scores of all machines, and the stages taken."""
-        monitor.check()
-        task, codes, test = self.task, self.train_codes[split], self.test_rows[split]
-        kernel, X = rows.kernel, rows.X
-        may_overflow = task.tunes_gamma and not kernel.has_unit_diagonal
-        if may_overflow and not np.isfinite(kernel.diagonal(X)).all():
-            # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
-            return np.full((len(test), len(task.machines)), np.nan), 0
-        solutions = greedy.solve(
-            Problem(rows, codes, task.machines, self.weights),
-            options,
-            monitor.part("largest open step", n_machines=len(task.machines)),
-        )
-        if monitor.stop_reason in {s.stop_reason for s in solutions}:
-            raise Stopped
-        if len(solutions) == 1:
-            support, coefficients = solutions[0].rows, solutions[0].coefficients[None, :]
-        else:
-            support, coefficients = _side_by_side(solutions, codes)
-        scores = np.empty((len(test), len(task.machines)))
-        step = max(1, VALUES_AT_ONCE // max(len(support), 1))
-        for begin in range(0, len(test), step):
-            monitor.check()
-            part = slice(begin, begin + step)
-            scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
-        return scores, sum(s.n_stages for s in solutions)
-
-
-def _side_by_side(
-    solutions: list[GreedySolution], codes: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], Any]:
-    """Support rows of several machines, sorted by class, and the coefficients on them."""
-    rows = np.concatenate([s.rows for s in solutions])
-    support = np.unique(rows)
-    support = support[np.argsort(codes[support], kind="stable")]
-    position = np.empty(len(codes), dtype=np.intp)
-    position[support] = np.arange(len(support))
-    return support, sp.csr_array(
-        (
-            np.concatenate([s.coefficients for s in solutions]),
-            position[rows],
-            np.cumsum([0, *(len(s.rows) for s in solutions)]),
+        found = _so_far(levels, found)
+    table = _table(levels)
+    if found is None or not np.isfinite(found.trials.loss(found.candidate, found.n_splits)):
+        first = task.sources[0]
+        return GreedyChoice(first, first.values.kernel, task.visits[0], None, table, is_cut_short)
+    trials, best, n_splits = found
+    source, places = trials.sources[best.source].for_all, trials.places(n_splits)
+    kernel = source.of(None, 0).kernel
+    view = View("standardized", scales=source.scales[0]) if source.relevance else None
+    return GreedyChoice(
+        source,
+        replace(kernel, gamma=kernel.gamma * 2.0**best.exponent, view=view),
+        best.visits,
+        HeldOut(
+            trials.rows[places.rows],
+            trials.scores(best, places, n_splits),
+            places.positive,
+            places.machines,
         ),
-        shape=(len(solutions), len(support)),
+        table,
+        is_cut_short,
     )
+
+
+def _search(
+    trials: Trials, task: Task, random_state: np.random.RandomState, *, is_last: bool
+) -> _Found:
+    """Search from scratch; `is_last` if no more rows follow, so that all splits decide."""
+    few, *more = task.visits
+    first = min(FIRST_SPLITS, trials.n_splits)
+    _try_sources(trials, few, first)  # 1.
+    if task.has_relevance:
+        _try_relevance(trials, few, first, random_state)  # 2.
+    if more:  # 3.
+        near = [c._replace(visits=more[0]) for c in _near(trials, few, first)]
+        trials.run(near, (-2, 0), first)
+    n_splits = trials.n_splits if is_last else first
+    trials.run(_near(trials, None, first), n_splits=n_splits)
+    source = trials.best(n_splits=n_splits).source
+    for before, visits in pairwise(task.visits):  # 4.
+        start = trials.best(source, before, first)
+        trials.run([start._replace(visits=visits)], n_splits=first)
+        # Many visits take the longest: one try shows whether more tries are worthwhile.
+        after = trials.loss(trials.best(source, visits, first), first)
+        if before == few or after < NEAR * trials.loss(start, first):
+            trials.climb(source, visits, 2, first)
+    least = NEAR * trials.loss(trials.best(source, n_splits=first), first)
+    of_visits = [trials.best(source, visits, first) for visits in task.visits]
+    trials.run([c for c in of_visits if trials.loss(c, first) < least], n_splits=n_splits)
+    trials.run([trials.best(source, n_splits=n_splits)], (-1, 1), n_splits)
+    return _Found(trials, trials.best(source, n_splits=n_splits), n_splits)
+
+
+def _try_sources(trials: Trials, visits: int, n_splits: int) -> None:
+    """Try all kernels on the first view of the rows, and the best of them on the others."""
+    names = [source.values.kernel.name for source in trials.sources]
+    views = [source.view for source in trials.sources]
+    best = ""
+    for view in sorted(set(views)):
+        for k, name in enumerate(names):
+            if views[k] == view and best in ("", name):
+                _try_gammas(trials, Candidate(k, 0, visits), n_splits)
+        best = names[trials.best(n_splits=n_splits).source]
+
+
+def _try_gammas(trials: Trials, start: Candidate, n_splits: int) -> None:
+    """Try the gammas of a source, from coarse to fine."""
+    trials.run([start], GRID, n_splits)
+    least = trials.loss(trials.best(start.source, n_splits=n_splits), n_splits)
+    if least > NOTHING_LEARNED * trials.loss_of_constant(n_splits):
+        trials.run([start], WIDE_GRID, n_splits)
+    for step in (4, 2):
+        trials.climb(start.source, start.visits, step, n_splits)
+
+
+def _try_relevance(
+    trials: Trials, visits: int, n_splits: int, random_state: np.random.RandomState
+) -> None:
+    """Scale the columns by their relevance to the best candidate, and try the kernels again."""
+    best = trials.best(visits=visits, n_splits=n_splits)
+    starts = [
+        trials.best(k, visits, n_splits)
+        for k, source in enumerate(trials.sources)
+        if source.view == 0 and source.values.kernel.name in DISTANCE_KERNELS
+    ]
+    if best not in starts:
+        return
+    trials.run([best])
+    relevance = trials.relevance(best, random_state)
+    if relevance is None:
+        return
+    for start in starts:
+        plain = trials.sources[start.source]
+        trials.sources.append(replace(plain, relevance=relevance, handicap=HANDICAP_SCALED))
+        k = len(trials.sources) - 1
+        trials.run([start._replace(source=k)], (0, 2), n_splits)
+        trials.climb(k, visits, 2, n_splits)
+
+
+def _near(
+    trials: Trials, visits: int | None, n_splits: int, near_view: float = NEAR_SOURCE
+) -> list[Candidate]:
+    """Best candidates of the sources that come near the best of all, which is the first.
+
+    Of every other view of the rows, the best may come as near as `near_view`.
+    """
+    sources = dict.fromkeys(c.source for c in trials.tried(n_splits))
+    bests = [trials.best(k, visits, n_splits) for k in sources if trials.has(k, visits, n_splits)]
+    bests.sort(key=lambda c: trials.handicapped(c, n_splits))
+    least = trials.handicapped(bests[0], n_splits)
+    near = [c for c in bests if trials.handicapped(c, n_splits) <= NEAR_SOURCE * least]
+    near = near[:MOST_SOURCES]
+    for c in bests:
+        views = {trials.sources[k.source].view for k in near}
+        is_another = trials.sources[c.source].view not in views
+        if is_another and trials.loss(c, n_splits) <= near_view * least:
+            near.append(c)
+    return near
+
+
+def _survivors(found: _Found, task: Task) -> list[Candidate]:
+    """Choose what to try on more rows: the best of near sources, and more visits if they pay."""
+    trials, _, n_splits = found
+    few, *more = task.visits
+    survivors = []
+    for near in _near(trials, None, n_splits, NEAR_VIEW):
+        plain = trials.best(near.source, few, n_splits)
+        least = CLEAR_GAIN * trials.loss(plain, n_splits)
+        with_more = [
+            trials.best(near.source, visits, n_splits)
+            for visits in more
+            if trials.has(near.source, visits, n_splits)
+        ]
+        survivors += [plain] + [
+            c
+            for c in with_more
+            if trials.loss(c, n_splits) < least and _is_affordable(trials, c, plain, task)
+        ]
+    return survivors
+
+
+def _is_affordable(trials: Trials, candidate: Candidate, plain: Candidate, task: Task) -> bool:
+    """Whether revisits cost no more than some plain fits, or little anyway."""
+    n_stages, n_plain = trials.n_stages(candidate), trials.n_stages(plain)
+    is_cheap = COST_OF_REVISITS * n_stages <= MAX_COST * n_plain
+    return is_cheap or _work(trials, candidate, task) <= MAX_WORK
+
+
+def _work(trials: Trials, candidate: Candidate, task: Task) -> float:
+    """Estimate the multiplications in a fit of all rows, from the stages that fewer rows took."""
+    X, sizes = trials.sources[candidate.source].values.X, np.bincount(task.codes[task.codes >= 0])
+    n_columns = X.nnz / X.shape[0] if is_sparse(X) else X.shape[1]
+    n_machine_rows = np.mean([sizes[[*one, *other]].sum() for one, other in task.machines])
+    n_stages = trials.n_stages(candidate) * sizes.sum() / trials.n_trained
+    return float(n_stages * n_machine_rows * (n_columns + COST_OF_VALUE))
+
+
+def _follow(trials: Trials, survivors: list[Candidate], few: int) -> None:
+    """Search around what was best on fewer rows: the best gamma can only grow with the rows."""
+    trials.run(survivors)
+    for near in _near(trials, None, trials.n_splits, NEAR_VIEW):
+        trials.run([near], (1,))
+        if trials.best(near.source) != near:
+            trials.climb(near.source, near.visits, step=1)
+        elif near.visits == few:  # more visits take long
+            trials.run([near], (-1,))
+
+
+def _so_far(levels: list[Trials], found: _Found | None) -> _Found | None:
+    """Return the best that was tried before time was up, with the fewest visits.
+
+    More visits take long on all rows: out of time, the fewest are the safe choice.
+    """
+    trials = found.trials if found is not None else next(iter(levels), None)
+    if trials is None or not trials.records:
+        return None
+    n_splits = min(record.n_splits for record in trials.records)
+    fewest = min(c.visits for c in trials.tried(n_splits))
+    return _Found(trials, trials.best(visits=fewest, n_splits=n_splits), n_splits)
+
+
+def _table(levels: list[Trials]) -> dict[str, NDArray[Any]]:
+    tried = [(trials.sources[r.candidate.source], r) for trials in levels for r in trials.records]
+    return {
+        "view": np.array([source.view for source, _ in tried], dtype=np.intp),
+        "kernel": np.array([source.values.kernel.name for source, _ in tried], dtype="U11"),
+        "has_relevance": np.array([bool(source.relevance) for source, _ in tried], dtype=bool),
+        "gamma": np.array([r.gamma for _, r in tried], dtype=np.float64),
+        "max_visits": np.array([r.candidate.visits for _, r in tried], dtype=np.intp),
+        "n_rows": np.array([r.n_rows for _, r in tried], dtype=np.intp),
+        "n_splits": np.array([r.n_splits for _, r in tried], dtype=np.intp),
+        "log_loss": np.array([r.log_loss for _, r in tried], dtype=np.float64),
+    }

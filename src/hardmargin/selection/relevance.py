@@ -10,13 +10,12 @@ their relevance set rows apart as far as they matter. One round is enough: a sec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, View
-from hardmargin.selection.vote import Vote
 
 #: Training rows that derivatives are taken at, at most.
 MAX_ROWS = 150
@@ -41,6 +40,30 @@ MAX_FLOAT64_ROWS = 500
 
 #: A kernel that is narrower than this grows beyond all bounds between two values.
 _LARGEST_GAMMA = 80.0
+
+
+class LogOdds(Protocol):
+    """A machine, and what its scores are multiplied by to be log-odds."""
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """Rows with a coefficient."""
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """Their coefficients, one row per kernel."""
+
+    @property
+    def slope(self) -> float:
+        """Slope of the machine's sigmoid."""
+
+
+class Sensed(NamedTuple):
+    """A machine of one kernel, as `LogOdds`."""
+
+    rows: NDArray[Any]
+    coefficients: FloatArray
+    slope: float
 
 
 class _Part(NamedTuple):
@@ -102,7 +125,7 @@ class _Part(NamedTuple):
 def relevance_of(
     view: View,
     kernels: Sequence[Kernel],
-    votes: Sequence[Vote],
+    votes: Sequence[LogOdds],
     X: NDArray[Any],
     weights: FloatArray,
     random_state: np.random.RandomState,
@@ -115,7 +138,7 @@ def relevance_of(
         Derivatives are along its columns, of what its kernels say.
     kernels : sequence of Kernel
         RBF and Laplacian kernels.
-    votes : sequence of Vote
+    votes : sequence of LogOdds
         What they vote, one per machine.
     X : (n, d) array
         The rows; columns of two values have these 1 apart.

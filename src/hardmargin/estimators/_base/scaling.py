@@ -75,10 +75,14 @@ class Scaling:
         return np.ldexp(mean, -self.exponents), np.ldexp(deviation, -self.exponents)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether no column is clipped or of extreme size."""
+        return self.exponents is None and self.clip is None
+
+    @property
     def is_identity(self) -> bool:
         """Whether distances between rows stay as they are."""
-        is_plain = self.exponents is None and self.clip is None
-        return is_plain and bool((self.scaler.scale_ == 1).all())
+        return self.is_plain and bool((self.scaler.scale_ == 1).all())
 
 
 def standardized(

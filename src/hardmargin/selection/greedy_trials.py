@@ -1,0 +1,478 @@
+"""Trials of the greedy stagewise SVM: its held-out log-loss on some splits, candidate by candidate.
+
+A candidate is a source of kernel values (a kernel, and the rows as it sees them), a power of two
+times the source's gamma, and the visits allowed per row. One candidate serves all machines: its
+loss is that of their held-out scores once a Platt sigmoid is fitted to each machine's, averaged
+over the machines by their rows. Candidates may be tried on some of the splits first, and on the
+others later; nothing is trained twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hardmargin.kernels import (
+    DISTANCE_KERNELS,
+    FloatArray,
+    KernelRows,
+    View,
+    resolve_gamma,
+)
+from hardmargin.monitor import Monitor, Stopped
+from hardmargin.selection.folds import Folds
+from hardmargin.selection.relevance import Sensed, column_scales, relevance_of
+from hardmargin.selection.sigmoids import platt
+from hardmargin.solvers import greedy
+from hardmargin.solvers.greedy import GreedyOptions, GreedySolution
+from hardmargin.solvers.problem import Machine, Problem
+
+#: The range of gamma, as exponents of two relative to the gamma of a source.
+EXPONENTS = range(-16, 17)
+
+#: Kernel values between two checks of the clock and of Ctrl-C.
+VALUES_AT_ONCE = 50_000_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where kernel values come from.
+
+    Attributes
+    ----------
+    values : KernelRows
+        A kernel, whose gamma is where a search starts, and rows, in the precision of choosing.
+    weights : (n,) array or None
+        Weights of the rows, zero for those that take no part; None if all are one.
+    view : int
+        Which of the views that the rows come in: standardised, or as they came.
+    tunes_gamma : bool
+        Whether to try other gammas.
+    handicap : float
+        What its log-loss is multiplied by when it is compared with other sources.
+    relevance : sequence of (d,) arrays
+        The relevance that columns are scaled by: one array for each split, or one for all; empty
+        where columns stay as they are. The gamma is then that of the rows as scaled.
+    """
+
+    values: KernelRows
+    weights: FloatArray | None = None
+    view: int = 0
+    tunes_gamma: bool = True
+    handicap: float = 1.0
+    relevance: Sequence[FloatArray] = ()
+
+    @cached_property
+    def scales(self) -> list[FloatArray]:
+        """What columns are multiplied by, for each split or for all."""
+        return [column_scales(known, self.values.X) for known in self.relevance]
+
+    @property
+    def for_all(self) -> Source:
+        """The source with one relevance: the mean of that of the splits."""
+        if len(self.relevance) < 2:
+            return self
+        mean = np.mean(self.relevance, axis=0)
+        return replace(self, relevance=(mean / mean.max(),))
+
+    def of(self, rows: NDArray[np.intp] | None, split: int) -> KernelRows:
+        """Return some of the rows, or all, as a split sees them: the kernel has no view."""
+        values = self.values if rows is None else self.values.some(rows)
+        if not self.relevance:
+            return values
+        scaled = values.X * self.scales[min(split, len(self.scales) - 1)]
+        weights = self.weights
+        if weights is not None and rows is not None:
+            weights = weights[rows]
+        gamma = resolve_gamma("spread", scaled, kernel=values.kernel.name, sample_weight=weights)
+        return replace(values, X=scaled, kernel=replace(values.kernel, gamma=gamma))
+
+
+def through_view(values: KernelRows) -> KernelRows:
+    """Return the rows as the kernel sees them, and the kernel without its view."""
+    view = values.kernel.view
+    if view is None:
+        return values
+    return replace(values, X=view.of(values.X), kernel=replace(values.kernel, view=None))
+
+
+class Candidate(NamedTuple):
+    """Which source, the power of two times its gamma, and the visits."""
+
+    source: int
+    exponent: int
+    visits: int
+
+
+class Part(NamedTuple):
+    """A candidate on one split.
+
+    Attributes
+    ----------
+    scores : (n_held, n_machines) array
+        Scores of the held-out rows.
+    n_stages : int
+        Stages of all machines.
+    gamma : float
+        Gamma of the kernel.
+    machines : list of GreedySolution, or None
+        The machines, where they are kept.
+    """
+
+    scores: FloatArray
+    n_stages: int
+    gamma: float
+    machines: list[GreedySolution] | None
+
+
+class Record(NamedTuple):
+    """A line of the table of everything that was tried."""
+
+    candidate: Candidate
+    gamma: float
+    n_rows: int
+    n_splits: int
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class TrialOptions:
+    """How trials are made.
+
+    Attributes
+    ----------
+    greedy : GreedyOptions
+        How to run; the visits are those of the candidates.
+    monitor : Monitor
+        The clock; it receives the log-loss of everything that is tried.
+    keeps_machines : bool
+        Whether to keep the machines of candidates with one visit.
+    """
+
+    greedy: GreedyOptions
+    monitor: Monitor
+    keeps_machines: bool = False
+
+
+class Trials:
+    """The candidates tried on some rows, with splits into training and held-out rows.
+
+    Parameters
+    ----------
+    sources : list of Source
+        The sources of all rows; more can be added.
+    codes : (n,) int32 array
+        Class of each row, -1 for rows that take no part.
+    machines : sequence of (negative classes, positive classes)
+        The two-class problems.
+    weights : (n,) array or None
+        Sample weights.
+    splits : Folds
+        Which rows train, and which are held out.
+    options : TrialOptions
+        How to make trials.
+    """
+
+    def __init__(
+        self,
+        sources: list[Source],
+        codes: NDArray[np.int32],
+        machines: Sequence[Machine],
+        weights: FloatArray | None,
+        splits: Folds,
+        options: TrialOptions,
+    ) -> None:
+        self.sources, self.options = sources, options
+        self.records: list[Record] = []
+        self._losses: dict[tuple[Candidate, int], float] = {}
+        self._parts: dict[tuple[Candidate, int], Part] = {}
+        self._values: dict[int, KernelRows] = {}
+        self._pairs = machines
+        self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
+        self._some = None if len(self.rows) == len(codes) else self.rows
+        self.weights = None if weights is None else weights[self.rows]
+        codes = codes[self.rows]
+        self.train_codes = [
+            np.where(train[self.rows], codes, -1).astype(np.int32) for train in splits.train
+        ]
+        self.test_rows = [np.flatnonzero(test[self.rows]) for test in splits.test]
+        self.n_splits = len(self.test_rows)
+        side = Problem(sources[0].values, codes, machines).sides
+        self._labels = []
+        for train, test in zip(self.train_codes, self.test_rows, strict=True):
+            present = np.bincount(train[train >= 0], minlength=side.shape[1]) > 0
+            # A machine that lacks a side in a split is neither trained nor judged there.
+            is_trained = _has_both_sides(side[:, present])
+            self._labels.append(side[:, codes[test]] * is_trained[:, None])
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether any machine has rows of both sides to train on and to score."""
+        return len(self.places(self.n_splits).machines) > 0
+
+    def places(self, n_splits: int) -> Places:
+        """Find the held-out scores of every machine among those of the first splits."""
+        label = np.hstack(self._labels[:n_splits])
+        machines, at = np.nonzero(label * _has_both_sides(label)[:, None])
+        return Places(
+            machines,
+            at,
+            label[machines, at] > 0,
+            np.flatnonzero(np.diff(machines, prepend=-1, append=len(label))),
+            np.concatenate(self.test_rows[:n_splits])[at],
+        )
+
+    def loss(self, candidate: Candidate, n_splits: int | None = None) -> float:
+        """Return the log-loss of a candidate that was tried on so many splits, or on all."""
+        return self._losses[candidate, self.n_splits if n_splits is None else n_splits]
+
+    def handicapped(self, candidate: Candidate, n_splits: int | None = None) -> float:
+        """Return the log-loss by which candidates of different sources are compared."""
+        return self.sources[candidate.source].handicap * self.loss(candidate, n_splits)
+
+    def has(self, source: int, visits: int | None, n_splits: int) -> bool:
+        """Whether a source was tried with a number of visits on so many splits."""
+        return any(c.source == source and visits in (None, c.visits) for c in self.tried(n_splits))
+
+    def tried(self, n_splits: int | None = None) -> list[Candidate]:
+        """Return the candidates that were tried on so many splits, or on all."""
+        n = self.n_splits if n_splits is None else n_splits
+        return [c for c, of in self._losses if of == n]
+
+    def best(
+        self, source: int | None = None, visits: int | None = None, n_splits: int | None = None
+    ) -> Candidate:
+        """Return the candidate of least loss, of a source and number of visits if given."""
+        among = [
+            c
+            for c in self.tried(n_splits)
+            if source in (None, c.source) and visits in (None, c.visits)
+        ]
+        return min(
+            among,
+            key=lambda c: (self.handicapped(c, n_splits), c.source, c.visits, abs(c.exponent), c),
+        )
+
+    def n_stages(self, candidate: Candidate) -> float:
+        """Mean number of stages of a candidate, per split."""
+        found = [part.n_stages for (c, _), part in self._parts.items() if c == candidate]
+        return float(np.mean(found))
+
+    @property
+    def n_trained(self) -> float:
+        """Mean number of rows that splits train on."""
+        return float(np.mean([(codes >= 0).sum() for codes in self.train_codes]))
+
+    def scores(self, candidate: Candidate, places: Places, n_splits: int) -> FloatArray:
+        """Held-out scores of a candidate, machine after machine."""
+        parts = [self._parts[candidate, split].scores for split in range(n_splits)]
+        return np.concatenate(parts)[places.at, places.machines]
+
+    def relevance(
+        self, candidate: Candidate, random_state: np.random.RandomState
+    ) -> list[FloatArray] | None:
+        """Relevance of the columns to the machines of a candidate, split by split.
+
+        Each is that of the split's training rows, so that held-out rows have no part in it; None
+        where nothing moves the log-odds.
+        """
+        values = self.sources[candidate.source].of(self._some, 0)
+        places, view = self.places(self.n_splits), View("standardized")
+        fit = platt(
+            self.scores(candidate, places, self.n_splits),
+            places.positive,
+            None if self.weights is None else self.weights[places.rows],
+            places.starts,
+        )
+        slopes = dict(zip(np.unique(places.machines), np.abs(fit.slopes), strict=True))
+        found = []
+        for split, codes in enumerate(self.train_codes):
+            part = self._parts[candidate, split]
+            kernel = replace(values.kernel, gamma=part.gamma, view=view)
+            machines = [
+                Sensed(s.rows, s.coefficients[None], slopes[m])
+                for m, s in enumerate(part.machines or ())
+                if m in slopes
+            ]
+            weights = np.where(codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
+            known = relevance_of(view, [kernel], machines, values.X, weights, random_state)
+            if known is None:
+                return None
+            found.append(known)
+        return found
+
+    def climb(self, source: int, visits: int, step: int, n_splits: int | None = None) -> None:
+        """Try the neighbours of the best gamma until both are worse."""
+        for _ in EXPONENTS:
+            n_tried = len(self._losses)
+            self.run([self.best(source, visits, n_splits)], (-step, step), n_splits)
+            if len(self._losses) == n_tried:
+                break
+
+    def run(
+        self,
+        candidates: Sequence[Candidate],
+        shifts: Sequence[int] = (0,),
+        n_splits: int | None = None,
+    ) -> None:
+        """Try candidates, their exponents shifted, on threads; raises Stopped when time is up.
+
+        Those that were tried before on these splits, or are out of range, are left out.
+        """
+        n = self.n_splits if n_splits is None else min(n_splits, self.n_splits)
+        shifted = [c._replace(exponent=c.exponent + s) for c in candidates for s in shifts]
+        new = [
+            c
+            for c in dict.fromkeys(shifted)
+            if (c, n) not in self._losses
+            and (c.exponent in EXPONENTS if self.sources[c.source].tunes_gamma else c.exponent == 0)
+        ]
+        jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
+        if not new:
+            return
+        options = self.options.greedy
+        for source in {c.source for c in new}:
+            self._seen(source, 0)  # before threads do so
+        n_workers = min(options.n_threads, len(jobs))
+        if n_workers > 1:
+            rows = self._seen(new[0].source, 0)
+            n_workers = rows.machines_at_once(n_workers, options.memory_bytes, share_rows=False)
+            options = replace(
+                options,
+                n_threads=options.n_threads if n_workers == 1 else 1,
+                memory_bytes=options.memory_bytes // n_workers,
+            )
+
+        def score(job: int, monitor: Monitor) -> Part:
+            return self._score(*jobs[job], options, monitor)
+
+        monitor = self.options.monitor
+        self._parts.update(zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True))
+        places = self.places(n)
+        for candidate in new:
+            log_loss = self._judged(candidate, places, n)
+            gamma = self._parts[candidate, 0].gamma
+            self._losses[candidate, n] = log_loss
+            self.records.append(Record(candidate, gamma, len(self.rows), n, log_loss))
+            name = self.sources[candidate.source].values.kernel.name
+            tried = f"{name}, gamma {gamma:.3g}, max_visits {candidate.visits}"
+            where = f"choosing on {len(self.rows):,} rows: {tried}"
+            monitor.report(0, len(self.records), log_loss, where)
+
+    def _seen(self, source: int, split: int) -> KernelRows:
+        """Return the rows as a split sees them; what all splits share is made once."""
+        if self.sources[source].relevance:
+            return self.sources[source].of(self._some, split)
+        if source not in self._values:
+            # All gammas, splits and machines use the same distances.
+            options = self.options.greedy
+            rows, memory = self.sources[source].of(self._some, 0), options.memory_bytes // 2
+            self._values[source] = rows.with_metric(
+                memory // len(self.sources), n_jobs=options.n_threads
+            )
+        return self._values[source]
+
+    def _judged(self, candidate: Candidate, places: Places, n_splits: int) -> float:
+        """Log-loss of the held-out rows of all machines, under sigmoids fitted to their scores."""
+        scores = self.scores(candidate, places, n_splits)
+        if not len(scores) or not np.isfinite(scores).all():
+            return float("inf")
+        return self._log_loss(scores, places)
+
+    def loss_of_constant(self, n_splits: int) -> float:
+        """Return the log-loss of scores that say nothing."""
+        places = self.places(n_splits)
+        return self._log_loss(np.zeros(len(places.at)), places)
+
+    def _log_loss(self, scores: FloatArray, places: Places) -> float:
+        weights = None if self.weights is None else self.weights[places.rows]
+        fit = platt(scores, places.positive, weights, places.starts)
+        mass = np.diff(places.starts)
+        if weights is not None:
+            mass = np.add.reduceat(weights, places.starts[:-1])
+        return float(np.average(fit.log_losses, weights=mass))
+
+    def _score(
+        self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
+    ) -> Part:
+        """Train on a split, and score its held-out rows in all machines."""
+        monitor.check()
+        codes, test = self.train_codes[split], self.test_rows[split]
+        rows = self._seen(candidate.source, split)
+        kernel = replace(rows.kernel, gamma=rows.kernel.gamma * 2.0**candidate.exponent)
+        rows, tunes_gamma = replace(rows, kernel=kernel), self.sources[candidate.source].tunes_gamma
+        may_overflow = tunes_gamma and not kernel.has_unit_diagonal
+        if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
+            # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
+            return Part(np.full((len(test), len(self._pairs)), np.nan), 0, kernel.gamma, None)
+        solutions = greedy.solve(
+            Problem(rows, codes, self._pairs, self.weights),
+            replace(options, max_visits=candidate.visits, may_store=False),
+            monitor.part("largest open step", n_machines=len(self._pairs)),
+        )
+        if monitor.stop_reason in {s.stop_reason for s in solutions}:
+            raise Stopped
+        if len(solutions) == 1:
+            support, coefficients = solutions[0].rows, solutions[0].coefficients[None, :]
+        else:
+            support, coefficients = _side_by_side(solutions, codes)
+        scores = np.empty((len(test), len(self._pairs)))
+        step = max(1, VALUES_AT_ONCE // max(len(support), 1))
+        for begin in range(0, len(test), step):
+            monitor.check()
+            part = slice(begin, begin + step)
+            scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
+        keeps = self.options.keeps_machines and kernel.name in DISTANCE_KERNELS
+        n_stages = sum(s.n_stages for s in solutions)
+        return Part(scores, n_stages, kernel.gamma, solutions if keeps else None)
+
+
+class Places(NamedTuple):
+    """Where the held-out scores of every machine are, among those of some splits.
+
+    Attributes
+    ----------
+    machines, at : (n,) int arrays
+        The machine of each score, and its row among all held-out rows.
+    positive : (n,) bool array
+        Whether that row belongs to the machine's positive side.
+    starts : (n_machines + 1,) int array
+        Where each machine's scores begin, and where the last one's end.
+    rows : (n,) int array
+        The rows, among those that trials are made on.
+    """
+
+    machines: NDArray[np.intp]
+    at: NDArray[np.intp]
+    positive: NDArray[np.bool_]
+    starts: NDArray[np.intp]
+    rows: NDArray[np.intp]
+
+
+def _has_both_sides(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
+    return np.asarray((labels < 0).any(axis=1) & (labels > 0).any(axis=1))
+
+
+def _side_by_side(
+    solutions: list[GreedySolution], codes: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], Any]:
+    """Support rows of several machines, sorted by class, and the coefficients on them."""
+    rows = np.concatenate([s.rows for s in solutions])
+    support = np.unique(rows)
+    support = support[np.argsort(codes[support], kind="stable")]
+    position = np.empty(len(codes), dtype=np.intp)
+    position[support] = np.arange(len(support))
+    return support, sp.csr_array(
+        (
+            np.concatenate([s.coefficients for s in solutions]),
+            position[rows],
+            np.cumsum([0, *(len(s.rows) for s in solutions)]),
+        ),
+        shape=(len(solutions), len(support)),
+    )
