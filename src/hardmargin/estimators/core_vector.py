@@ -246,8 +246,7 @@ default="rbf"
             if max(gaps, default=0.0) > 1.0 - (1.0 - self.tol) ** 2:
                 warn_caller(
                     f"stopping='radius' stopped when the objective may still be {max(gaps):.0%} "
-                    "from its optimum, which is common for large C; lower eps, or use "
-                    "stopping='margin'."
+                    "from its optimum, which is common for large C; use stopping='margin'."
                 )
             self.objective_ = one_or_all([s.objective for s in solutions])
             self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])

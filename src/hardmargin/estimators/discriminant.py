@@ -61,7 +61,7 @@ ADVICE = {
     "rounding": "raise tol, lower C, or use dtype='float64'",
     "indefinite": "the kernel is not positive semi-definite; use another, or lower C",
     "stalled": "scale the features, or lower C",
-    "radius": "lower eps, or use stopping='margin'",
+    "radius": "use stopping='margin'",
     "max_stages": "raise tol, lower C, or use solver='exact'",
     "max_time": "raise max_time, or tol",
 }

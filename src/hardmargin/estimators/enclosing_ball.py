@@ -465,8 +465,8 @@ default="rbf"
         if share < wanted / 2 and wanted * weights.sum() >= 2:
             warn_caller(
                 f"contamination={self.contamination}, but only {share:.1%} of the training rows "
-                "are further from the centre than the others: they tie on the ball's surface. Set "
-                "C (to 'auto', for instance), or lower gamma.",
+                "are further from the centre than the others: they tie on the ball's surface. "
+                "Lower gamma.",
                 UserWarning,
             )
         return offset

@@ -1096,8 +1096,8 @@ def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
         warn_caller(
             f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
             f"distances between {n_rows:,} rows need {needed / 1e6:,.0f} MB, and "
-            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit, or use GreedySVC, "
-            "which needs no approximation.",
+            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit. GreedySVC needs no "
+            "approximation, and may be better.",
             UserWarning,
         )
     elif found.is_limited:

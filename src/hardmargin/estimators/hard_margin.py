@@ -209,8 +209,9 @@ def warn_if_unfinished(reasons: Collection[str]) -> None:
     for reason, message in (
         (
             "rho_zero",
-            "The kernel does not separate the classes: there is no margin to maximise. Use a "
-            "narrower kernel (raise gamma), or EnsembleSVC or GreedySVC, which stop early.",
+            "The kernel does not separate the classes: there is no margin to maximise. Use "
+            "EnsembleSVC or GreedySVC, which stop early. A narrower kernel (a larger gamma) would "
+            "separate them, but fits the noise of labels as well.",
         ),
         ("max_stages", "Training stopped at max_stages; raise it, or raise tol to stop earlier."),
         ("max_time", "Training stopped at max_time; raise it, or raise tol to stop earlier."),

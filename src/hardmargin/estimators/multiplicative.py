@@ -319,7 +319,8 @@ default="rbf"
             warn_caller(
                 "Training stopped because the classes overlap for this kernel: no plane separates "
                 "them by a margin. The model is that of the epoch with the fewest training errors. "
-                "Raise gamma to separate the rows, or use a classifier that allows errors."
+                "Use EnsembleSVC or GreedySVC, which allow errors. A larger gamma would separate "
+                "the rows, but fits the noise of labels as well."
             )
         if "diverged" in gaps:
             tried = max(s.n_tried for s in solutions if s.stop_reason == "diverged")

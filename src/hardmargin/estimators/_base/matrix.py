@@ -147,7 +147,7 @@ def _matrix(
     if isinstance(matrix, StreamedMatrix):
         needed = len(rows) ** 2 * np.dtype(training.dtype).itemsize
         advice = "raise memory_limit" + (
-            ", or approximate it with rank=400" if hasattr(classifier, "rank") else ""
+            ", or approximate it with rank='auto'" if hasattr(classifier, "rank") else ""
         )
         warn_caller(
             f"The kernel matrix of {len(rows):,} rows would take {needed / 1e9:.3g} GB; "
