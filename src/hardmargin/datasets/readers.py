@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -195,6 +196,36 @@ def _known_letters(
         [list(word) for word, is_known in zip(words, known, strict=True) if is_known]
     )
     return letters, labels[known]
+
+
+def read_listing(text: str) -> Table:
+    r"""Read a listing such as sonar's: rows by name, those for training marked by an asterisk.
+
+    Parameters
+    ----------
+    text : str
+        ``*CM078: {0.04 0.02 ...}`` for each row, where the letter before the number is the class.
+
+    Returns
+    -------
+    Table
+        With the split; training rows come first.
+
+    Examples
+    --------
+    >>> read_listing("CR001:\n{0.1\n 0.2}\n*CM002:\n{0.3\n 0.4}\n")
+    Table(X=array([[0.3, 0.4],
+           [0.1, 0.2]]), y=array([0, 1]), target_names=['M', 'R'], \
+splits=((array([0]), array([1])),), feature_names=None)
+    """
+    found = re.findall(r"(\*?)C([MR])\d+:\s*\{([^}]*)\}", text)
+    found.sort(key=lambda row: not row[0])
+    rows = [numbers.split() for _, _, numbers in found]
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise ValueError("it has no rows, or rows of different lengths")
+    labels = np.array([label for _, label, _ in found])
+    n_train = sum(bool(mark) for mark, _, _ in found)
+    return table(np.array(rows, dtype=np.float64), labels).with_split(n_train)
 
 
 def read_libsvm(path: Path, n_features: int) -> Table:

