@@ -109,6 +109,19 @@ def test_the_first_layer_is_margin_discriminant_analysis(iris):
     np.testing.assert_array_equal(clf.predict(X), alone.predict(Z))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("weights", [None, "some"])
+def test_the_network_sees_centred_projections(iris, weights):
+    X, y = iris
+    weights = None if weights is None else np.random.default_rng(0).uniform(0.5, 2, len(y))
+    clf = DiversifiedSVC(2, final_estimator="mlp", random_state=0).fit(X, y, weights)
+    Z = clf.transform(X)
+    mean = np.average(Z, axis=0, weights=weights)
+    Z = (Z - mean) / np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weights))
+    alone = clone(clf.final_estimator_).fit(Z, y, sample_weight=weights)
+    np.testing.assert_allclose(clf.predict_proba(X), alone.predict_proba(Z))
+
+
 def test_the_named_second_layers_are_the_papers():
     Z = np.random.default_rng(0).normal(size=(20, 3))
     svm = second_layer("svm", Z)

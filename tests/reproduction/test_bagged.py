@@ -27,7 +27,7 @@ def test_every_second_layer(iris, final):
 
 def test_machines_are_svms_of_one_class_against_the_rest(iris):
     X, y = iris
-    clf = BaggedSVC(3, random_state=0).fit(X, y)
+    clf = BaggedSVC(3, outputs="scores", random_state=0).fit(X, y)
     Z = clf.transform(X)
     assert Z.shape == (150, 9)
     assert clf.gamma_ == pytest.approx(1 / ((X[:, None] - X) ** 2).sum(axis=2).mean())
@@ -36,6 +36,14 @@ def test_machines_are_svms_of_one_class_against_the_rest(iris):
         for column in Z[:, 3 * c : 3 * c + 3].T:
             assert np.mean((column > 0) == (alone > 0)) > 0.9
             assert not np.allclose(column, alone)  # each has its own sample
+
+
+def test_labels_are_those_that_the_machines_predict(iris):
+    X, y = iris
+    clf = BaggedSVC(2, random_state=0).fit(X, y)
+    machines = [machine for bag in clf.estimators_ for machine in bag.estimators_]
+    expected = [np.where(machine.predict(X), 1, -1) for machine in machines]
+    np.testing.assert_array_equal(clf.transform(X), np.column_stack(expected))
 
 
 def test_a_vote_is_the_majority_of_a_class(iris):

@@ -90,7 +90,7 @@ def test_machines_against_the_estimators(digits):
 def test_bagged_machines_are_decision_values(digits):
     X, y, X_test, _ = digits
     machines = train_machines("bagged", digits, 2)
-    bag = BaggedSVC(2, random_state=0).fit_machines(X, y)
+    bag = BaggedSVC(2, outputs="scores", random_state=0).fit_machines(X, y)
     np.testing.assert_array_equal(machines.test, bag.transform(X_test))
     assert machines.n_support[5] == len(bag.estimators_[2].estimators_[1].support_)
     np.testing.assert_array_equal(machines.first(1).test, train_machines("bagged", digits, 1).test)

@@ -26,8 +26,8 @@ from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.second_layer import (
     RESPONSES,
     fit_second_layer,
-    scales,
     second_layer,
+    shifts_and_scales,
 )
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solver
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
@@ -92,7 +92,8 @@ class DiversifiedSVC(
         The second layer. ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean
         squared distance between projections, ``"mlp"`` a network with ten hidden units, ``"cvm"``
         `CoreVectorSVC` with the same C and gamma, for more rows than ``"svm"`` can handle. These
-        three see the projections scaled to a standard deviation of one. ``predict_proba`` exists
+        three see the projections scaled to a standard deviation of one, ``"mlp"`` also with their
+        means subtracted. ``predict_proba`` exists
         for ``"mlp"`` and for classifiers that have it. With ``"vote"`` the machines vote and
         nothing is trained. The paper does so with bagged SVMs; here it is much worse, as each
         further orthogonal machine says less about the class: on scikit-learn's digits it has 3 %
@@ -313,8 +314,8 @@ default="rbf"
             self.estimators_ = [mda]
 
             of_used = None if weights is None else weights[used]
-            self._scales_ = scales(self.final_estimator, Z, of_used)
-            Z = Z / self._scales_
+            self._shifts_, self._scales_ = shifts_and_scales(self.final_estimator, Z, of_used)
+            Z = (Z - self._shifts_) / self._scales_
             layer = second_layer(
                 self.final_estimator,
                 Z,
@@ -433,7 +434,7 @@ default="rbf"
         check_is_fitted(self)
         Z = _projections(self.discriminant_, X)
         with single_threaded_blas():
-            return getattr(self.final_estimator_, method)(Z / self._scales_)
+            return getattr(self.final_estimator_, method)((Z - self._shifts_) / self._scales_)
 
     def _final_params(
         self, weights: FloatArray | None, sample_weight: Any, groups: Any, params: dict[str, Any]

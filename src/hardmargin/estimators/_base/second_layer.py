@@ -30,13 +30,16 @@ HIDDEN_UNITS = 10
 MAX_SVM_STEPS = 10_000_000
 
 
-def scales(
+def shifts_and_scales(
     final_estimator: Any, Z: FloatArray, sample_weight: FloatArray | None = None
-) -> FloatArray:
-    """Return the standard deviations by which projections are divided for a second layer.
+) -> tuple[FloatArray, FloatArray]:
+    """Return what is subtracted from projections for a second layer, and what divides them then.
 
     Projections onto different machines differ widely in scale, and the largest need not be the most
-    informative. ``"vote"`` and classifiers given as objects get unscaled projections.
+    informative: they are divided by their standard deviations. The network sees them centred as
+    well; otherwise its units may never be active, as machines of one class against all others have
+    mostly negative projections. To the others, whose kernels see only differences, the means do not
+    matter. ``"vote"`` and classifiers given as objects get the projections as they are.
 
     Parameters
     ----------
@@ -49,13 +52,15 @@ def scales(
 
     Returns
     -------
-    (n_machines,) array
+    shifts, scales : (n_machines,) arrays
     """
+    nothing = np.zeros(Z.shape[1])
     if not isinstance(final_estimator, str) or final_estimator == "vote":
-        return np.ones(Z.shape[1])
+        return nothing, np.ones(Z.shape[1])
     mean = np.average(Z, axis=0, weights=sample_weight)
     deviations = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=sample_weight))
-    return np.where(deviations > 0, deviations, 1.0)
+    scales = np.where(deviations > 0, deviations, 1.0)
+    return mean if final_estimator == "mlp" else nothing, scales
 
 
 def second_layer(

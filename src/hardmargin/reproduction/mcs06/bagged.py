@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hardmargin.estimators._base.second_layer import fit_second_layer, scales, second_layer
+from hardmargin.estimators._base.second_layer import (
+    fit_second_layer,
+    second_layer,
+    shifts_and_scales,
+)
 from hardmargin.kernels import FloatArray, canonical, resolve_gamma
 
 
 class BaggedSVC(ClassifierMixin, BaseEstimator):
-    """SVMs on bootstrap samples, one class against the rest, and a classifier on their scores.
+    """SVMs on bootstrap samples, one class against the rest, and a classifier on their outputs.
 
     Parameters
     ----------
@@ -26,6 +30,9 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         Machines per class (two classes share theirs), each on its own sample of the rows.
     final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier, default="svm"
         The second layer, as in `DiversifiedSVC`; it is trained in sample.
+    outputs : {"labels", "scores"}, default="labels"
+        What the machines give to the second layer: their predicted labels as -1 and 1, which
+        comes closest to the paper's numbers, or their decision values.
     C : float, default=1.0
         Weight of the slacks of every machine.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
@@ -64,6 +71,7 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         n_bags: int = 3,
         *,
         final_estimator: Any = "svm",
+        outputs: Literal["labels", "scores"] = "labels",
         C: float = 1.0,
         gamma: float | str = "pairwise",
         n_jobs: int | None = None,
@@ -71,6 +79,7 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.n_bags = n_bags
         self.final_estimator = final_estimator
+        self.outputs = outputs
         self.C = C
         self.gamma = gamma
         self.n_jobs = n_jobs
@@ -92,8 +101,8 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         """
         self.fit_machines(X, y)
         Z = self.transform(X)
-        self._scales_ = scales(self.final_estimator, Z)
-        Z = Z / self._scales_
+        self._shifts_, self._scales_ = shifts_and_scales(self.final_estimator, Z)
+        Z = (Z - self._shifts_) / self._scales_
         layer = second_layer(
             self.final_estimator, Z, machine_classes=self.machine_classes_, random_state=0
         )
@@ -131,7 +140,7 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Scores of all machines: what the second layer sees.
+        """Return the outputs of all machines, which the second layer sees.
 
         Parameters
         ----------
@@ -145,7 +154,8 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "estimators_")
         X = validate_data(self, X, reset=False, accept_sparse="csr")
         machines = [machine for bag in self.estimators_ for machine in bag.estimators_]
-        return np.column_stack([machine.decision_function(X) for machine in machines])
+        scores = np.column_stack([machine.decision_function(X) for machine in machines])
+        return scores if self.outputs == "scores" else hard_labels(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of every row.
@@ -159,5 +169,28 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         -------
         (n_samples,) array
         """
-        predicted: NDArray[Any] = self.final_estimator_.predict(self.transform(X) / self._scales_)
+        Z = (self.transform(X) - self._shifts_) / self._scales_
+        predicted: NDArray[Any] = self.final_estimator_.predict(Z)
         return predicted
+
+
+def hard_labels(scores: FloatArray) -> FloatArray:
+    """Give the labels that SVMs predict.
+
+    Parameters
+    ----------
+    scores : array
+        Their decision values.
+
+    Returns
+    -------
+    array
+        1 where they are positive and -1 elsewhere, as scikit-learn's SVC has it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hard_labels(np.array([0.3, -2.0])).tolist()
+    [1.0, -1.0]
+    """
+    return np.where(scores > 0, 1.0, -1.0)

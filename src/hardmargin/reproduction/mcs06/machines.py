@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from hardmargin import MarginDiscriminantAnalysis
-from hardmargin.estimators._base.second_layer import fit_second_layer, scales, second_layer
+from hardmargin.estimators._base.second_layer import (
+    fit_second_layer,
+    second_layer,
+    shifts_and_scales,
+)
 from hardmargin.reproduction.limits import within
 from hardmargin.reproduction.mcs06.bagged import BaggedSVC
 from hardmargin.reproduction.parts import CutError
@@ -154,7 +158,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
 def _bagged(split: Split, size: int) -> Machines:
     X_train, y_train, X_test, _ = split
     start = time.process_time()
-    model = BaggedSVC(size, random_state=0).fit_machines(X_train, y_train)
+    model = BaggedSVC(size, outputs="scores", random_state=0).fit_machines(X_train, y_train)
     seconds = time.process_time() - start
     supports = [m.support_ for bag in model.estimators_ for m in bag.estimators_]
     return Machines(
@@ -193,15 +197,16 @@ def error_above(final: str, machines: Machines, split: Split) -> float:
     >>> error_above("svm", train_machines("core", split, 2), split) < 5
     True
     """
-    by = scales(final, machines.train)
+    shifts, by = shifts_and_scales(final, machines.train)
+    train, test = (machines.train - shifts) / by, (machines.test - shifts) / by
     layer = second_layer(
         final,
-        machines.train / by,
+        train,
         machine_classes=machines.classes,
         intercepts=machines.intercepts,
         random_state=0,
     )
-    return _error_of(layer, machines.train / by, machines.test / by, split)
+    return _error_of(layer, train, test, split)
 
 
 def _error_of(layer: Any, train: Any, test: Any, split: Split) -> float:
