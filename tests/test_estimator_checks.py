@@ -88,6 +88,7 @@ ESTIMATORS = [
     PathSVC(cv=2, C_max=0.5),
     PathSVC("loo", C_max=0.1, kernel="precomputed", multi_class="ovr", n_jobs=2),
     RigorousSVC(),
+    PathSVC("loo", C_max=0.1, fit_intercept=False),
     MultiplicativeSVC(gamma=10.0, max_stages=20),
     MultiplicativeSVC(gamma=10.0, max_stages=20, multi_class="ovr", n_jobs=2),
     MultiplicativeSVC(max_stages=300, kernel="precomputed"),

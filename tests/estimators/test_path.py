@@ -47,6 +47,25 @@ def test_at_is_svc(cancer, fitted, C):
     )
 
 
+def test_without_intercept_it_ends_with_the_hard_margin_without_one(cancer):
+    X, y = cancer
+    clf = PathSVC("loo", gamma=0.1, fit_intercept=False, C_max=1e6).fit(X, y)
+    hard = HardMarginSVC(0.1, fit_intercept=False, tol=1e-9).fit(X, y)
+    assert clf.stop_reason_ == "hard_margin"
+    assert clf.certificate_ < 1e-8
+    assert clf.intercept_ == [0.0]
+    last = clf.at(1e6)
+    assert last.intercept_ == [0.0]
+    assert last.weight_norm_ == pytest.approx(hard.weight_norm_, rel=1e-6)
+    np.testing.assert_allclose(last.decision_function(X), hard.decision_function(X), atol=1e-5)
+
+
+def test_without_intercept_cross_validation_works(iris):
+    clf = PathSVC(fit_intercept=False, random_state=0).fit(*iris)
+    assert not clf.intercept_.any()
+    assert clf.score(*iris) > 0.7
+
+
 def test_at_is_light_and_fitted(cancer, fitted):
     X, y = cancer
     model = fitted.at(0.5)

@@ -48,6 +48,19 @@ def test_no_plane_of_its_norm_has_less_slack(cancer):
         assert best >= clf.slack_sum_ - 1e-9
 
 
+@pytest.mark.parametrize("norm_bound", [0.5, 3.0, "greedy"])
+def test_without_intercept_it_has_the_least_slack_of_its_norm(cancer, norm_bound):
+    """Multipliers prove it: sum(alpha) - ||w|| A <= C * slack for every plane with ||w|| <= A."""
+    X, y = cancer
+    clf = RigorousSVC(norm_bound, gamma=0.05, fit_intercept=False).fit(X, y)
+    assert clf.intercept_ == [0.0]
+    assert clf.weight_norm_ == pytest.approx(clf.norm_bound_, rel=1e-9)
+    scores = np.where(y == 1, 1, -1) * clf.decision_function(X)
+    assert clf.slack_sum_ == pytest.approx(np.maximum(0, 1 - scores).sum(), rel=1e-8)
+    lower = (np.abs(clf.dual_coef_).sum() - clf.norm_bound_**2) / clf.C_
+    assert clf.slack_sum_ == pytest.approx(lower, rel=1e-6)
+
+
 def test_weight_norm_is_that_of_the_expansion(cancer):
     X, y = cancer
     clf = RigorousSVC(4.0, kernel="linear").fit(X, y)

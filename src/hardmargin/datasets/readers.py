@@ -213,10 +213,9 @@ def read_listing(text: str) -> Table:
 
     Examples
     --------
-    >>> read_listing("CR001:\n{0.1\n 0.2}\n*CM002:\n{0.3\n 0.4}\n")
-    Table(X=array([[0.3, 0.4],
-           [0.1, 0.2]]), y=array([0, 1]), target_names=['M', 'R'], \
-splits=((array([0]), array([1])),), feature_names=None)
+    >>> read = read_listing("CR001:\n{0.1\n 0.2}\n*CM002:\n{0.3\n 0.4}\n")
+    >>> read.X.tolist(), read.target_names, read.y.tolist(), read.splits
+    ([[0.3, 0.4], [0.1, 0.2]], ['M', 'R'], [0, 1], ((array([0]), array([1])),))
     """
     found = re.findall(r"(\*?)C([MR])\d+:\s*\{([^}]*)\}", text)
     found.sort(key=lambda row: not row[0])

@@ -70,6 +70,8 @@ default="rbf"
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    fit_intercept : bool, default=True
+        Whether the SVM has a bias. Without one, the leave-one-out bound is strict.
     max_stages : int or None, default=None
         Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
     class_weight : dict, "balanced" or None, default=None
@@ -202,6 +204,7 @@ default="rbf"
         kernel: str | KernelFunction = "rbf",
         degree: float = 3,
         coef0: float = 0.0,
+        fit_intercept: bool = True,
         max_stages: int | None = None,
         class_weight: dict[Any, float] | str | None = None,
         multi_class: str = "ovo",
@@ -221,6 +224,7 @@ default="rbf"
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
+        self.fit_intercept = fit_intercept
         self.max_stages = max_stages
         self.class_weight = class_weight
         self.multi_class = multi_class

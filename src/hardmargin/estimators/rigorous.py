@@ -34,7 +34,7 @@ GREEDY_SHARE = 0.5
 class RigorousSVC(RegularizationPathClassifier):
     """Rigorous SVM: the least sum of slacks among planes of bounded norm.
 
-    Minimises ``sum(slack)`` subject to ``||w|| <= norm_bound`` [1]_, with a bias. This is a C-SVM
+    Minimises ``sum(slack)`` subject to ``||w|| <= norm_bound`` [1]_. This is a C-SVM
     whose C is found on the regularisation path: ``||w||`` grows with C, and on every piece its
     square is a quadratic in C. In TNN-08 [2]_ the bound is the norm at which `GreedySVC` stops, to
     show how close that comes to the best plane of its norm.
@@ -56,6 +56,9 @@ default="rbf"
         Degree of the ``"poly"`` kernel.
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
+    fit_intercept : bool, default=True
+        Whether the SVM has a bias.
+        Problem (29) of TNN-08 has none.
     C_max : float, default=1e6
         The C at which the search ends at the latest. If the classes overlap, a large bound may be
         out of reach for any C: the SVM is then that of C_max, with a warning.
@@ -162,6 +165,7 @@ default="rbf"
         kernel: str | KernelFunction = "rbf",
         degree: float = 3,
         coef0: float = 0.0,
+        fit_intercept: bool = True,
         C_max: float = 1e6,
         max_stages: int | None = None,
         class_weight: dict[Any, float] | str | None = None,
@@ -178,6 +182,7 @@ default="rbf"
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0
+        self.fit_intercept = fit_intercept
         self.C_max = C_max
         self.max_stages = max_stages
         self.class_weight = class_weight

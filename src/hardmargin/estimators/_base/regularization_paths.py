@@ -24,7 +24,7 @@ from hardmargin.selection.folds import Folds
 from hardmargin.solvers import regularization_path
 from hardmargin.solvers.problem import Expansion, Problem, finite_diagonal
 from hardmargin.solvers.regularization_path import (
-    CentredKernel,
+    PathKernel,
     RegularizationPath,
     RegularizationPathOptions,
     RegularizationPathSolution,
@@ -48,8 +48,11 @@ _OF_THE_PATH = {
 class RegularizationPathClassifier(KernelClassifier):
     """Base of the classifiers that follow regularisation paths."""
 
+    fit_intercept: bool
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
+        "fit_intercept": ["boolean"],
         "C_max": [Interval(Real, 0, None, closed="neither")],
         "max_stages": [COUNT, None],
     }
@@ -196,7 +199,7 @@ class MachinePaths:
 
 
 def follow_paths(
-    classifier: KernelClassifier,
+    classifier: RegularizationPathClassifier,
     training: Training,
     options: Sequence[RegularizationPathOptions],
     monitor: Monitor,
@@ -206,8 +209,8 @@ def follow_paths(
 
     Parameters
     ----------
-    classifier : KernelClassifier
-        Its memory limit and threads apply.
+    classifier : RegularizationPathClassifier
+        Its memory limit and threads apply, and whether it has a bias.
     training : Training
         The problem.
     options : sequence of RegularizationPathOptions
@@ -232,7 +235,7 @@ def follow_paths(
 
     def follow(machine: int, monitor: Monitor) -> MachinePaths:
         n_jobs = classifier.n_jobs if n_machines == 1 else 1
-        problems, scored = _problems(training, machine, folds, n_jobs)
+        problems, scored = _problems(training, machine, folds, classifier.fit_intercept, n_jobs)
 
         def follow_one(task: int, monitor: Monitor) -> RegularizationPathSolution:
             how = replace(options[machine], keep_multipliers=task == 0)
@@ -252,8 +255,8 @@ def follow_paths(
 
 
 def _problems(
-    training: Training, machine: int, folds: Folds | None, n_jobs: int | None
-) -> tuple[list[Problem[CentredKernel]], list[NDArray[np.bool_]]]:
+    training: Training, machine: int, folds: Folds | None, has_bias: bool, n_jobs: int | None
+) -> tuple[list[Problem[PathKernel]], list[NDArray[np.bool_]]]:
     """Make a problem of all rows of a machine, and one of the training part of each split.
 
     Also return the rows that each split scores. Splits that leave nothing to train on or to score
@@ -270,7 +273,7 @@ def _problems(
     )
     assert isinstance(matrix, StoredMatrix)
     copies = None if training.weights is None else training.weights[rows]
-    kernel = CentredKernel.of(matrix.values, copies)
+    kernel = PathKernel.of(matrix.values, copies, has_bias=has_bias)
     labels, weights = training.labels_of(machine)[rows], training.row_weights()[rows]
     problems, scored = [Problem.two_class(kernel, labels, weights)], []
     splits = [] if folds is None else zip(folds.train, folds.test, strict=True)

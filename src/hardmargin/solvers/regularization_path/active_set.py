@@ -21,7 +21,7 @@ def solved_anew(state: MarginState, ratio: float = 1.0) -> MarginState:
 def optimise(state: MarginState, max_steps: int) -> None:
     """Improve a state until no row is on the wrong side; the tolerance grows with the steps."""
     for step in range(max_steps):
-        if state.elbow.size == 0 and not _seed_elbow(state):
+        if state.elbow.size == 0 and state.conditions.has_bias and not _seed_elbow(state):
             return
         blocked = state.towards_margin()
         if blocked is not None:

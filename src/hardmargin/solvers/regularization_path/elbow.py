@@ -8,6 +8,9 @@ For the rows E on the margin, every step along the regularisation path solves
 The matrix is invertible as long as no row of E is an affine combination of the others in feature
 space. :meth:`Elbow.reach` returns how far a row is from their affine hull; rows in it must
 not be added. Rows come and go one at a time, and the inverse follows in :math:`O(|E|^2)`.
+
+Without a bias, b is zero and s is free: the border of the inverse is zero, and the linear span
+takes the place of the affine hull.
 """
 
 from __future__ import annotations
@@ -25,10 +28,10 @@ _NEAR = 1e-8
 
 
 class Elbow:
-    """Rows on the margin, of a kernel matrix K."""
+    """Rows on the margin, of a kernel matrix K; with a bias or without."""
 
-    def __init__(self, K: FloatArray) -> None:
-        self.K = K
+    def __init__(self, K: FloatArray, has_bias: bool = True) -> None:
+        self.K, self.has_bias = K, has_bias
         self.size = 0
         self._rows = np.zeros(_FIRST_CAPACITY, dtype=np.intp)
         self._columns = np.zeros((_FIRST_CAPACITY, len(K)))
@@ -40,9 +43,9 @@ class Elbow:
         return self._rows[: self.size]
 
     @classmethod
-    def of(cls, K: FloatArray, rows: NDArray[np.intp]) -> Elbow | None:
+    def of(cls, K: FloatArray, rows: NDArray[np.intp], has_bias: bool = True) -> Elbow | None:
         """Return the elbow of these rows; None where there is no inverse."""
-        elbow = cls(K)
+        elbow = cls(K, has_bias)
         for row in rows:
             elbow._append(int(row))
         return elbow if elbow.refresh() else None
@@ -63,7 +66,7 @@ class Elbow:
         The second is the squared distance from the affine hull of the elbow in feature space.
         """
         if self.size == 0:
-            return np.zeros(1), float("inf")
+            return np.zeros(1), float("inf") if self.has_bias else float(self.K[row, row])
         m = self.size + 1
         border = np.append(1.0, self._columns[: self.size, row])
         z = self._inverse[:m, :m] @ border
@@ -73,8 +76,10 @@ class Elbow:
         """Add a row that has this `reach`."""
         self._append(row)
         m, inverse = self.size, self._inverse
-        if m == 1:
+        if m == 1 and self.has_bias:
             inverse[:2, :2] = [[-float(self.K[row, row]), 1.0], [1.0, 0.0]]
+        elif m == 1:
+            inverse[:2, :2] = [[0.0, 0.0], [0.0, 1.0 / distance]]
         else:
             scaled = z / distance
             inverse[:m, :m] += np.outer(z, scaled)
@@ -107,13 +112,15 @@ class Elbow:
         matrix = np.ones((m, m))
         matrix[0, 0] = 0.0
         matrix[1:, 1:] = self._columns[: self.size][:, self.rows]
+        first = 0 if self.has_bias else 1
         try:
-            inverse = np.linalg.inv(matrix)
+            inverse = np.linalg.inv(matrix[first:, first:])
         except np.linalg.LinAlgError:
             return False
         if not np.isfinite(inverse).all():
             return False
-        self._inverse[:m, :m] = (inverse + inverse.T) / 2
+        self._inverse[0, :m] = self._inverse[:m, 0] = 0.0
+        self._inverse[first:m, first:m] = (inverse + inverse.T) / 2
         return True
 
     def _append(self, row: int) -> None:

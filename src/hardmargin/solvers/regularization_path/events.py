@@ -30,7 +30,7 @@ class Event(NamedTuple):
 
 def next_event(state: MarginState, room: float) -> Event:
     """Find the next event, up to the end of the room; with an empty elbow b may change at once."""
-    if state.elbow.size == 0:
+    if state.elbow.size == 0 and state.conditions.has_bias:
         return _free_bias(state, room)
     d, noise = direction(state)
     rows, n, growth = state.elbow.rows, len(state.y), state.conditions.growth
@@ -57,16 +57,18 @@ def next_event(state: MarginState, room: float) -> Event:
 def direction(state: MarginState) -> tuple[Direction, float]:
     """How the solution moves while every row keeps its place, and the rounding of its rates.
 
-    The elbow must not be empty.
+    With a bias, the elbow must not be empty.
     """
     rows, elbow, pull = state.elbow.rows, state.elbow, state.pull
     total = state.conditions.total_rate - state.pull_total
+    has_bias = state.conditions.has_bias
     db, dc = elbow.solve(total, -pull[rows])
     df = elbow.expand(dc) + pull + db
     noise = 64 * _EPS * float(np.abs(pull).max() + abs(db) + np.abs(dc).sum())
     for _ in range(3):
         residual = df[rows]
-        if np.abs(residual).max() <= noise and abs(dc.sum() - total) <= noise:
+        is_balanced = not has_bias or abs(dc.sum() - total) <= noise
+        if np.abs(residual).max(initial=0.0) <= noise and is_balanced:
             break
         more_b, more_c = elbow.solve(total - dc.sum(), -residual)
         db, dc = db + more_b, dc + more_c

@@ -1,4 +1,4 @@
-"""The kernel matrix of a regularisation path: centred and scaled, which does not change the SVM."""
+"""The kernel matrix of a regularisation path: scaled and, for SVMs with bias, centred."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _SAME_POINT = 1e-12
 
 
 @dataclass(frozen=True)
-class CentredKernel:
-    """A kernel matrix, centred and scaled, which does not change an SVM with bias.
+class PathKernel:
+    """A kernel matrix, scaled and, for SVMs with bias, which that does not change, centred.
 
     Attributes
     ----------
     values : (n, n) array
-        ``(K_ij - means_i - means_j + constant) / scale``.
+        ``(K_ij - means_i - means_j + constant) / scale``, or ``K_ij / scale``.
     means : (n,) array
-        Means of the rows of K.
+        Means of the rows of K; zero without bias.
     scale : float
         Mean of the diagonal after centring.
     diagonal : (n,) array
@@ -35,6 +35,8 @@ class CentredKernel:
         The first row that is the same point in feature space.
     copies : (n,) array or None
         How many rows each row stands for in the leave-one-out bound; None stands for one.
+    has_bias : bool
+        Whether the SVM has a bias.
     """
 
     values: FloatArray
@@ -43,16 +45,23 @@ class CentredKernel:
     diagonal: FloatArray
     twins: NDArray[np.intp]
     copies: FloatArray | None = None
+    has_bias: bool = True
 
     @classmethod
-    def of(cls, K: FloatArray, copies: FloatArray | None = None) -> CentredKernel:
-        """Centre and scale a symmetric kernel matrix (into a copy)."""
+    def of(
+        cls, K: FloatArray, copies: FloatArray | None = None, *, has_bias: bool = True
+    ) -> PathKernel:
+        """Scale a symmetric kernel matrix (into a copy), and centre it for an SVM with bias."""
         diagonal = K.diagonal().copy()
         with np.errstate(over="ignore", invalid="ignore"):
-            means = K.mean(axis=1)
-            values = np.add.outer(means, means)
-            np.subtract(K, values, out=values)
-            values += means.mean()
+            if has_bias:
+                means = K.mean(axis=1)
+                values = np.add.outer(means, means)
+                np.subtract(K, values, out=values)
+                values += means.mean()
+            else:
+                # The sum makes the scale infinite or NaN if a single value is.
+                means, values = np.zeros(len(K)), K + 0.0 * float(K.sum())
             scale = float(values.diagonal().mean())
         if not np.isfinite(scale):  # a single value that is not finite makes it so
             raise ValueError(
@@ -60,10 +69,10 @@ class CentredKernel:
             )
         if scale <= 4 * np.finfo(np.float64).eps * np.abs(diagonal).mean():  # all rows are the same
             first = np.zeros(len(K), dtype=np.intp)
-            return cls(np.zeros_like(values), means, 1.0, diagonal, first, copies)
+            return cls(np.zeros_like(values), means, 1.0, diagonal, first, copies, has_bias)
         if not 1.0 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:
             raise ValueError(
-                f"Squared distances between rows in the kernel's space are of size {scale:.2g}, "
+                f"Squared distances in the kernel's space are of size {scale:.2g}, "
                 "beyond the precision of a path; scale the features, or choose another gamma."
             )
         values /= scale
@@ -71,7 +80,7 @@ class CentredKernel:
         twins = np.empty(len(K), dtype=np.intp)
         for i, row in enumerate(values):
             twins[i] = (own + own[i] - 2 * row <= _SAME_POINT).argmax()
-        return cls(values, means, scale, diagonal, twins, copies)
+        return cls(values, means, scale, diagonal, twins, copies, has_bias)
 
     def own_share(self, labels: FloatArray) -> Callable[[FloatArray], FloatArray]:
         """Return a function of the multipliers: what rows contribute to their own scores.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.regularization_path.kernel import CentredKernel
+from hardmargin.solvers.regularization_path.kernel import PathKernel
 from hardmargin.solvers.regularization_path.state import MarginState
 
 #: Fields that are joined end to end from the arrays kept at the breakpoints.
@@ -34,7 +34,8 @@ class RegularizationPath:
     C : array
         Where the pieces meet.
     intercept : array
-        The bias; at C = 0 the label of the larger class, or 0 where both weigh the same.
+        The bias; at C = 0 the label of the larger class, or 0 where both weigh the same. Zero
+        throughout for SVMs without bias.
     elbow_size : int array
         Rows on the margin.
     n_support : int array
@@ -196,7 +197,7 @@ class Recorder:
 
     def __init__(
         self,
-        kernel: CentredKernel,
+        kernel: PathKernel,
         labels: FloatArray,
         weights: FloatArray,
         C_unit: float,

@@ -8,6 +8,8 @@ For small C all rows of the smaller class have a slack, and multipliers are C ti
 where :math:`\theta_i = w_i` in the smaller class. This needs no general solver, but another path:
 with all of the larger class at its bounds too, only the sum is wrong. As the sum falls to its
 proper value, rows leave their bounds one after another.
+
+Without a bias there is nothing to share: all rows start at their bounds, with f = 0.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _MAX_VIOLATION, _TOLERANCE = 1e-12, 1e-14
 def first_event(conditions: Conditions, room: float, monitor: Monitor) -> tuple[MarginState, Event]:
     """Return the solution at C = 0, and the first event; raise Stopped if time runs out."""
     y = conditions.y
-    shared = share_excess(conditions, monitor)
+    shared = share_excess(conditions, monitor) if conditions.has_bias else None
     if shared is None:
         state = MarginState(conditions, -np.abs(y), level=0.0)
         return state, next_event(state, room)

@@ -9,7 +9,8 @@ With :math:`c_i = \alpha_i y_i` and :math:`f = Kc + b`, an SVM is optimal for th
 
 The start at C = 0 is found by the same changes: there all rows of the larger class are on the
 margin, and how they share the weight of the smaller class is a problem with bounds w, the margin 0
-in place of 1, and a sum that falls from its excess to zero.
+in place of 1, and a sum that falls from its excess to zero. An SVM without bias has b = 0 and no
+condition on the sum.
 
 Rows that depend on others in feature space would make elbows singular. Those in the affine hull of
 the elbow are never added to it: they change places with one of its rows, which leaves f unchanged.
@@ -79,6 +80,8 @@ class Conditions:
         The part of f besides the expansion and the bias.
     tolerance : float
         How far margins may be short, and multipliers beyond their bounds, relative to these.
+    has_bias : bool
+        Whether there is a bias; without one, c may add up to anything.
     """
 
     K: FloatArray
@@ -89,6 +92,7 @@ class Conditions:
     total_rate: float = 0.0
     offset: FloatArray | float = 0.0
     tolerance: float = 1e-10
+    has_bias: bool = True
 
 
 class MarginState:
@@ -120,7 +124,7 @@ class MarginState:
         self.K, self.y, self.w = conditions.K, conditions.y, conditions.w
         self.side, self.level, self.b, self.total = side, level, bias, total
         self.alpha = np.zeros(len(side)) if alpha is None else alpha
-        self.elbow = Elbow(self.K) if elbow is None else elbow
+        self.elbow = Elbow(self.K, conditions.has_bias) if elbow is None else elbow
         self.refresh()
 
     @property
@@ -164,7 +168,7 @@ class MarginState:
         parts = (
             self.off_margin(),
             -float(self.slack().min()),
-            abs(total - self.total) / (size or 1.0),
+            abs(total - self.total) / (size or 1.0) if self.conditions.has_bias else 0.0,
             float(beyond) if beyond > _BEYOND else 0.0,
         )
         # Rounding may lead to NaN or infinity.
@@ -192,7 +196,7 @@ class MarginState:
     def back_to(self, snapshot: Snapshot) -> MarginState | None:
         """Return an earlier state; None where its elbow cannot be inverted."""
         alpha, side, bias, level, rows = snapshot
-        elbow = Elbow.of(self.K, rows)
+        elbow = Elbow.of(self.K, rows, self.conditions.has_bias)
         if elbow is None:
             return None
         return MarginState(
@@ -204,7 +208,7 @@ class MarginState:
         state = copy.copy(self)
         state.level, state.alpha = ratio * self.level, ratio * self.alpha
         state.side, state.f, state.pull = self.side.copy(), self.f.copy(), self.pull.copy()
-        state.elbow = Elbow(self.K)
+        state.elbow = Elbow(self.K, self.conditions.has_bias)
         for row in self.elbow.rows:
             state._admit(int(row), -1.0, *state._reach(int(row)))
         state.refresh()

@@ -3,9 +3,10 @@ r"""The entire regularisation path of the C-SVM (Hastie, Rosset, Tibshirani & Zh
 .. math:: \min_{w, b, \xi} \tfrac12 \|w\|^2 + C \sum_i w_i \xi_i
           \quad : \quad y_i (w'\varphi(x_i) + b) \ge 1 - \xi_i, \ \xi_i \ge 0
 
-for all C at once: its multipliers and bias are piecewise linear in C (the paper divides them by C,
-which makes them piecewise linear in 1/C). A piece ends where a row reaches the margin, or where the
-multiplier of a row on the margin reaches 0 or its bound :math:`C w_i`.
+for all C at once, with the bias b or, if the kernel says so, without: its multipliers and bias are
+piecewise linear in C (the paper divides them by C, which makes them so in 1/C). A piece ends where
+a row reaches the margin, or where the multiplier of a row on the margin reaches 0 or its bound
+:math:`C w_i`.
 
 1. Start at C = 0 (``start.py``). The bias is the label of the larger class, whose rows share the
    weight of the smaller class so that :math:`\|w\|` is least (section 3.2). Where both weigh the
@@ -39,7 +40,7 @@ from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.problem import Problem, Solution
 from hardmargin.solvers.regularization_path.active_set import solved_anew
 from hardmargin.solvers.regularization_path.events import Event, next_event
-from hardmargin.solvers.regularization_path.kernel import CentredKernel
+from hardmargin.solvers.regularization_path.kernel import PathKernel
 from hardmargin.solvers.regularization_path.record import Recorder, RegularizationPath
 from hardmargin.solvers.regularization_path.start import first_event
 from hardmargin.solvers.regularization_path.state import Conditions, MarginState, Snapshot, Stuck
@@ -102,7 +103,7 @@ class RegularizationPathSolution(Solution):
 
 
 def solve(
-    problem: Problem[CentredKernel],
+    problem: Problem[PathKernel],
     options: RegularizationPathOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[RegularizationPathSolution]:
@@ -132,7 +133,7 @@ class _Tracer:
 
     def __init__(
         self,
-        problem: Problem[CentredKernel],
+        problem: Problem[PathKernel],
         machine: int,
         options: RegularizationPathOptions,
         monitor: Monitor,
@@ -152,8 +153,8 @@ class _Tracer:
         self.max_squared_norm, self.monitor = options.max_squared_norm, monitor
         self.record = Recorder(kernel, labels, weights, self.unit, options.keep_multipliers)
         # The SVM before the start: no multipliers, and always the larger class.
-        bias = float(np.sign((w * labels).sum()))
-        conditions = Conditions(kernel.values, labels, w)
+        bias = float(np.sign((w * labels).sum())) if kernel.has_bias else 0.0
+        conditions = Conditions(kernel.values, labels, w, has_bias=kernel.has_bias)
         self.state = MarginState(conditions, np.zeros(len(labels)), level=0.0, bias=bias)
         self.leg: tuple[Snapshot, Event] | None = None  # the start and the event of the last piece
         self.n_stages = self.n_restarts = 0
