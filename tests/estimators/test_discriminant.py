@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from oracles.core_vector import l2_svms
+from oracles.core_vector import l2_svm, l2_svms
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -49,6 +49,52 @@ def test_directions_are_orthonormal_within_a_class(iris):
     for c in range(3):
         W = mda.directions_[mda.direction_classes_ == c]
         np.testing.assert_allclose(W @ K @ W.T, np.eye(3), atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_scope_all_is_the_oracles_with_the_machines_of_all_classes(iris, constraint, solver):
+    X, y = iris
+    tol = 1e-7 if solver == "core" else 1e-9
+    mda = MarginDiscriminantAnalysis(
+        2, scope="all", constraint=constraint, solver=solver, tol=tol
+    ).fit(X, y)
+    features, K = mda.transform(X), gram(X, mda.gamma_)
+    assert mda.direction_classes_.tolist() == [0, 0, 1, 1, 2, 2]
+    constraints = np.zeros((len(y), 0))
+    for q in range(2):
+        for c in range(3):
+            signs = np.where(y == c, 1.0, -1.0)
+            machine = l2_svm(K, signs, constraints=constraints)
+            found = features[:, 2 * c + q]
+            np.testing.assert_allclose(found, machine.scores / machine.norm, atol=5e-3)
+            assert mda.objective_[2 * c + q] == pytest.approx(machine.objective, rel=1e-4)
+            if constraint == "orthogonal":
+                new = constraint_free(K, constraints, signs * machine.alpha)
+            else:
+                centre = machine.scores.mean() if constraint.endswith("centred") else 0.0
+                new = machine.scores - centre
+            constraints = np.column_stack([constraints, new])
+
+
+def constraint_free(K, constraints, c):
+    """Take the constraints' part out of an expansion."""
+    KU = K @ constraints
+    return c - constraints @ np.linalg.solve(constraints.T @ KU, KU.T @ c)
+
+
+def test_directions_of_scope_all_are_orthonormal(iris):
+    X, y = iris
+    mda = MarginDiscriminantAnalysis(3, scope="all").fit(X, y)
+    K = gram(mda.support_vectors_, mda.gamma_)
+    W = mda.directions_
+    np.testing.assert_allclose(W @ K @ W.T, np.eye(9), atol=1e-7)
+
+
+def test_scope_does_not_matter_for_two_classes(iris):
+    X, y = iris[0][:100], iris[1][:100]
+    one, other = (MarginDiscriminantAnalysis(2, scope=s).fit(X, y) for s in ("class", "all"))
+    np.testing.assert_array_equal(one.directions_, other.directions_)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from hardmargin.resources import (
 from hardmargin.solvers.core_sets import core_vector, lagrangian, newton
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
 from hardmargin.solvers.core_sets.dense import DenseOptions
-from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, Constraint, L2Solution
+from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, Constraint, L2Solution, Scope
 from hardmargin.solvers.core_sets.lagrangian import LagrangianOptions
 from hardmargin.solvers.problem import KernelRows, Problem, finite_diagonal
 from hardmargin.warn import warn_caller
@@ -99,6 +99,10 @@ default="rbf"
         The directions of a class are orthogonal to each other in feature space, or their
         projections of the training rows are: ``"uncorrelated"`` takes these as they are,
         ``"uncorrelated-centred"`` subtracts their means.
+    scope : {"class", "all"}, default="class"
+        Whether a direction must be orthogonal to (or uncorrelated with) the earlier ones of its own
+        class, or of all classes, as section 4.1 of the paper [2]_ may be read. With ``"all"`` the
+        classes take turns, on one thread, and their machines have more support rows.
     solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
         ``"core"`` finds the directions by core sets. ``"exact"`` takes Newton steps on the whole
         kernel matrix, to the optimum. ``"lagrangian"`` is the fixed-point iteration of the
@@ -199,6 +203,7 @@ default="rbf"
         "n_directions": [COUNT],
         "C": [Interval(Real, 0, None, closed="neither")],
         "constraint": [Choice(CONSTRAINTS)],
+        "scope": [Choice({"class", "all"})],
         "solver": [Choice(DEFAULT_TOL)],
         "rank": [COUNT],
         "tol": [Interval(Real, 0, 1, closed="neither"), Choice({"auto"})],
@@ -217,6 +222,7 @@ default="rbf"
         degree: float = 3,
         coef0: float = 0.0,
         constraint: Constraint = "orthogonal",
+        scope: Scope = "class",
         solver: Solver = "core",
         rank: int = 400,
         tol: float | str = "auto",
@@ -237,6 +243,7 @@ default="rbf"
         self.degree = degree
         self.coef0 = coef0
         self.constraint = constraint
+        self.scope = scope
         self.solver = solver
         self.rank = rank
         self.tol = tol
@@ -371,6 +378,7 @@ default="rbf"
             "tol": self._tol,
             "n_directions": self.n_directions,
             "constraint": self.constraint,
+            "scope": self.scope,
             "moment_rows": self.moment_rows,
             "seeds": seeds,
         }

@@ -35,7 +35,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.solvers.core_sets.core_vector import Stopping
-from hardmargin.solvers.core_sets.l2_svm import Constraint
+from hardmargin.solvers.core_sets.l2_svm import Constraint, Scope
 
 #: Parameters that are passed on to the first layer unchanged.
 FIRST_LAYER = (
@@ -46,6 +46,7 @@ FIRST_LAYER = (
     "degree",
     "coef0",
     "constraint",
+    "scope",
     "solver",
     "rank",
     "tol",
@@ -123,6 +124,8 @@ default="rbf"
         The machines of a class are orthogonal to each other in feature space, or their projections
         of the training rows are: ``"uncorrelated"`` takes these as they are,
         ``"uncorrelated-centred"`` subtracts their means.
+    scope : {"class", "all"}, default="class"
+        Whether these constraints hold within each class, or between the machines of all classes.
     solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
         How the machines are trained, as in `MarginDiscriminantAnalysis`.
     rank : int, default=400
@@ -218,6 +221,7 @@ default="rbf"
         degree: float = 3,
         coef0: float = 0.0,
         constraint: Constraint = "orthogonal",
+        scope: Scope = "class",
         solver: Solver = "core",
         rank: int = 400,
         tol: float | str = "auto",
@@ -240,6 +244,7 @@ default="rbf"
         self.degree = degree
         self.coef0 = coef0
         self.constraint = constraint
+        self.scope = scope
         self.solver = solver
         self.rank = rank
         self.tol = tol

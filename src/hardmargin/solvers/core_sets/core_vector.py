@@ -55,7 +55,7 @@ from hardmargin.solvers.core_sets.l2_svm import (
     L2Solution,
     bounds_of,
     slack_of,
-    train_in_turn,
+    train_machines,
 )
 from hardmargin.solvers.core_sets.linear_span import LinearSpan
 from hardmargin.solvers.problem import Problem
@@ -128,16 +128,16 @@ def solve(
     run = options or CoreVectorOptions()
     columns = problem.values
     tasks, at_once = columns.for_tasks(len(problem.machines), run.memory_bytes)
-    in_turn = partial(
-        train_in_turn,
+    found = train_machines(
         problem,
         run,
         slack_of(columns.n_rows, run.C, problem.weights, columns.dtype),
-        LinearSpan.of(columns.kernel, columns.X) if run.n_directions > 1 else None,
+        LinearSpan.of(columns.kernel, columns.X) if run.has_constraints(problem) else None,
         partial(train, tasks, run),
         lambda machine, rows, coefficients: tasks[machine].product(rows, coefficients),
+        monitor or Monitor(),
+        at_once,
     )
-    found = (monitor or Monitor()).each(in_turn, len(tasks), at_once)
     return _count_once(found, tasks) if len(tasks) > 1 else found[0]
 
 

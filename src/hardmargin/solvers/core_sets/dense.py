@@ -25,7 +25,7 @@ from hardmargin.solvers.core_sets.l2_svm import (
     L2Problem,
     L2Solution,
     slack_of,
-    train_in_turn,
+    train_machines,
 )
 from hardmargin.solvers.core_sets.linear_span import LinearSpan
 from hardmargin.solvers.problem import KernelRows, Problem
@@ -126,16 +126,16 @@ def solve_dense(
 ) -> list[L2Solution]:
     """Train the machines of a problem on its kernel matrix, with a solver for one machine."""
     kernel, X = problem.values.kernel, problem.values.X
-    in_turn = partial(
-        train_in_turn,
+    found = train_machines(
         problem,
         options,
         slack_of(matrix.n_rows, options.C, problem.weights),
-        LinearSpan.of(kernel, X) if options.n_directions > 1 else None,
+        LinearSpan.of(kernel, X) if options.has_constraints(problem) else None,
         partial(_train_one, matrix, train),
         lambda _, rows, coefficients: np.asarray(coefficients @ matrix.values[rows]),
+        monitor,
+        options.machines_at_once,
     )
-    found = monitor.each(in_turn, len(problem.machines), options.machines_at_once)
     return [solution for of_machine in found for solution in of_machine]
 
 

@@ -19,8 +19,7 @@ Any :math:`\alpha \ge 0` and its scores :math:`w'\varphi(x_i)` (without the part
 the dual and the primal objective at the best multiple of alpha. They also give the direction
 w / ||w|| with its projections, which later machines must be orthogonal to.
 
-:func:`train_in_turn` trains the machines; ``core_vector.py``, ``newton.py`` and ``lagrangian.py``
-train one of them.
+:func:`train_machines` trains them; ``core_vector.py``, ``newton.py`` and ``lagrangian.py`` one each.
 """
 
 from __future__ import annotations
@@ -40,6 +39,8 @@ from hardmargin.solvers.problem import Problem, Solution
 Constraint = Literal["orthogonal", "uncorrelated", "uncorrelated-centred"]
 
 CONSTRAINTS = ("orthogonal", "uncorrelated", "uncorrelated-centred")
+
+Scope = Literal["class", "all"]
 
 #: A machine whose objective is closer than this, relatively, to that of w = 0 vanishes.
 VANISHING = 1e-6
@@ -75,6 +76,9 @@ class L2Options:
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}
         Whether the directions are orthogonal or (section 3.3) the projections of the rows on them
         are: as they are, or minus their means, which makes them uncorrelated.
+    scope : {"class", "all"}
+        Whether a direction is constrained by the earlier ones of its own machine, or by those of
+        all machines. The machines then take turns: the first direction of each, then the second.
     moment_rows : int or None
         Number of rows that estimate the moments of the uncorrelated constraints; None is all.
     seeds : sequence of int or None
@@ -86,8 +90,13 @@ class L2Options:
     max_stages: int | None = None
     n_directions: int = 1
     constraint: Constraint = "orthogonal"
+    scope: Scope = "class"
     moment_rows: int | None = None
     seeds: Sequence[int] | None = None
+
+    def has_constraints(self, problem: Problem[Any]) -> bool:
+        """Whether any machine must be orthogonal to another."""
+        return self.n_directions > 1 or (self.scope == "all" and len(problem.machines) > 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,17 +326,21 @@ class L2Problem:
         return replace(self, F=F, U=U, before=before)
 
 
-def train_in_turn(
+#: Multiplies columns of the kernel matrix, given by their indices, by coefficients, for a machine.
+Product = Callable[[int, NDArray[np.intp], FloatArray], FloatArray]
+
+
+def train_machines(
     problem: Problem[Any],
     options: L2Options,
     slack: FloatArray,
     span: LinearSpan | None,
     train: Callable[[L2Problem, Monitor], L2Solution],
-    product: Callable[[int, NDArray[np.intp], FloatArray], FloatArray],
-    machine: int,
+    product: Product,
     monitor: Monitor,
-) -> list[L2Solution]:
-    """Train a machine, then others orthogonal to it, until nothing is left.
+    at_once: int,
+) -> list[list[L2Solution]]:
+    """Train the directions of all machines.
 
     Parameters
     ----------
@@ -344,30 +357,59 @@ def train_in_turn(
     product : callable
         Multiplies columns of the kernel matrix, given by their indices, by coefficients. Its first
         argument is the machine that calls it.
-    machine : int
-        Which machine of the problem.
     monitor : Monitor
         Ends the training.
+    at_once : int
+        Machines trained at the same time, where they do not depend on each other.
 
     Returns
     -------
-    list of L2Solution
-        The first is returned even if it vanishes.
+    list of lists of L2Solution
+        For each machine; the first is there even if it vanishes.
     """
-    random = np.random.default_rng(0 if options.seeds is None else options.seeds[machine])
-    nowhere = np.zeros((len(slack), 0))
-    labels = problem.labels_of(machine)
-    l2 = L2Problem(labels, slack, nowhere, nowhere, machine, span, random=random)
-    solutions: list[L2Solution] = []
-    while len(solutions) < options.n_directions:
-        solution = train(l2, monitor)
-        if solution.weight_norm > 0 or not solutions:
-            solutions.append(solution)
-        if solution.weight_norm == 0 or solution.stop_reason in ("max_time", "callback"):
-            break
-        if len(solutions) < options.n_directions:
-            l2 = constrained(l2, solution, options, problem.weights, product)
-    return solutions
+    problems = []
+    for machine in range(len(problem.machines)):
+        random = np.random.default_rng(0 if options.seeds is None else options.seeds[machine])
+        nowhere, labels = np.zeros((len(slack), 0)), problem.labels_of(machine)
+        problems.append(L2Problem(labels, slack, nowhere, nowhere, machine, span, random=random))
+
+    def in_turn(some: list[L2Problem], monitor: Monitor) -> list[list[L2Solution]]:
+        return _train_in_turn(some, options, problem.weights, train, product, monitor)
+
+    if options.scope == "all":
+        return monitor.each(lambda _, part: in_turn(problems, part), 1)[0]
+    return monitor.each(lambda m, part: in_turn([problems[m]], part)[0], len(problems), at_once)
+
+
+def _train_in_turn(
+    problems: list[L2Problem],
+    options: L2Options,
+    weights: FloatArray | None,
+    train: Callable[[L2Problem, Monitor], L2Solution],
+    product: Product,
+    monitor: Monitor,
+) -> list[list[L2Solution]]:
+    """Train a direction of each machine, then others, each orthogonal to all of those before it."""
+    found: list[list[L2Solution]] = [[] for _ in problems]
+    is_ended = [False] * len(problems)
+    while not all(is_ended):
+        for place in range(len(problems)):
+            if is_ended[place]:
+                continue
+            l2 = problems[place]
+            solution = train(l2, monitor)
+            its = found[place]
+            if solution.weight_norm > 0 or not its:
+                its.append(solution)
+            is_stopped = solution.stop_reason in ("max_time", "callback")
+            is_ended[place] = (
+                is_stopped or solution.weight_norm == 0 or len(its) >= options.n_directions
+            )
+            if solution.weight_norm > 0 and not is_stopped and not all(is_ended):
+                after = constrained(l2, solution, options, weights, product)
+                problems = [replace(other, F=after.F, U=after.U) for other in problems]
+                problems[place] = after
+    return found
 
 
 def constrained(
@@ -390,7 +432,7 @@ def constrained(
     weights : (n,) array or None
         Weights of the rows in the moments.
     product : callable
-        As for :func:`train_in_turn`.
+        As for :func:`train_machines`.
     """
     if options.constraint == "orthogonal":
         return l2.orthogonal_to(solution, solution.projections, solution.direction)
