@@ -119,7 +119,7 @@ def test_scalars_of_two_classes():
 def test_paths_have_one_entry_per_epoch():
     model = fitted()
     paths = (model.margin_path_, model.objective_path_, model.error_path_)
-    assert {path.shape for path in paths} == {(model.n_iter_,)}
+    assert {path.shape for path in paths} == {(model.n_iter_ + 1,)}
 
 
 def test_converged_models_are_certified():
@@ -163,7 +163,7 @@ def test_many_classes(multi_class):
     assert model.score(X, y) == 1.0
     assert model.dual_coef_.shape == (3, len(model.support_))
     for name in ("margin_path_", "objective_path_", "error_path_"):
-        assert [len(path) for path in getattr(model, name)] == model.n_iter_.tolist()
+        assert [len(path) for path in getattr(model, name)] == (model.n_iter_ + 1).tolist()
     for name in ("margin_", "weight_norm_", "certificate_", "support_bound_", "stop_reason_"):
         assert getattr(model, name).shape == (3,)
 
@@ -235,7 +235,7 @@ def test_max_time_warns_and_keeps_a_model_of_every_machine(n_jobs):
     X, y = three_classes()
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = MultiplicativeSVC(tol=0.0, max_time=1e-6, n_jobs=n_jobs).fit(X, y)
-    assert (model.n_iter_ >= 1).all()
+    assert (model.n_iter_ >= 0).all()
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -306,7 +306,7 @@ def test_sparse_rows(container):
         rtol=1e-6,
         atol=1e-9,
     )
-    assert len(list(model.staged_predict(container(QUERIES)))) == model.n_iter_
+    assert len(list(model.staged_predict(container(QUERIES)))) == model.n_iter_ + 1
 
 
 def rbf(X, Z):
@@ -366,7 +366,7 @@ def test_the_last_stage_is_the_decision(multi_class):
     X, _ = problem_of(multi_class)
     model = fitted(multi_class)
     stages = list(model.staged_decision_function(X))
-    assert len(stages) == np.max(model.n_iter_)
+    assert len(stages) == np.max(model.n_iter_) + 1
     np.testing.assert_allclose(stages[-1], model.decision_function(X), rtol=1e-9, atol=1e-9)
     *_, last = model.staged_predict(X)
     assert last.tolist() == model.predict(X).tolist()
@@ -379,7 +379,7 @@ def test_a_stage_is_the_fit_that_stops_there(multi_class, stage):
     model = fitted(multi_class)
     stopped = quietly(clone(model).set_params(max_stages=stage), X, y)
     stages = list(model.staged_decision_function(X))
-    np.testing.assert_allclose(stages[stage - 1], stopped.decision_function(X), atol=1e-8)
+    np.testing.assert_allclose(stages[stage], stopped.decision_function(X), atol=1e-8)
 
 
 def test_stages_in_parts(monkeypatch):

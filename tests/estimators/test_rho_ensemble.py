@@ -121,6 +121,7 @@ PATHS = {
     "stage_weights_": 12,
     "stage_intercepts_": 12,
     "eps_path_": 12,
+    "cosine_path_": 12,
     "rho_path_": 13,
 }
 SCALARS = ("rho_lower_bound_", "certificate_", "n_stages_", "n_iter_", "stop_reason_")

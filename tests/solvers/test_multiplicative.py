@@ -87,13 +87,13 @@ def is_finite(solution):
 def test_the_first_planes_of_a_fixed_rate_are_the_oracles(rate, weighted):
     X, y = separable()
     weights = np.random.default_rng(1).uniform(0.2, 5.0, size=len(y)) if weighted else None
-    planes, _ = planes_of(rbf(X), y, learning_rate=rate, max_stages=13, weights=weights)
+    planes, _ = planes_of(rbf(X), y, learning_rate=rate, max_stages=12, weights=weights)
     np.testing.assert_allclose(planes, oracle.fixed(rbf(X), y, rate, 13, weights), rtol=1e-10)
 
 
 def test_the_first_planes_of_the_adaptive_rate_are_the_oracles():
     X, y = separable()
-    planes, solution = planes_of(rbf(X), y, max_stages=30)
+    planes, solution = planes_of(rbf(X), y, max_stages=29)
     expected, rates = oracle.adaptive(rbf(X), y, 30)
     np.testing.assert_allclose(solution.history["rate"], rates, rtol=1e-10)
     np.testing.assert_allclose(planes, expected, rtol=1e-8)
@@ -122,7 +122,7 @@ def steps(draw):
 def test_a_step_is_the_oracles(problem):
     X, y, weights, rate = problem
     K = rbf(X)
-    planes, solution = planes_of(K, y, learning_rate=rate, weights=weights, max_stages=2, tol=0.0)
+    planes, solution = planes_of(K, y, learning_rate=rate, weights=weights, max_stages=1, tol=0.0)
     if solution.stop_reason == "not_separable" and len(planes) == 1:
         return
     expected, _ = oracle.step(K, y, oracle.start(y, weights), rate)
@@ -167,7 +167,7 @@ def test_the_history_is_that_of_the_planes(rate):
         norm = np.sqrt((y * alpha) @ K @ (y * alpha))
         if solution.history["margin"][t] > 0:
             assert solution.history["margin"][t] == pytest.approx((y * scores).min() / norm)
-    assert (len(solution.history["rate"]), solution.n_stages, solution.n_tried) == (24, 25, 25)
+    assert (len(solution.history["rate"]), solution.n_stages, solution.n_tried) == (25, 25, 25)
 
 
 def test_the_adaptive_rate_never_lowers_the_objective():
@@ -295,7 +295,7 @@ def test_classes_that_overlap_are_detected(rate):
     assert solution.stop_reason == "not_separable"
     assert solution.certificate == 1.0
     assert is_finite(solution)
-    assert solution.n_tried >= solution.n_stages == len(planes)
+    assert solution.n_tried >= solution.n_stages == len(planes) - 1
     np.testing.assert_array_equal(alpha_of(solution), planes[-1])
     assert solution.history["error"][-1] == solution.history["error"].min()
 
@@ -316,16 +316,16 @@ def test_a_rate_that_is_too_large_keeps_the_best_plane(rate):
     assert solution.n_tried >= solution.n_stages
     n_planes = max(solution.n_stages, solution.n_tried - 1)  # the last would end as diverged
     planes, _ = planes_of(rbf(X), y, learning_rate=rate, max_stages=n_planes)
-    np.testing.assert_array_equal(alpha_of(solution), planes[solution.n_stages - 1])
+    np.testing.assert_array_equal(alpha_of(solution), planes[solution.n_stages])
     bounds = [a.sum() ** 2 / (a @ oracle.margins(rbf(X), y, a)) for a in planes]
-    assert bounds[solution.n_stages - 1] == pytest.approx(max(bounds))
+    assert bounds[solution.n_stages] == pytest.approx(max(bounds))
 
 
 def test_a_rate_that_swings_for_ever_is_given_up():
     # With one free direction the critical rate is 2: beyond it the scale of alpha oscillates.
     solution = solve(0.5 * np.eye(2), np.array([1.0, -1.0]), learning_rate=2.2)
     assert solution.stop_reason == "diverged"
-    assert multiplicative.PATIENCE < solution.n_tried < 2 * multiplicative.PATIENCE
+    assert multiplicative.PATIENCE <= solution.n_tried < 2 * multiplicative.PATIENCE
 
 
 def test_max_stages():
@@ -344,7 +344,7 @@ def test_a_listener_ends_the_run_with_the_planes_so_far():
 def test_there_may_be_no_time_at_all():
     X, y = separable()
     solution = solve(rbf(X), y, monitor=Monitor(max_seconds=0))
-    assert (solution.stop_reason, solution.n_stages) == ("max_time", 1)
+    assert (solution.stop_reason, solution.n_stages) == ("max_time", 0)
     assert is_finite(solution)
 
 
@@ -386,7 +386,7 @@ def test_many_planes_are_float32(monkeypatch):
 @pytest.mark.parametrize(("n_bytes", "is_kept"), [(12 * 40 * 20, True), (12 * 40 * 20 - 1, False)])
 def test_planes_are_kept_while_they_fit(n_bytes, is_kept):
     X, y = separable()
-    solution = solve(rbf(X), y, max_stages=20, keep_planes=n_bytes)
+    solution = solve(rbf(X), y, max_stages=19, keep_planes=n_bytes)
     assert (solution.planes is not None) == is_kept
 
 

@@ -110,6 +110,20 @@ def test_the_objective_never_rises(bias, weighted):
 
 
 @BIAS
+@WEIGHTED
+def test_cosines_are_those_between_planes(bias, weighted):
+    """Eq. (17): as the level is the objective over 1 + epsilon, they follow from the objectives."""
+    K, y = problem()
+    solution = dozen(bias, weighted)
+    w = [y * alpha for alpha in oracle_path(bias, weighted=weighted).planes]
+    expected = [a @ K @ b / np.sqrt((a @ K @ a) * (b @ K @ b)) for a, b in pairwise(w)]
+    np.testing.assert_allclose(solution.history["cosine"], expected, rtol=1e-5)
+    rhos, epsilons = solution.history["rho"], solution.history["epsilon"]
+    ratios = np.sqrt(rhos[:-1] / rhos[1:]) / (1 + epsilons)
+    np.testing.assert_allclose(solution.history["cosine"], ratios, rtol=1e-5)
+
+
+@BIAS
 def test_the_last_objective_is_that_of_the_last_plane(bias):
     K, y = problem()
     solution = solve(K, y, fit_intercept=bias)

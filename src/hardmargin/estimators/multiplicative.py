@@ -107,7 +107,8 @@ default="rbf"
     coef_ : (n_machines, n_features) array
         Weights of the features, for the linear kernel only.
     n_iter_ : int, or array of them for many classes
-        Number of epochs, that is, of planes on the path; the first is the start.
+        Number of epochs. As in the paper, the start is not one: the paths below begin with it and
+        have one entry more.
     margin_path_ : array, or list of them for many classes
         Distance of the nearest training row from the plane of each epoch, negative while the
         plane does not separate the classes. It rises to 1 / ||w||.
@@ -245,10 +246,10 @@ default="rbf"
         return self
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
-        """Scores after every epoch, as `decision_function` gives them at the end.
+        """Scores at the start and after every epoch, as `decision_function` gives them at the end.
 
-        Each epoch has the bias that its own margins give. Stage t of several machines is epoch t of
-        each machine, or its last epoch if it has fewer.
+        Each plane has the bias that its own margins give. Stage t of several machines is epoch t of
+        each machine, or its last epoch if it has fewer; stage 0 is the start.
 
         Yields
         ------

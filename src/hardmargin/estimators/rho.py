@@ -110,7 +110,8 @@ default="rbf"
     stop_reason_ : str or array
         ``"eps"``, ``"converged"`` (``"smo"``), ``"rho_zero"`` (the classes overlap: no margin is
         left), ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
-    n_stages_, stage_weights_, stage_intercepts_, rho_path_, eps_path_ : see `RhoEnsembleSVC`
+    n_stages_, stage_weights_, stage_intercepts_, rho_path_, eps_path_, cosine_path_ : see \
+`RhoEnsembleSVC`
         The path; only with ``solver="multiplicative"``.
     rank_ : int or None
         Rank of the approximation.

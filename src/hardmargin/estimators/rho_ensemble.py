@@ -98,6 +98,9 @@ default="rbf"
         rises.
     eps_path_ : array, or list of them for many classes
         Epsilon at every stage.
+    cosine_path_ : array, or list of them for many classes
+        Cosine of the angle between the planes before and after every stage, eq. (17) of the paper:
+        it tends to 1 as the path converges.
     rho_lower_bound_ : float or array
         The optimum lies between this and the end of `rho_path_`.
     certificate_ : float or array

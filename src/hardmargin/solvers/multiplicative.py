@@ -7,7 +7,8 @@ The dual of the hard-margin SVM, eq. (1) of the paper,
 
 is climbed by gradient ascent in :math:`\ln \alpha`, the algorithm of section 3:
 
-1. Initialise :math:`\alpha` to :math:`1/N_+` and :math:`1/N_-`: each class adds up to one.
+1. Initialise :math:`\alpha` to :math:`1/N_+` and :math:`1/N_-`: each class adds up to one. This
+   plane is the start, not an epoch.
 2. Every epoch computes the margins :math:`\gamma = \tilde K \alpha`, one product with the kernel;
 3. the :math:`\lambda` that keeps :math:`y'\alpha = 0`, where :math:`2\eta\lambda` is the difference
    of the log-sum-exps of :math:`\ln\alpha_k + \eta(1 - \gamma_k)` over the positive and the
@@ -88,7 +89,7 @@ class MultiplicativeOptions:
     tol : float
         Relative gap that ends the run.
     max_stages : int
-        Limit on the planes, the first included.
+        Limit on the epochs.
     keep_planes : int
         Bytes that the planes of a machine may take in its solution; 0 keeps none.
     smallest_kept : float
@@ -110,7 +111,7 @@ class MultiplicativeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MultiplicativeSolution(Solution):
-    """One machine, with its path through the planes 1 .. T, of which the first is the start.
+    """One machine, with its path from the start through the planes of the epochs 1 .. T.
 
     The machine is the last plane, with two exceptions. Where a fixed rate diverged, it is the plane
     closest to the optimum. Where the classes overlap, the last plane lies between rows that
@@ -131,19 +132,19 @@ class MultiplicativeSolution(Solution):
         ``"diverged"`` (a fixed rate that is too large), ``"stalled"`` (rounding allows no
         further rise of the objective), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
     n_stages : int
-        T, the number of planes, the start included.
+        T, the number of epochs.
     history : dict of arrays
-        For each plane: ``"margin"``, the distance of the nearest row at the bias that balances the
-        margins (negative where the plane does not separate the classes); ``"objective"`` of the
-        dual; ``"bias"``; ``"error"``, the number of training rows misclassified. For each plane
-        but the first: the ``"rate"`` that led to it.
+        For the start and the plane of each epoch: ``"margin"``, the distance of the nearest row at
+        the bias that balances the margins (negative where the plane does not separate the classes);
+        ``"objective"`` of the dual; ``"bias"``; ``"error"``, the number of training rows
+        misclassified. For each epoch: its ``"rate"``.
     last_rate : float
-        The last rate or, with a single plane, the rate that the next would have been tried with.
+        The last rate or, with no epoch, the rate that the first would have been tried with.
     squared_norm : float
         ``||w||^2``.
     n_tried : int
-        Number of planes passed; more than T where an earlier plane is returned.
-    planes : (T, n_support) CSR array or None
+        Number of epochs made; more than T where an earlier plane is returned.
+    planes : (T + 1, n_support) CSR array or None
         Coefficients of every plane; None where they did not fit `keep_planes`.
     """
 
@@ -168,7 +169,7 @@ def solve(
     options : MultiplicativeOptions, optional
         How to run.
     monitor : Monitor, optional
-        Receives the number of planes and the gap before every product but the first.
+        Receives the number of epochs so far and the gap before every product but the first.
 
     Returns
     -------
@@ -199,7 +200,7 @@ def _train(
     run = _Run(y, sides, options, first, _spread(matrix, first.alpha))
     while run.stop_reason is None:
         candidate = run.propose()  # 3. and 4.
-        if not monitor.go_on(len(run.path), run.plane.gap):
+        if not monitor.go_on(len(run.rates), run.plane.gap):
             run.stop_reason = monitor.stop_reason
         else:
             run.judge(_plane(matrix, y, sides, candidate))  # 2.
@@ -364,14 +365,14 @@ class _Run:
             intercept=plane.bias,
             certificate=plane.gap,
             stop_reason=self.stop_reason or "",
-            n_stages=n,
+            n_stages=n - 1,
             history={
                 **dict(zip(names, of_planes, strict=True)),
                 "rate": np.array(self.rates[: n - 1]),
             },
             last_rate=self.rates[n - 2] if n > 1 else self.rate,
             squared_norm=max(plane.squared_norm, 0.0),
-            n_tried=len(self.path),
+            n_tried=len(self.rates),
             planes=self.kept.matrix(n),
         )
 
@@ -411,7 +412,7 @@ class _Run:
             return "converged"
         if self.n_below >= PATIENCE:
             return "diverged"
-        return "max_stages" if len(self.path) >= self.options.max_stages else None
+        return "max_stages" if len(self.rates) >= self.options.max_stages else None
 
     def _safe_rate(self) -> float:
         """One over the trace that bounds the curvature; at most 1, for margins that are still 0."""

@@ -134,7 +134,9 @@ class RhoSolution(Solution):
     history : dict of arrays
         For each of the T + 1 planes: ``"rho"``, its objective, and ``"intercept"``, the bias that
         gives both classes the same least margin (0 in the form without bias). For each of the T
-        stages: ``"rate"``, ``"bias"`` (0 in the form without bias) and ``"epsilon"``.
+        stages: ``"rate"``, ``"bias"`` (0 in the form without bias), ``"epsilon"`` and
+        ``"cosine"``, that of the angle between the planes before and after it, eq. (17): near 1
+        when the path converges (NaN where a plane has no length).
     ensemble : Expansion
         The vote: the mean of the planes 1 .. T, weighted by the rates.
     rho_lower_bound : float
@@ -223,6 +225,7 @@ class _Machine:
         self.rates: list[float] = []
         self.biases: list[float] = []
         self.epsilons: list[float] = []
+        self.cosines: list[float] = []
         self.rhos: list[float] = []
         self.intercepts: list[float] = []
         matrix = problem.values
@@ -285,6 +288,7 @@ class _Machine:
             self.rates.append(self.rate)
             self.biases.append(self.bias)
             self.epsilons.append(self.epsilon)
+            self.cosines.append(_cosine(float(alpha @ self.margins), self.rho, rho))
         self.log_alpha, self.alpha, self.margins, self.rho = log_alpha, alpha, margins, rho
         self.rhos.append(rho)
         self.intercepts.append(self._middle(margins))
@@ -310,6 +314,7 @@ class _Machine:
                 "rate": np.array(self.rates),
                 "bias": np.array(self.biases),
                 "epsilon": np.array(self.epsilons),
+                "cosine": np.array(self.cosines),
             },
             ensemble=self._ensemble(rows),
             rho_lower_bound=lower_bound,
@@ -366,3 +371,10 @@ class _Machine:
             return 0.0
         positive, negative = (float(margins[group].min()) for group in self.groups)
         return (negative - positive) / 2
+
+
+def _cosine(product: float, before: float, after: float) -> float:
+    """Divide an inner product by two lengths, given as squares."""
+    if not (before > 0 and after > 0):
+        return float("nan")
+    return product / float(np.sqrt(before) * np.sqrt(after))
