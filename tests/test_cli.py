@@ -11,7 +11,7 @@ from problems.reproduction_tasks import broken, interrupted_once, number, part
 
 import hardmargin
 from hardmargin.cli import main
-from hardmargin.reproduction import registry, report, runner, verdicts
+from hardmargin.reproduction import registry, runner, verdicts
 from hardmargin.reproduction.esann99 import parts as esann99
 from hardmargin.reproduction.mcs06 import tasks as mcs06_tasks
 from hardmargin.reproduction.registry import PARTS
@@ -70,7 +70,10 @@ def test_the_folder_of_the_environment(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("names", "chosen"),
     [
-        (["esann99"], {"esann99-results", "esann99-figure1", "esann99-figure2"}),
+        (
+            ["esann99"],
+            {f"esann99-{what}" for what in ("results", "figure1", "figure2", "section3")},
+        ),
         (["mcs06-table1", "all"], set(PARTS)),
         (["mcs06-table1", "mcs06-table1", "tnn08-table1"], {"mcs06-table1", "tnn08-table1"}),
     ],
@@ -78,8 +81,10 @@ def test_the_folder_of_the_environment(monkeypatch, capsys, tmp_path):
 def test_names_of_parts_and_papers(monkeypatch, names, chosen):
     asked = []
     monkeypatch.setattr(runner, "run", lambda parts, *_, **__: asked.extend(parts) or {})
-    monkeypatch.setattr(verdicts, "gather", lambda part, *_, **__: part)
-    monkeypatch.setattr(report, "text_part", lambda part: part.name)
+    nothing = verdicts.Verdict("skipped", "")
+    monkeypatch.setattr(
+        verdicts, "gather", lambda part, *_, **__: verdicts.Gathered(part, (), (), (), (), nothing)
+    )
     main(["reproduce", *names, "--quick"])
     assert {part.name for part in asked} == chosen
     assert len(asked) == len(chosen)
@@ -127,7 +132,7 @@ def test_a_terminal_without_ticks():
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
     assert done.returncode == 0
-    assert b"  ? The training error" in done.stdout
+    assert b"[esann99-figure1]" in done.stdout
 
 
 def test_a_failure_is_reported_at_the_end(toys, capsys):
@@ -171,6 +176,10 @@ def test_a_real_interruption(tmp_path, n_jobs):
     assert not (tmp_path / "index.html").exists()
 
 
+#: Parts whose data do not come with libraries.
+NOT_QUICK = {"ijcai07-table1", "mcs06-table1", *(f"tnn08-table{i}" for i in range(1, 6))}
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
     # Fewer rows and draws than in a quick run.
@@ -181,8 +190,15 @@ def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
     out = tmp_path_factory.getbasetemp() / f"quick-{name.partition('-')[0]}"
     assert main(["reproduce", name, "--quick", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert PARTS[name].title in printed
     page = (out / "index.html").read_text(encoding="utf-8")
+    assert "✗" not in printed
+    assert "data not available" not in printed + page
+    if name in NOT_QUICK:
+        assert f"Skipped, as their data do not come with libraries: {name}." in printed
+        assert f'id="{name}"' not in page
+        return
+    assert PARTS[name].title in printed
+    assert "NOT JUDGED" in printed
     assert f'id="{name}"' in page
     assert list(out.glob(f"{name}*.csv"))
 

@@ -97,8 +97,8 @@ def part(folder, functions, name=NAME, title="Table 1: <toys> & more", **options
 
     fields = {
         "columns": (Column("error", "%"), Column("seconds", "s", compare="ratio")),
-        "numbers": {("a", "error"): 1.2, ("b", "error"): 0.1, ("e", "error"): 9.0},
-        "holds": lambda cell: near(cell, 0.5),
+        "numbers": {("a", "error"): 1.1, ("b", "error"): 0.1, ("e", "error"): 9.0},
+        "holds": near,
         "claims": (Claim("a < b & so on", lambda found: found.ours("a", "error") is not None),),
         "axes": Axes("x", "y"),
         "needs_folder": False,

@@ -96,6 +96,32 @@ def test_bagged_machines_are_decision_values(digits):
     np.testing.assert_array_equal(machines.first(1).test, train_machines("bagged", digits, 1).test)
 
 
+def test_labels_of_machines(digits):
+    machines = train_machines("bagged", digits, 2)
+    labels = machines.labels()
+    np.testing.assert_array_equal(labels.train, np.where(machines.train > 0, 1, -1))
+    np.testing.assert_array_equal(labels.test, np.where(machines.test > 0, 1, -1))
+    X, y, X_test, y_test = digits
+    for final in ("svm", "vote"):
+        clf = BaggedSVC(2, final_estimator=final, random_state=0).fit(X, y)
+        error = 100 - 100 * clf.score(X_test, y_test)
+        assert error_above(final, labels, digits) == pytest.approx(error)
+
+
+def test_newton_and_the_published_solver_find_the_same_machines(digits):
+    newton, published = (train_machines(base, digits, 2) for base in ("exact", "lagrangian"))
+    np.testing.assert_allclose(newton.test, published.test, atol=1e-3)
+
+
+def test_columns_of_mnist_end_with_the_last_one_used(tmp_path):
+    X = np.zeros((4, 6))
+    X[0, 3] = X[2, 1] = X[3, 5] = 1
+    np.savez(tmp_path / "mnist.npz", Xtr=X[:3], ytr=[0, 1, 0], Xte=X[3:], yte=[1])
+    split = mcs06_tasks._split("mnist", Settings(data_dir=str(tmp_path)))
+    assert split[0].shape == (3, 4)
+    assert split[2].shape == (1, 4)
+
+
 def test_majority_vote():
     # Three classes of two machines: 1 wins by votes, then 2 and 0 by their mean outputs.
     outputs = np.array(
@@ -141,17 +167,18 @@ def measured(parts, **settings):
 def test_all_parts_on_few_rows():
     found = measured(PARTS, quick=True)
     table_2, table_3, figure_1, figure_2, figure_3 = (found[part.name] for part in PARTS[1:])
-    assert len([row for row in table_2.rows if row.startswith("digits")]) == 3 + 3 * 4
-    assert len([row for row in table_3.rows if row.startswith("digits")]) == 3
+    assert len([row for row in table_2.rows if row.startswith("digits")]) == 3 + 4 * 4
+    assert len([row for row in table_3.rows if row.startswith("digits")]) == 4
     for its in (table_2, table_3):
         states = {(cell.row.split(",")[0] == "digits", cell.status) for cell in its.cells}
         assert states == {(True, "ok"), (False, "no data")}
-    for its, n in ((figure_1, 3), (figure_2, 3), (figure_3, 3)):
+    for its, n in ((figure_1, 4), (figure_2, 4), (figure_3, 3)):
         assert its.panels == ["digits"]
         assert len(its.curves) == n
     assert all(its.verdict.label == "data not available" for its in found.values())
     # Figure 1 and Table 2 have the same network; noise of sigma 0 changes nothing.
     for curve in figure_1.curves:
+        assert table_2.cell(f"digits, {curve.name}, ANN", "Nc").n_runs == 3
         its = [table_2.cell(f"digits, {curve.name}, ANN", column).ours for column in ("Nc", "3Nc")]
         assert list(curve.y[::2]) == its
     for curve in figure_2.curves:
@@ -163,7 +190,7 @@ def test_all_parts_on_few_rows():
     assert figure_3.cell("digits, orthogonal CVM", "3Nc").ours > 0
 
 
-@pytest.mark.parametrize("base", ["core", "bagged"])
+@pytest.mark.parametrize("base", ["core", "bagged", "exact", "lagrangian"])
 def test_what_takes_too_long_is_cut(digits, base):
     with pytest.raises(CutError, match="longer than"):
         train_machines(base, digits, 1, cut=1e-9)
@@ -246,16 +273,12 @@ def test_splits_and_scales(folder, name, n_train, std):
 @pytest.mark.parametrize(
     ("row", "column", "error", "holds"),
     [
-        ("optdigits, orthogonal CVM, SVM", "Nc", 3.29, True),
-        ("optdigits, orthogonal CVM, SVM", "Nc", 3.3, False),
-        ("optdigits, orthogonal CVM, SVM", "Nc", 2.48, False),
-        ("optdigits, orthogonal CVM, SVM", "5Nc", 3.9, True),
-        ("satimage, orthogonal CVM, SVM", "3Nc", 9.55, True),
-        ("pendigits, orthogonal CVM, SVM", "3Nc", 2.58, False),
-        ("pendigits, orthogonal SVM, SVM", "3Nc", 2.58, True),
-        ("letters, orthogonal CVM, SVM", "Nc", 0.1, True),
-        ("letters, orthogonal CVM, SVM", "Nc", 6.31, False),
+        ("optdigits, orthogonal CVM, SVM", "Nc", 3.12, True),
+        ("optdigits, orthogonal CVM, SVM", "Nc", 3.13, False),
+        ("optdigits, orthogonal CVM, SVM", "Nc", 2.55, False),
+        ("satimage, orthogonal CVM, SVM", "3Nc", 9.5, True),
         ("letters, bagged SVM, SVM", "3Nc", 9.0, False),
+        ("letters, bagged SVM by scores, SVM", "3Nc", 25.8, None),
         ("digits, orthogonal CVM, SVM", "Nc", 9.0, None),
     ],
 )
@@ -272,12 +295,13 @@ def test_claims():
         cells = [Cell(part.name, row, "3Nc", ours) for row, ours in cells]
         curves = [Curve(part.name, "satimage", name, x, y) for name, x, y in curves]
         (claim,) = part.claims
-        return claim.check(Found(cells, curves))
+        return claim.found(Found(cells, curves)).holds
 
-    bagged, core, exact = (f"satimage, {base}" for base in NAMES)
+    bagged, core, svm = (f"satimage, {base}" for base in NAMES)
     for low, verdict in ((1.0, True), (3.0, False)):
         assert judged(TABLE_2, [(f"{core}, SVM", low), (f"{bagged}, SVM", 2.0)]) is verdict
-        assert judged(TABLE_3, [(core, low), (exact, 20.0)]) is verdict
+        # The paper's factor is 5.4, of which a tenth may be missing.
+        assert judged(TABLE_3, [(core, low), (svm, 4.9)]) is verdict
         levels = (2.0, low, low)
         line = [(name, (3.0, 5.0), (y, y)) for name, y in zip(NAMES, levels, strict=True)]
         assert judged(FIGURE_1, curves=line) is verdict

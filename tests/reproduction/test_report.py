@@ -77,6 +77,14 @@ def test_the_page_is_well_formed_and_complete(gathered):
     assert "http" not in page
 
 
+def test_on_narrow_screens_the_title_comes_first(gathered):
+    """There the parts of the page have the order of its text."""
+    page = html_page(gathered, CONDITIONS, {})
+    assert page.index("<h1>") < page.index("<nav") < page.index("<main>")
+    narrow = page[page.index("@media (max-width") :]
+    assert ".frame { display: block; }" in narrow
+
+
 def test_the_page_escapes(gathered):
     page = html_page(gathered, CONDITIONS, {"toy-table1": ["a<b>.csv"]})
     for text in ("<toys>", "<b>nothing", "<i>paragraph", "a < b & so", "a<b>"):
@@ -86,10 +94,10 @@ def test_the_page_escapes(gathered):
 
 def test_differences_have_signs_and_marks(gathered):
     page = html_page(gathered, CONDITIONS, {})
-    assert '<b>1.00</b><small>paper 1.2 <i class="good">✓ -0.20</i></small>' in page
+    assert '<b>1.00</b><small>paper 1.1 <i class="good">✓ -0.10</i></small>' in page
     assert '<b>2.00</b><small>paper 0.1 <i class="bad">✗ +1.90</i></small>' in page
     # An error below the paper's differs from it, but is not worse.
-    assert '<b>5.00</b><small>paper 9 <i class="some">✗ -4.00</i></small>' in page
+    assert '<b>5.00</b><small>paper 9 <i class="some">↓ -4.00</i></small>' in page
     assert "<b>&gt;</b>" in page
     assert "data not available" in page
 
@@ -119,8 +127,8 @@ def test_all_files_of_a_report(gathered, tmp_path):
     first = rows["a", "error"]
     assert [first[k] for k in ("ours", "paper", "difference", "holds")] == [
         "1",
-        "1.2",
-        "-0.2",
+        "1.1",
+        "-0.1",
         "yes",
     ]
     states = [rows[row, "error"]["status"] for row in "abcde"]
@@ -145,7 +153,7 @@ def test_markdown_for_the_documentation(gathered, tmp_path):
     for image in re.findall(r"!\[.*?\]\((.*?)\)", text):
         assert (page.parent / image).is_file()
     assert r"\<toys\>" in text
-    assert "| a | 1.00 (1.2) -0.20 ✓ | - |" in text
+    assert "| a | 1.00 (1.1) -0.10 ✓ | - |" in text
     assert "| d | data not available |  |" in text
     widths = {line.count("|") for line in text.splitlines() if re.match(r"\| [a-e] \|", line)}
     assert widths == {4}
@@ -157,10 +165,10 @@ def test_text_for_the_terminal(gathered):
     lines = text_part(gathered[0]).splitlines()
     assert lines[0] == "TOY-26, Table 1: <toys> & more   [toy-table1]"
     rows = {line.split()[0]: line.split() for line in lines[3:8]}
-    assert rows["a"][1:] == ["1.00", "1.2", "-0.20", "✓", "-"]
+    assert rows["a"][1:] == ["1.00", "1.1", "-0.10", "✓", "-"]
     assert rows["b"][1:] == ["2.00", "0.1", "+1.90", "✗", "-"]
     assert rows["c"][1:] == [">", ">"]
     assert rows["d"][1:] == ["data", "not", "available"]
-    assert rows["e"][1:] == ["5.00", "9", "-4.00", "✗", "failed"]
+    assert rows["e"][1:] == ["5.00", "9", "-4.00", "↓", "failed"]
     assert lines[-1] == f"{gathered[0].verdict.label.upper()}: {gathered[0].verdict.why}"
     assert any("failed: ZeroDivisionError" in line for line in lines)

@@ -14,7 +14,7 @@ from hardmargin.reproduction.parts import Cell, CutError, Found, NoDataError, Se
 from hardmargin.reproduction.runner import run, tasks_of
 from hardmargin.reproduction.tnn08 import benchmarks as tnn08_benchmarks
 from hardmargin.reproduction.tnn08 import protocol as tnn08_protocol
-from hardmargin.reproduction.tnn08.benchmarks import BENCHMARKS, GAPS, read_benchmark, splits_of
+from hardmargin.reproduction.tnn08.benchmarks import BENCHMARKS, GAPS, deals_of, read_benchmark
 from hardmargin.reproduction.tnn08.parts import PARTS
 from hardmargin.reproduction.tnn08.protocol import (
     FULL_GRID,
@@ -22,6 +22,7 @@ from hardmargin.reproduction.tnn08.protocol import (
     deal_folds,
     greedy_errors,
     hard_margin_errors,
+    median_p,
     p_value,
     rigorous_errors,
     scaled,
@@ -131,7 +132,7 @@ def test_soft_margin_with_and_without_a_kernel_matrix(two_classes, monkeypatch):
 def test_rigorous_svms_have_the_norm_of_the_greedy_one(two_classes):
     split = two_classes[0]
     norm = GreedySVC(1.0, max_visits=1, threshold=0.0).fit(split[0], split[1]).weight_norm_
-    model = RigorousSVC(norm, gamma=1.0).fit(split[0], split[1])
+    model = RigorousSVC(norm, gamma=1.0, fit_intercept=False).fit(split[0], split[1])
     found = rigorous_errors([split], [1.0])
     assert found.test == (pytest.approx(100 - 100 * model.score(split[2], split[3])),)
 
@@ -139,6 +140,29 @@ def test_rigorous_svms_have_the_norm_of_the_greedy_one(two_classes):
 def test_p_values():
     a, b = [1.0, 2.0, 4.0], [2.0, 2.5, 4.0]
     assert p_value(a, b) == pytest.approx(ttest_rel(a, b).pvalue)
+
+
+def test_the_median_of_the_deals():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=30), rng.normal(size=30)
+    each = [ttest_rel(a[i : i + 10], b[i : i + 10]).pvalue for i in (0, 10, 20)]
+    assert median_p(a.tolist(), b.tolist(), 3) == pytest.approx(np.median(each))
+
+
+def test_small_sets_are_dealt_several_times():
+    deals = deals_of("Iris", Settings())
+    assert [len(folds) for folds in deals] == [10, 10, 10]
+    assert not np.array_equal(deals[0][0][2], deals[1][0][2])
+
+
+def test_columns_of_segment_and_ionosphere(tmp_path, monkeypatch):
+    small = replace(CATALOGUE["segment"], shape=(14, 3), n_classes=7)
+    monkeypatch.setitem(CATALOGUE, "segment", small)
+    X = np.column_stack([np.arange(14.0), np.full(14, 9.0), np.arange(14.0) % 3])
+    np.savez_compressed(tmp_path / "segment.npz", X=X, y=1 + np.arange(14) % 7)
+    kept, _, _ = read_benchmark("Segment", Settings(data_dir=str(tmp_path)))
+    np.testing.assert_array_equal(kept, X[:, [0, 2]])
+    assert read_benchmark("Ionosphere", Settings())[0].shape == (351, 34)
 
 
 def test_splits_of_the_folder(tmp_path, monkeypatch):
@@ -151,7 +175,7 @@ def test_splits_of_the_folder(tmp_path, monkeypatch):
         tmp_path / "satimage.npz", Xtr=X, ytr=y, Xte=X[:20] + 0.1, yte=y[:20], allow_pickle=False
     )
     settings = Settings(data_dir=str(tmp_path), cut=60.0)
-    (split,) = splits_of("Satimage", settings)
+    ((split,),) = deals_of("Satimage", settings)
     assert [len(part) for part in split] == [40, 40, 20, 20]
     assert split[0].min() == -1
     assert split[0].max() == 1
@@ -184,19 +208,19 @@ def test_claims_of_table_7():
     def verdicts(greedy, hard, soft, p_hard, p_soft):
         columns = {"GS-SVMs": greedy, "HM-SVMs": hard, "SVMs": soft}
         columns |= {"p against HM-SVMs": p_hard, "p against SVMs": p_soft}
-        return [claim.check(Found(cells(columns))) for claim in TABLE_VII.claims]
+        return [claim.found(Found(cells(columns))).holds for claim in TABLE_VII.claims]
 
     assert verdicts(5.0, 8.0, 5.2, 0.01, 0.4) == [True, True, False, False, True, True]
     assert verdicts(5.0, 4.0, 3.0, 0.01, 0.01) == [False, False, False, True, False, False]
     assert verdicts(5.0, 8.0, 6.0, 0.2, 0.01) == [False, True, True, False, False, False]
-    assert {claim.check(Found()) for claim in TABLE_VII.claims} == {None}
+    assert {claim.found(Found()).holds for claim in TABLE_VII.claims} == {None}
 
 
 def test_claims_of_the_figures():
     def verdicts(part, greedy, rigorous, soft, hard, gaps):
         columns = dict(zip(GAPS, (greedy, rigorous, soft, hard), strict=True))
         columns |= dict(zip(GAPS.values(), gaps, strict=True))
-        return [claim.check(Found(cells(columns))) for claim in part.claims]
+        return [claim.found(Found(cells(columns))).holds for claim in part.claims]
 
     gaps = (2.0, 3.0, 4.0, 9.0)
     assert verdicts(FIGURE_2, 10.0, 8.0, 9.0, 0.0, gaps) == [True, True]
@@ -206,4 +230,4 @@ def test_claims_of_the_figures():
         *(False, False, False, True, False),
     ]
     for part in (FIGURE_2, FIGURE_3):
-        assert {claim.check(Found()) for claim in part.claims} == {None}
+        assert {claim.found(Found()).holds for claim in part.claims} == {None}

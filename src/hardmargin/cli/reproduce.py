@@ -66,9 +66,9 @@ def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument(
         "--cut",
         type=_seconds,
-        default=600.0,
+        default=300.0,
         metavar="SECONDS",
-        help="seconds after which a rival's training is stopped and printed as > (default: 600)",
+        help="seconds after which a rival's training is stopped and printed as > (default: 300)",
     )
     parser.set_defaults(run=lambda options: _reproduce(parser, options))
 
@@ -79,6 +79,7 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     from hardmargin.reproduction.registry import PARTS
     from hardmargin.reproduction.report import text_part, write_docs, write_report
     from hardmargin.reproduction.report.machine import Conditions
+    from hardmargin.reproduction.report.wording import skipped_line
     from hardmargin.reproduction.runner import run, tasks_of
     from hardmargin.reproduction.verdicts import gather
 
@@ -118,7 +119,8 @@ def _reproduce(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         if options.docs is not None:
             page = write_docs(gathered, conditions, options.out, options.docs)
             written.append(f"The documentation page: {page}")
-    print("\n".join([*map(text_part, gathered), *written]))
+    measured = [text_part(its) for its in gathered if its.verdict.label != "skipped"]
+    print("\n".join([*measured, *filter(None, [skipped_line(gathered)]), *written]))
     failed = [key for key, outcome in outcomes.items() if outcome.status == "failed"]
     if failed:
         print(

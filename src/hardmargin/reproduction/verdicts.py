@@ -7,7 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from hardmargin.reproduction.parts import Cell, Claim, Curve, Found, Part, Task, data_set_of
+from hardmargin.reproduction.parts import (
+    Cell,
+    Claim,
+    Curve,
+    Finding,
+    Found,
+    Part,
+    Task,
+    data_set_of,
+)
 
 __all__ = ["Gathered", "Outcome", "Verdict", "gather"]
 
@@ -18,6 +27,7 @@ Label: TypeAlias = Literal[
     "failed",
     "data not available",
     "not judged",
+    "skipped",
 ]
 
 
@@ -53,8 +63,9 @@ class Verdict:
     Parameters
     ----------
     label : str
-        ``"reproduced"``, ``"partly reproduced"``, ``"not reproduced"``, ``"failed"`` (nothing was
-        measured), ``"data not available"`` or ``"not judged"``.
+        ``"reproduced"`` (everything that is judged holds), ``"partly reproduced"`` (half or more of
+        it), ``"not reproduced"``, ``"failed"`` (nothing was measured), ``"data not available"``,
+        ``"not judged"`` or ``"skipped"`` (by a quick run).
     why : str
         The reason, in one line.
     """
@@ -75,7 +86,7 @@ class Gathered:
         Its cells, with the paper's numbers and whether they hold.
     curves : tuple of Curve
         Its curves.
-    claims : tuple of (Claim, bool or None)
+    claims : tuple of (Claim, Finding)
         Its claims, and whether they hold.
     problems : tuple of (str, str)
         Tasks that gave less than they should, and why.
@@ -86,7 +97,7 @@ class Gathered:
     part: Part
     cells: tuple[Cell, ...]
     curves: tuple[Curve, ...]
-    claims: tuple[tuple[Claim, bool | None], ...]
+    claims: tuple[tuple[Claim, Finding], ...]
     problems: tuple[tuple[str, str], ...]
     verdict: Verdict
 
@@ -130,7 +141,8 @@ def gather(
     outcomes : mapping
         What they gave, by the key of the task.
     quick : bool, default=False
-        Whether the run was quick: its few rows say nothing about the paper.
+        Whether the run was quick: its few rows say nothing about the paper, so nothing is judged,
+        and what it did not measure is left out.
 
     Returns
     -------
@@ -147,48 +159,70 @@ def gather(
     cells, curves, problems, undrawn = [], [], [], []
     for task in tasks:
         outcome = outcomes[task.key]
-        cells += [_judged(part, cell) for cell in outcome.cells if cell.part == part.name]
+        if quick and outcome.status == "no data":
+            continue
+        its_cells = [cell for cell in outcome.cells if cell.part == part.name]
+        cells += [_beside_paper(part, cell) for cell in its_cells]
         its = [curve for curve in outcome.curves if curve.part == part.name]
         curves += its
         drawn = {curve.panel for curve in its}
         undrawn += [p for name, p in task.draws if name == part.name and p not in drawn]
         if outcome.failure:
             problems.append((task.key, f"{outcome.status}: {outcome.failure}"))
+    if quick:
+        return _quick(part, cells, curves, problems)
+    cells = [_judged(part, cell) for cell in cells]
     found = Found(cells, curves)
-    claims = tuple((claim, claim.check(found)) for claim in part.claims)
-    n_better = sum(
-        cell.holds is False and column.name == cell.column and column.is_better(cell)
-        for column in part.columns
-        for cell in cells
-    )
-    verdict = _verdict(cells, n_better, claims, list(dict.fromkeys(undrawn)))
-    if quick and verdict.label in ("reproduced", "partly reproduced", "not reproduced"):
-        verdict = Verdict("not judged", f"a quick run on few rows; {verdict.why}")
+    claims = tuple((claim, claim.found(found)) for claim in part.claims)
+    verdict = _verdict(cells, [finding for _, finding in claims], list(dict.fromkeys(undrawn)))
     return Gathered(part, tuple(cells), tuple(curves), claims, tuple(problems), verdict)
 
 
+def _quick(
+    part: Part, cells: list[Cell], curves: list[Curve], problems: list[tuple[str, str]]
+) -> Gathered:
+    failed = [cell for cell in cells if cell.status == "failed"]
+    if failed or problems:
+        verdict = Verdict("failed", _named("failed", failed) or problems[0][1])
+    elif any(cell.ours is not None for cell in cells) or curves:
+        verdict = Verdict("not judged", "a quick run, on few rows")
+    else:
+        cells, verdict = [], Verdict("skipped", "not in a quick run")
+    return Gathered(part, tuple(cells), tuple(curves), (), tuple(problems), verdict)
+
+
+def _beside_paper(part: Part, cell: Cell) -> Cell:
+    return replace(cell, paper=part.numbers.get((cell.row, cell.column)))
+
+
 def _judged(part: Part, cell: Cell) -> Cell:
-    cell = replace(cell, paper=part.numbers.get((cell.row, cell.column)))
     if part.holds is None or cell.status != "ok" or cell.ours is None:
         return cell
-    return replace(cell, holds=part.holds(cell))
+    holds = part.holds(cell)
+    columns = [column for column in part.columns if column.name == cell.column]
+    is_better = holds is False and any(column.is_better(cell) for column in columns)
+    return replace(cell, holds=holds, is_better=is_better)
 
 
-def _verdict(
-    cells: Sequence[Cell],
-    n_better: int,
-    claims: Sequence[tuple[Claim, bool | None]],
-    undrawn: Sequence[str],
-) -> Verdict:
+def _verdict(cells: Sequence[Cell], findings: Sequence[Finding], undrawn: Sequence[str]) -> Verdict:
     judged = [cell for cell in cells if cell.holds is not None]
-    verdicts = [cell.holds for cell in judged] + [v for _, v in claims if v is not None]
+    known = [finding for finding in findings if finding.holds is not None]
+    verdicts = [cell.holds for cell in judged] + [finding.holds for finding in known]
     missing = [cell for cell in cells if cell.status == "no data"]
     failed = [cell for cell in cells if cell.status == "failed"]
+    better = [cell for cell in judged if cell.is_better]
+    n_cut = sum(cell.status == "cut" for cell in cells)
+    details = "; ".join(dict.fromkeys(finding.detail for finding in known if finding.detail))
     why = [
         _count([bool(cell.holds) for cell in judged], "number"),
-        _count([bool(v) for _, v in claims if v is not None], "claim"),
-        _named("do not hold", [cell for cell in judged if not cell.holds]),
-        f"{n_better} of these better than the paper's" if n_better else "",
+        _count([bool(finding.holds) for finding in known], "claim")
+        + (f" ({details})" if details else ""),
+        _named("do not hold", [c for c in judged if not c.holds and not c.is_better]),
+        _named(f"{len(better)} better than the paper's", better),
+        _named(
+            f"{n_cut} rival cells cut" if n_cut > 1 else "1 rival cell cut",
+            [cell for cell in cells if cell.status == "cut"],
+        ),
         _named("no data", missing),
         _named("failed", failed),
         f"not drawn: {' and '.join(undrawn)}" if undrawn else "",

@@ -24,6 +24,8 @@ from hardmargin.reproduction.ijcai07.tasks import (
     mean_cell,
     nus_of,
     panels_of,
+    row_of,
+    rows_of,
     splits_of,
 )
 from hardmargin.reproduction.limits import within
@@ -164,11 +166,12 @@ def _nu_error(split: Split, nu: float) -> tuple[float, float]:
     return 100 * float((model.predict(X_test) != y_test).mean()), seconds
 
 
-def _path_cells(name: str, settings: Settings) -> Iterator[Cell]:
-    result = measure_path(splits_of(name, settings), _cut(settings))
-    yield mean_cell(TABLE_2, name, BEST, result.best)
-    yield mean_cell(TABLE_2, name, LOO, result.loo)
-    yield mean_cell(TABLE_3, name, PATH_SECONDS, result.seconds)
+def _path_cells(name: str, is_drawn: bool, settings: Settings) -> Iterator[Cell]:
+    row = row_of(name, is_drawn)
+    result = measure_path(splits_of(name, settings, is_drawn), _cut(settings))
+    yield mean_cell(TABLE_2, row, BEST, result.best)
+    yield mean_cell(TABLE_2, row, LOO, result.loo)
+    yield mean_cell(TABLE_3, row, PATH_SECONDS, result.seconds)
 
 
 def _nu_curves(name: str, settings: Settings) -> Iterator[Curve]:
@@ -199,14 +202,11 @@ def table_tasks(settings: Settings) -> Iterator[Task]:
     iterator of Task
     """
     yield from error_tasks(settings)
-    for name, data_set in DATA_SETS.items():
-        if data_set.rank is None:  # the regularisation path needs the whole kernel matrix
-            fills = (
-                (TABLE_2, name, BEST),
-                (TABLE_2, name, LOO),
-                (TABLE_3, name, PATH_SECONDS),
-            )
-            yield Task(f"ijcai07/path/{name}", name, _path_cells, (name,), fills)
+    for name, is_drawn in rows_of(settings):
+        if DATA_SETS[name].rank is None:  # the regularisation path needs the whole kernel matrix
+            row = row_of(name, is_drawn)
+            fills = ((TABLE_2, row, BEST), (TABLE_2, row, LOO), (TABLE_3, row, PATH_SECONDS))
+            yield Task(f"ijcai07/path/{row}", name, _path_cells, (name, is_drawn), fills)
 
 
 def figure_2_tasks(settings: Settings) -> Iterator[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from hardmargin.solvers.rho import RhoOptions
 __all__ = [
     "DataSet",
     "Result",
+    "also_at_hand",
     "curve_tasks",
     "error_task",
     "error_tasks",
@@ -30,6 +31,8 @@ __all__ = [
     "nus_of",
     "objective_curves",
     "panels_of",
+    "row_of",
+    "rows_of",
     "size_tasks",
     "splits_of",
 ]
@@ -46,8 +49,9 @@ class DataSet:
     ----------
     file : str or None
         Its name in the data folder; None if it is not among the data.
-    bar : float or None
-        The largest test error of the ensemble that holds.
+    is_pool : bool
+        Whether it is of the IDA collection, whose realizations are random partitions of its rows:
+        splits are drawn in the same way, as the folder has only some of the paper's.
     scale : bool
         Whether to z-score the features over all rows.
     rank : int or None
@@ -57,27 +61,29 @@ class DataSet:
     """
 
     file: str | None
-    bar: float | None = None
+    is_pool: bool = False
     scale: bool = False
     rank: int | None = None
     quick: tuple[str, int, int] | None = None
 
 
 DATA_SETS = {
-    "cancer": DataSet("ida-breast-cancer"),
-    "diabetis": DataSet("ida-diabetis", scale=True, quick=("pima", 468, 300)),
-    "german": DataSet("ida-german", bar=24.0),
-    "titanic": DataSet("ida-titanic", bar=22.8, quick=("titanic", 150, 2051)),
-    "waveform": DataSet("ida-waveform", bar=10.2),
-    "astro": DataSet("svmguide1", bar=3.6),
-    "adult1": DataSet("a1a", bar=16.8),
+    "cancer": DataSet("ida-breast-cancer", is_pool=True),
+    "diabetis": DataSet("ida-diabetis", is_pool=True, scale=True, quick=("pima", 468, 300)),
+    "german": DataSet("ida-german", is_pool=True),
+    "titanic": DataSet("ida-titanic", is_pool=True, quick=("titanic", 150, 2051)),
+    "waveform": DataSet("ida-waveform", is_pool=True),
+    "astro": DataSet("svmguide1"),
+    "adult1": DataSet("a1a"),
     "adult2": DataSet("a2a"),
     "adult3": DataSet("a3a"),
-    "web1": DataSet("w1a", bar=2.5),
+    "web1": DataSet("w1a"),
     "web2": DataSet(None),
     "adult": DataSet("a9a", rank=400),
 }
-QUICK_DRAWS = 3
+QUICK_DRAWS, N_DRAWS = 3, 100
+#: Ends the names of rows with the realizations that the folder has.
+AT_HAND = "realizations at hand"
 
 # The paper's settings.
 KERNEL: dict[str, Any] = {"kernel": "rbf", "gamma": "spread"}
@@ -104,6 +110,49 @@ NUMBERS_3 = read_numbers(
     "data_set",
     {"ensemble_iterations": "iterations", "ensemble_seconds": "seconds"},
 ) | {(name, COLUMNS_3[2]): n for (name, column), n in NUMBERS_2.items() if column == "ensemble"}
+
+
+def also_at_hand(numbers: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """Put the paper's numbers also beside the realizations at hand.
+
+    Parameters
+    ----------
+    numbers : mapping
+        By data set and column.
+
+    Returns
+    -------
+    dict
+        With the rows of both.
+    """
+    more = {
+        (row_of(name, is_drawn=False), column): number
+        for (name, column), number in numbers.items()
+        if DATA_SETS[name].is_pool
+    }
+    return {**numbers, **more}
+
+
+def row_of(name: str, is_drawn: bool) -> str:
+    """Name the row of a data set.
+
+    Parameters
+    ----------
+    name : str
+        The data set.
+    is_drawn : bool
+        Whether the row is about drawn splits, where there are both.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> row_of("cancer", is_drawn=True), row_of("cancer", is_drawn=False), row_of("astro", False)
+    ('cancer', 'cancer, realizations at hand', 'astro')
+    """
+    return name if is_drawn or not DATA_SETS[name].is_pool else f"{name}, {AT_HAND}"
 
 
 @dataclass(frozen=True)
@@ -223,7 +272,7 @@ def objective_curves(X: Any, y: Any) -> Iterator[tuple[str, tuple[float, ...], b
         yield method, tuple(solution.history["rho"].tolist()), solution.stop_reason == "overshoot"
 
 
-def splits_of(name: str, settings: Settings) -> list[Split]:
+def splits_of(name: str, settings: Settings, is_drawn: bool = False) -> list[Split]:
     """Give the realizations of a data set.
 
     Parameters
@@ -232,6 +281,9 @@ def splits_of(name: str, settings: Settings) -> list[Split]:
         As in the paper.
     settings : Settings
         Where the data are, and whether the run is quick.
+    is_drawn : bool, default=False
+        Whether to draw splits as large as the realizations at hand, where those are partitions of
+        a pool of rows.
 
     Returns
     -------
@@ -245,6 +297,9 @@ def splits_of(name: str, settings: Settings) -> list[Split]:
         return drawn_splits(_scaled(data_set, X), y, n_train, n_test, QUICK_DRAWS)
     data = folder_set(data_set.file, settings)
     X = _scaled(data_set, data.X)
+    if is_drawn and data_set.is_pool:
+        n_train, n_test = (len(part) for part in data.splits[0])
+        return drawn_splits(X, data.y, n_train, n_test, N_DRAWS)
     return [(X[train], data.y[train], X[test], data.y[test]) for train, test in data.splits]
 
 
@@ -255,23 +310,23 @@ def _scaled(data_set: DataSet, X: Any) -> Any:
 def _size_cells(name: str, settings: Settings) -> Iterator[Cell]:
     if settings.quick:
         raise NoDataError("a quick run draws its own splits")
-    splits = splits_of(name, settings)
+    splits = splits_of(name, settings, is_drawn=True)
     X_train, _, X_test, _ = splits[0]
     sizes = (X_train.shape[1], X_train.shape[0], X_test.shape[0], len(splits))
     for column, size in zip(COLUMNS_1, sizes, strict=True):
         yield Cell(TABLE_1, name, column, float(size))
 
 
-def _error_cells(name: str, settings: Settings) -> Iterator[Cell | Curve]:
-    splits = splits_of(name, settings)
+def _error_cells(name: str, is_drawn: bool, settings: Settings) -> Iterator[Cell | Curve]:
+    splits, row = splits_of(name, settings, is_drawn), row_of(name, is_drawn)
     result = measure(splits, DATA_SETS[name].rank, NUMBERS_3.get((name, "iterations")))
     errors = (result.parzen, result.rho_svm, result.ensemble)
     for column, values in zip(COLUMNS_2, errors, strict=True):
-        yield mean_cell(TABLE_2, name, column, values)
+        yield mean_cell(TABLE_2, row, column, values)
     training = (result.n_iter, result.seconds, result.ensemble_at)
     for column, values in zip(COLUMNS_3, training, strict=True):
         if values:
-            yield mean_cell(TABLE_3, name, column, values)
+            yield mean_cell(TABLE_3, row, column, values)
     nus = nus_of(settings)
     shown = (result.ensemble, result.seconds)
     for panel, values in zip(panels_of(name, settings), shown, strict=False):
@@ -334,15 +389,16 @@ def mean_cell(part: str, row: str, column: str, values: Sequence[float]) -> Cell
     Returns
     -------
     Cell
-        Their mean and, if there are several, their standard deviation.
+        Their mean and, if there are several, their standard deviation (the denominator is one less
+        than their number).
 
     Examples
     --------
     >>> cell = mean_cell("t", "german", "error", [22.0, 24.0])
-    >>> cell.ours, cell.spread, cell.n_runs
-    (23.0, 1.0, 2)
+    >>> cell.ours, round(cell.spread, 3), cell.n_runs
+    (23.0, 1.414, 2)
     """
-    spread = float(np.std(values)) if len(values) > 1 else None
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Cell(part, row, column, float(np.mean(values)), spread, len(values))
 
 
@@ -383,11 +439,31 @@ def error_tasks(settings: Settings) -> Iterator[Task]:
     -------
     iterator of Task
     """
-    for name in DATA_SETS:
-        yield error_task(name, settings)
+    for name, is_drawn in rows_of(settings):
+        yield error_task(name, settings, is_drawn)
 
 
-def error_task(name: str, settings: Settings) -> Task:
+def rows_of(settings: Settings) -> list[tuple[str, bool]]:
+    """Give the data sets, once for each row of the tables, and whether its splits are drawn.
+
+    Parameters
+    ----------
+    settings : Settings
+        The user's settings; a quick run has no realizations.
+
+    Returns
+    -------
+    list of (str, bool)
+    """
+    both = [(name, is_drawn) for name in DATA_SETS for is_drawn in (True, False)]
+    return [
+        (name, is_drawn)
+        for name, is_drawn in both
+        if is_drawn or (DATA_SETS[name].is_pool and not settings.quick)
+    ]
+
+
+def error_task(name: str, settings: Settings, is_drawn: bool = True) -> Task:
     """Give the task that trains the ensemble on one data set.
 
     Parameters
@@ -396,17 +472,20 @@ def error_task(name: str, settings: Settings) -> Task:
         The data set.
     settings : Settings
         The user's settings.
+    is_drawn : bool, default=True
+        Whether on drawn splits, where there are both.
 
     Returns
     -------
     Task
     """
+    row = row_of(name, is_drawn)
     fills = (
-        *((TABLE_2, name, column) for column in COLUMNS_2),
-        *((TABLE_3, name, column) for column in COLUMNS_3),
+        *((TABLE_2, row, column) for column in COLUMNS_2),
+        *((TABLE_3, row, column) for column in COLUMNS_3),
     )
     draws = tuple((FIGURE_2, panel) for panel in panels_of(name, settings))
-    return Task(f"ijcai07/errors/{name}", name, _error_cells, (name,), fills, draws)
+    return Task(f"ijcai07/errors/{row}", name, _error_cells, (name, is_drawn), fills, draws)
 
 
 def curve_tasks(settings: Settings) -> Iterator[Task]:

@@ -4,11 +4,12 @@ For each class some base machines are trained against all other classes, and a s
 trained on their outputs. The base machines are one of
 
 - ``core``, the paper's orthogonal CVM: `MarginDiscriminantAnalysis` by core sets;
-- ``exact``, its orthogonal SVM: the same machines with ``solver="exact"``;
+- ``lagrangian``, its orthogonal SVM: the same machines by the published fixed point;
+- ``exact``: the same optimum by Newton steps, which the paper does not have;
 - ``bagged``: scikit-learn's ``SVC`` on bootstraps of the rows (``BaggingClassifier``),
 
-and the second classifier is ``svm`` (``SVC``), ``mlp`` (10 hidden units), ``cvm``
-(`CoreVectorSVC`) or ``vote``.
+and the second classifier is ``svm`` (``SVC``), ``mlp`` (10 hidden units, on centred inputs),
+``cvm`` (`CoreVectorSVC`) or ``vote``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from hardmargin.estimators._base.second_layer import (
     shifts_and_scales,
 )
 from hardmargin.reproduction.limits import within
-from hardmargin.reproduction.mcs06.bagged import BaggedSVC
+from hardmargin.reproduction.mcs06.bagged import BaggedSVC, hard_labels
 from hardmargin.reproduction.parts import CutError
 from hardmargin.reproduction.sources import Split
 
@@ -69,6 +70,16 @@ class Machines:
     n_evaluations: float | None
     seconds: float
 
+    def labels(self) -> Self:
+        """Replace the outputs by the labels that they predict, -1 and 1.
+
+        Returns
+        -------
+        Machines
+        """
+        train, test = (hard_labels(scores + self.intercepts) for scores in (self.train, self.test))
+        return replace(self, train=train, test=test, intercepts=np.zeros_like(self.intercepts))
+
     def first(self, size: int) -> Self:
         """Keep the first machines of every class; evaluations and time still cover all.
 
@@ -98,8 +109,8 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
 
     Parameters
     ----------
-    base : {"exact", "core", "bagged"}
-        Which.
+    base : {"lagrangian", "exact", "core", "bagged"}
+        Which; bagged machines give their decision values.
     split : tuple
         ``X_train, y_train, X_test, y_test``, scaled.
     size : int
@@ -137,7 +148,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
     except MemoryError as error:
         raise CutError("more memory than there is") from error
     except ValueError as error:
-        # solver="exact" refuses rows whose kernel matrix is too large.
+        # The exact solvers refuse rows whose kernel matrix is too large.
         if "memory_limit" in str(error):
             raise CutError(str(error)) from error
         raise
@@ -172,7 +183,7 @@ def _bagged(split: Split, size: int) -> Machines:
     )
 
 
-def error_above(final: str, machines: Machines, split: Split) -> float:
+def error_above(final: str, machines: Machines, split: Split, seed: int = 0) -> float:
     """Train a second classifier on the outputs of base machines, and test it.
 
     Parameters
@@ -183,6 +194,8 @@ def error_above(final: str, machines: Machines, split: Split) -> float:
         The base machines.
     split : tuple
         ``X_train, y_train, X_test, y_test``.
+    seed : int, default=0
+        Seed of the second classifier.
 
     Returns
     -------
@@ -204,7 +217,7 @@ def error_above(final: str, machines: Machines, split: Split) -> float:
         train,
         machine_classes=machines.classes,
         intercepts=machines.intercepts,
-        random_state=0,
+        random_state=seed,
     )
     return _error_of(layer, train, test, split)
 
@@ -217,7 +230,9 @@ def _error_of(layer: Any, train: Any, test: Any, split: Split) -> float:
     return _error(layer.predict(test), split[3])
 
 
-def error_without_machines(final: str, split: Split, cut: float | None = None) -> float:
+def error_without_machines(
+    final: str, split: Split, cut: float | None = None, seed: int = 0
+) -> float:
     """Train a second classifier on the features themselves, and test it.
 
     Parameters
@@ -228,6 +243,8 @@ def error_without_machines(final: str, split: Split, cut: float | None = None) -
         ``X_train, y_train, X_test, y_test``, scaled.
     cut : float or None, default=None
         Wall-clock seconds after which to give up.
+    seed : int, default=0
+        Seed of the classifier.
 
     Returns
     -------
@@ -239,12 +256,15 @@ def error_without_machines(final: str, split: Split, cut: float | None = None) -
     CutError
         If it took longer than `cut`.
     """
-    return within(cut, _error_without_machines, final, split)
+    return within(cut, _error_without_machines, final, split, seed)
 
 
-def _error_without_machines(final: str, split: Split) -> float:
+def _error_without_machines(final: str, split: Split, seed: int) -> float:
     X_train, _, X_test, _ = split
-    layer = second_layer(final, X_train, random_state=0)
+    if final == "mlp":  # standardised features are centred already; pixels are not
+        mean = X_train.mean(axis=0)
+        X_train, X_test = X_train - mean, X_test - mean
+    layer = second_layer(final, X_train, random_state=seed)
     return _error_of(layer, X_train, X_test, split)
 
 

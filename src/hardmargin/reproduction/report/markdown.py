@@ -10,9 +10,11 @@ from hardmargin.reproduction.parts import Part
 from hardmargin.reproduction.report.machine import Conditions
 from hardmargin.reproduction.report.wording import (
     NO_DATA,
+    claimed,
     compared,
     head,
     mark,
+    mark_of,
     our_number,
     paper_number,
     rows_and_gaps,
@@ -22,9 +24,14 @@ from hardmargin.reproduction.verdicts import Gathered
 __all__ = ["markdown_page", "write_docs"]
 
 LEAD = """\
-Made by `{command}`. Each cell has our number, then the paper's in brackets and the
-difference; ✓ and ✗ show whether it is within the rule of the table, and a cell with neither is not
-judged."""
+Made by `{command}`. Verdicts are computed by one rule. A number holds (✓) if it is
+within 10 % of the paper's, or within two standard errors of our mean. Numbers of rows, columns and
+classes must be the same; seconds are judged only as ratios between methods. ↓ is an error that is
+lower than the paper's by more than that: it is better, but does not count as reproduced; ✗ is any
+other difference. A cell has our number, then the paper's in brackets and the difference; without a
+mark it is not judged. > is a rival's training that was cut.
+
+A part is reproduced if all that is judged holds, partly if at least half of it does."""
 
 
 def markdown_page(
@@ -48,6 +55,7 @@ def markdown_page(
     lead = LEAD.format(command=conditions.command)
     lines = ["# The papers' tables and figures, reproduced", "", lead, ""]
     lines += ["| part | verdict | why |", "|---|---|---|"]
+    gathered = [its for its in gathered if its.verdict.label != "skipped"]
     for its in gathered:
         title = f"{its.part.paper}, {its.part.title}"
         lines.append(
@@ -116,8 +124,8 @@ def _section(
     if gathered.cells and part.columns:
         yield from _table(gathered)
         yield ""
-    for claim, holds in gathered.claims:
-        yield f"- {mark(holds) or '?'} {_plain(claim.text)}"
+    for claim, finding in gathered.claims:
+        yield f"- {mark(finding.holds) or '?'} {_plain(claimed(claim, finding))}"
     if gathered.claims:
         yield ""
     yield from _reading(part, written)
@@ -153,7 +161,7 @@ def _table(gathered: Gathered) -> Iterator[str]:
                 cell = gathered.cell(row, column.name)
                 ours, paper = our_number(cell, column), paper_number(cell)
                 rest = f"({paper}) {compared(cell, column)} " if paper else ""
-                cells.append(f"{ours} {rest}{mark(cell.holds if cell else None)}".strip())
+                cells.append(f"{ours} {rest}{mark_of(cell)}".strip())
         yield f"| {_plain(row)} | " + " | ".join(_plain(cell) for cell in cells) + " |"
 
 

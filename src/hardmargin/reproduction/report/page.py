@@ -11,13 +11,16 @@ from hardmargin.reproduction.parts import Cell, Column, Part
 from hardmargin.reproduction.report.machine import Conditions
 from hardmargin.reproduction.report.wording import (
     NO_DATA,
+    claimed,
     compared,
     curve_table,
     head,
     mark,
+    mark_of,
     our_number,
     paper_number,
     rows_and_gaps,
+    skipped_line,
 )
 from hardmargin.reproduction.verdicts import Gathered, Verdict
 
@@ -25,9 +28,10 @@ __all__ = ["html_page"]
 
 TITLE = "The papers' tables and figures, reproduced"
 LEAD = (
-    "Our numbers are above the paper's. The difference is marked ✓ if it is within the rule of the "
-    "table and ✗ if it is not (yellow: an error below the paper's); without a mark it is not "
-    "judged. How it was measured is below each table."
+    "Our numbers are above the paper's. A number holds (✓) if it is within 10 % of the paper's, or "
+    "within two standard errors of our mean; ↓ is an error that is lower by more than that, ✗ any "
+    "other difference, and a number without a mark is not judged. How it was measured is below "
+    "each table."
 )
 KINDS = {
     "reproduced": "good",
@@ -36,6 +40,7 @@ KINDS = {
     "failed": "bad",
     "data not available": "none",
     "not judged": "none",
+    "skipped": "none",
 }
 SHORT = {
     "reproduced": "✓ yes",
@@ -44,6 +49,7 @@ SHORT = {
     "failed": "failed",
     "data not available": "no data",
     "not judged": "not judged",
+    "skipped": "skipped",
 }
 
 
@@ -67,6 +73,8 @@ def html_page(
         All of it, style included.
     """
     style = (files("hardmargin.reproduction.report") / "page.css").read_text(encoding="utf-8")
+    skipped = skipped_line(gathered)
+    gathered = [its for its in gathered if its.verdict.label != "skipped"]
     tally: Counter[str] = Counter(part.verdict.label for part in gathered)
     badges = "".join(
         f'<span class="badge {KINDS[label]}">{tally[label]} {escape(label)}</span>'
@@ -79,7 +87,7 @@ def html_page(
     if conditions.settings.quick:
         quick = (
             '<p class="lead"><strong>A quick run:</strong> only data that come with libraries, and '
-            "few rows of them. It shows that everything runs, and judges nothing.</p>"
+            f"few rows of them. It shows that everything runs, and judges nothing. {skipped}</p>"
         )
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -92,12 +100,14 @@ def html_page(
 </head>
 <body>
 <div class="frame">
-<nav aria-label="Parts">
-{"".join(_contents(gathered))}</nav>
-<main>
+<header>
 <h1>{escape(TITLE)}</h1>
 <p class="lead">{escape(LEAD)}</p>
 {quick}<p class="tally">{badges}</p>
+</header>
+<nav aria-label="Parts">
+{"".join(_contents(gathered))}</nav>
+<main>
 {body}
 <footer><dl>{facts}</dl></footer>
 </main>
@@ -219,10 +229,8 @@ def _cell(cell: Cell | None, column: Column) -> str:
     ours, paper = escape(our_number(cell, column)), escape(paper_number(cell))
     if not paper:
         return f"<td{title}><b>{ours}</b></td>"
-    kind = {True: "good", False: "bad", None: ""}[cell.holds]
-    if cell.holds is False and column.is_better(cell):
-        kind = "some"
-    text = f"{mark(cell.holds)} {compared(cell, column)}".strip()
+    kind = "some" if cell.is_better else {True: "good", False: "bad", None: ""}[cell.holds]
+    text = f"{mark_of(cell)} {compared(cell, column)}".strip()
     difference = f' <i class="{kind}">{escape(text)}</i>' if text else ""
     return f"<td{title}><b>{ours}</b><small>paper {paper}{difference}</small></td>"
 
@@ -231,9 +239,10 @@ def _claims(gathered: Gathered) -> str:
     kinds = {True: "good", False: "bad", None: "none"}
     said = {True: "holds", False: "does not hold", None: "cannot be judged from these data"}
     lines = (
-        f'<li><span class="{kinds[holds]}" aria-hidden="true">{mark(holds) or "?"}</span>'
-        f"{escape(claim.text)} <em>({said[holds]})</em></li>"
-        for claim, holds in gathered.claims
+        f'<li><span class="{kinds[finding.holds]}" aria-hidden="true">'
+        f"{mark(finding.holds) or '?'}</span>"
+        f"{escape(claimed(claim, finding))} <em>({said[finding.holds]})</em></li>"
+        for claim, finding in gathered.claims
     )
     return f'<ul class="claims">{"".join(lines)}</ul>'
 

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from hardmargin.reproduction.parts import Cell
 from hardmargin.reproduction.verdicts import Gathered
 
 __all__ = ["write_csv"]
@@ -34,7 +35,7 @@ def write_csv(gathered: Gathered, folder: Path) -> list[str]:
         rows = [
             (
                 *(cell.row, cell.column, _number(cell.ours), _number(cell.spread), cell.n_runs),
-                *(_number(cell.paper), _number(cell.difference), _flag(cell.holds), cell.status),
+                *(_number(cell.paper), _number(cell.difference), _flag(cell), cell.status),
             )
             for cell in gathered.cells
         ]
@@ -62,5 +63,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.10g}"
 
 
-def _flag(holds: bool | None) -> str:
-    return "" if holds is None else ("yes" if holds else "no")
+def _flag(cell: Cell) -> str:
+    if cell.is_better:
+        return "better"
+    return "" if cell.holds is None else ("yes" if cell.holds else "no")

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from hardmargin.reproduction.parts import Column
 from hardmargin.reproduction.report.wording import (
     NO_DATA,
+    claimed,
     compared,
     curve_table,
     head,
     mark,
+    mark_of,
     our_number,
     paper_number,
     rows_and_gaps,
@@ -40,7 +42,10 @@ def text_part(gathered: Gathered) -> str:
     if gathered.curves:
         heads, rows = curve_table(gathered)
         lines += _aligned([heads, *rows], n_left=2)
-    lines += [f"  {mark(holds) or '?'} {claim.text}" for claim, holds in gathered.claims]
+    lines += [
+        f"  {mark(finding.holds) or '?'} {claimed(claim, finding)}"
+        for claim, finding in gathered.claims
+    ]
     lines += [f"  {key}: {why}" for key, why in gathered.problems if not why.startswith("no data")]
     lines.append(f"{gathered.verdict.label.upper()}: {gathered.verdict.why}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -66,7 +71,7 @@ def _block(gathered: Gathered, column: Column, rows: Sequence[str]) -> list[str]
         differences = [compared(cell, column) for cell in cells]
         if any(differences):
             parts.append([column.compare, *differences])
-    marks = ["", *(mark(cell.holds) if cell is not None else "" for cell in cells)]
+    marks = ["", *map(mark_of, cells)]
     lines = _aligned(list(zip(*parts, strict=True)), n_left=0)
     title = head(column)
     width = max(len(title), *map(len, lines))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 
-from hardmargin.reproduction.parts import Cell, Column, Curve, data_set_of
+from hardmargin.reproduction.parts import Cell, Claim, Column, Curve, Finding, data_set_of
 from hardmargin.reproduction.verdicts import Gathered
 
 __all__ = [
     "NO_DATA",
+    "claimed",
     "compared",
     "curve_table",
     "head",
     "mark",
+    "mark_of",
     "our_number",
     "paper_number",
     "rows_and_gaps",
+    "skipped_line",
 ]
 
 STATES = {"cut": ">", "no data": "no data", "failed": "failed", "missing": "-"}
@@ -121,19 +125,84 @@ def compared(cell: Cell | None, column: Column) -> str:
     return f"{cell.difference:+{column.form}}"
 
 
-def mark(holds: bool | None) -> str:
+def mark(holds: bool | None, is_better: bool = False) -> str:
     """Write a verdict on one number or claim.
 
     Parameters
     ----------
     holds : bool or None
         The verdict; None if there is none.
+    is_better : bool, default=False
+        Whether it does not hold because it is better.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> mark(True), mark(False), mark(False, is_better=True), mark(None)
+    ('✓', '✗', '↓', '')
+    """
+    if is_better:
+        return "↓"
+    return "" if holds is None else ("✓" if holds else "✗")
+
+
+def mark_of(cell: Cell | None) -> str:
+    """Write the verdict on a number.
+
+    Parameters
+    ----------
+    cell : Cell or None
+        The number.
 
     Returns
     -------
     str
     """
-    return "" if holds is None else ("✓" if holds else "✗")
+    return "" if cell is None else mark(cell.holds, cell.is_better)
+
+
+def claimed(claim: Claim, finding: Finding) -> str:
+    """Write a claim, and where it was checked.
+
+    Parameters
+    ----------
+    claim : Claim
+        What the paper says.
+    finding : Finding
+        What our numbers say.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> claimed(Claim("It is fast.", bool), Finding(True, "3 of 4 sets"))
+    'It is fast. (3 of 4 sets)'
+    """
+    return f"{claim.text} ({finding.detail})" if finding.detail else claim.text
+
+
+def skipped_line(gathered: Sequence[Gathered]) -> str:
+    """Say once what a quick run skipped.
+
+    Parameters
+    ----------
+    gathered : sequence of Gathered
+        All parts that were asked for.
+
+    Returns
+    -------
+    str
+        Empty if nothing was.
+    """
+    names = [its.part.name for its in gathered if its.verdict.label == "skipped"]
+    if not names:
+        return ""
+    return f"Skipped, as their data do not come with libraries: {', '.join(names)}."
 
 
 def rows_and_gaps(gathered: Gathered) -> list[tuple[str, bool]]:

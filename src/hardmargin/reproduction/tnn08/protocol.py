@@ -24,6 +24,7 @@ __all__ = [
     "deal_folds",
     "greedy_errors",
     "hard_margin_errors",
+    "median_p",
     "p_value",
     "rigorous_errors",
     "scaled",
@@ -182,7 +183,7 @@ def hard_margin_errors(splits: Sequence[Split], grid: Grid) -> Errors:
 
 
 def rigorous_errors(splits: Sequence[Split], gammas: Sequence[float]) -> Errors:
-    """Train the rigorous SVM on all splits, with the norms of the greedy SVM.
+    """Train the rigorous SVM, without a bias, on all splits, with the norms of the greedy SVM.
 
     Parameters
     ----------
@@ -197,7 +198,8 @@ def rigorous_errors(splits: Sequence[Split], gammas: Sequence[float]) -> Errors:
     """
     pairs = []
     for split, gamma in zip(splits, gammas, strict=True):
-        pairs.append(_both_errors(_fitted(RigorousSVC(gamma=gamma), split[0], split[1]), split))
+        model = RigorousSVC(gamma=gamma, fit_intercept=False)
+        pairs.append(_both_errors(_fitted(model, split[0], split[1]), split))
     training, test = zip(*pairs, strict=True)
     return Errors(training, test, tuple(gammas))
 
@@ -248,6 +250,29 @@ def p_value(a: Sequence[float], b: Sequence[float]) -> float:
     if np.ptp(difference) == 0:
         return 0.0 if difference[0] else 1.0
     return float(ttest_rel(a, b).pvalue)
+
+
+def median_p(a: Sequence[float], b: Sequence[float], n_deals: int) -> float:
+    """Give the median of the p-values of several deals of the rows to folds.
+
+    Parameters
+    ----------
+    a, b : sequence of float
+        Errors, fold by fold, those of the first deal first.
+    n_deals : int
+        How many deals there are.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> median_p([1.0, 2.0, 1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0, 2.0, 3.0], 3)
+    1.0
+    """
+    deals = zip(np.array_split(a, n_deals), np.array_split(b, n_deals), strict=True)
+    return float(np.median([p_value(ours.tolist(), theirs.tolist()) for ours, theirs in deals]))
 
 
 def _greedy(gamma: float) -> GreedySVC:

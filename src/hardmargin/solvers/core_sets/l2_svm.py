@@ -19,8 +19,8 @@ Any :math:`\alpha \ge 0` and its scores :math:`w'\varphi(x_i)` (without the part
 the dual and the primal objective at the best multiple of alpha. They also give the direction
 w / ||w|| with its projections, which later machines must be orthogonal to.
 
-:func:`train_machines` trains them; ``core_vector.py``, ``newton.py`` and ``lagrangian.py`` train one
-of them.
+:func:`train_machines` trains them; ``core_vector.py``, ``newton.py`` and ``lagrangian.py`` train
+one of them.
 """
 
 from __future__ import annotations
