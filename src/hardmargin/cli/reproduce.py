@@ -66,9 +66,9 @@ def add_reproduce(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     parser.add_argument(
         "--cut",
         type=_seconds,
-        default=300.0,
+        default=240.0,
         metavar="SECONDS",
-        help="seconds after which a rival's training is stopped and printed as > (default: 300)",
+        help="seconds after which a rival's training is stopped and printed as > (default: 240)",
     )
     parser.set_defaults(run=lambda options: _reproduce(parser, options))
 

@@ -87,7 +87,7 @@ class Settings:
     only : tuple of str or None
         The data sets wanted; None is all.
     cut : float
-        Seconds by the clock after which a rival's training is given up. At five minutes, a whole
+        Seconds by the clock after which a rival's training is given up. At four minutes, a whole
         run takes less than two hours on two cores.
     """
 
@@ -95,7 +95,7 @@ class Settings:
     quick: bool = False
     full: bool = False
     only: tuple[str, ...] | None = None
-    cut: float = 300.0
+    cut: float = 240.0
 
 
 @dataclass(frozen=True)

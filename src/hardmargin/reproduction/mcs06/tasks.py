@@ -197,6 +197,8 @@ def _base_cells(name: str, base: str, settings: Settings) -> Iterator[Cell | Cur
     split = _scaled(name, _split(name, settings))
     row = row_of(name, TIMED[base])
     sizes = sorted({*SIZES, *(FIGURE_1_SIZES[-1:] if _is_small(name) else ())})
+    if _is_large(name) and not settings.full:  # the first machines serve the smaller sizes
+        sizes = sizes[-1:]
     machines: Machines | None = None
     reached, reason = 0, ""
     for size in sizes:

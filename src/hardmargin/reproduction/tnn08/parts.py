@@ -77,7 +77,7 @@ values in float64; the default, float32 above 5,000 rows, is two to four times f
 RIVAL = """
 The paper's rival is LIBSVM 2.83; ours is scikit-learn's SVC, a later LIBSVM, with the paper's C,
 gamma, cache of 1 GB and tolerance. It does not count kernel evaluations. Training that takes longer
-than five minutes of wall-clock time (--cut) is shown as >.
+than four minutes of wall-clock time (--cut) is shown as >.
 """
 
 RULE = """
@@ -154,7 +154,7 @@ one against one. SVMs are scikit-learn's SVC, which has a bias. The paper's grid
 2,040 trainings per training part. The default is coarser: gamma from 2^-8, 2^-6 .. 2^8 and C from
 2^-1, 2^1 .. 2^9 by five folds of at most about 2,000 rows, 270 trainings in all. A full run uses
 the paper's grid (C up to 2^10, ten folds, all rows) and needs a larger --cut. SVMs that take longer
-than five minutes for all folds of a deal are shown as >.
+than four minutes for all folds of a deal are shown as >.
 
 Significance depends on how the rows are dealt out to folds, and the paper's deal is not known. So
 sets of up to 1,000 rows are dealt three times: errors are means over the 30 folds, and p-values
