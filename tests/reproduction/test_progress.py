@@ -34,3 +34,11 @@ def test_lines_elsewhere(monkeypatch):
 
 def test_quiet():
     assert shown(Terminal(), quiet=True) == ""
+
+
+def test_a_task_that_is_only_counted():
+    stream = io.StringIO()
+    with Progress(2, stream) as bar:
+        bar.done("a", None)
+        bar.done("b", "0.2 s")
+    assert stream.getvalue() == "[2/2] b: 0.2 s\n"

@@ -155,3 +155,11 @@ def test_another_source_of_the_package_is_measured_again(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_package", lambda: "another")
     run_part(toy, tmp_path)
     assert logged(tmp_path) == ["a", "a"]
+
+
+def test_quick_runs_do_not_tell_of_every_set_that_they_skip(tmp_path, capsys):
+    toy = part(tmp_path, [number, without_data])
+    run([toy], Settings(quick=True))
+    assert "toy/b" not in capsys.readouterr().err
+    run([toy], Settings())
+    assert "toy/b: 0.0 s, no data: no file" in capsys.readouterr().err

@@ -49,17 +49,21 @@ class Progress:
     def __exit__(self, *exception: object) -> None:
         self._exits.close()
 
-    def done(self, key: str, remark: str) -> None:
+    def done(self, key: str, remark: str | None) -> None:
         """Count one more task.
 
         Parameters
         ----------
         key : str
             Its name.
-        remark : str
-            How long it took, or what went wrong.
+        remark : str or None
+            How long it took, or what went wrong; None only counts it.
         """
         self.n_done += 1
+        if remark is None:
+            if self._bar is not None:
+                self._bar.update(self._task, advance=1)
+            return
         line = f"{key}: {remark}"
         if self._bar is not None:
             self._bar.console.print(line, markup=False, highlight=False)

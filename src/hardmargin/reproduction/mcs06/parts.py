@@ -82,10 +82,10 @@ order of the UCI file.
 
 The paper trained only the orthogonal CVM on its three large sets, mnist, usps and face; full runs
 try the other bases there too. Otherwise only the ensemble of 5Nc machines is trained on these sets:
-the smaller ones are its first machines, and their seconds are not measured. A rival of the orthogonal CVM that takes more than four minutes of
-wall-clock time (--cut), or more memory than there is, is shown as >, and so are its larger sizes. A
-quick run uses 300 training and 200 test rows of scikit-learn's digits, which the paper does not
-have."""
+the smaller ones are its first machines, and their seconds are not measured. A rival of the
+orthogonal CVM that takes more than four minutes of wall-clock time (--cut), or more memory than
+there is, is shown as >, and so are its larger sizes. A quick run uses 300 training and 200 test
+rows of scikit-learn's digits, which the paper does not have."""
 
 READING_2 = (
     """\
