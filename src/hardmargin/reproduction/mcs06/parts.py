@@ -181,7 +181,7 @@ def _is_faster(found: Found) -> Finding:
     finding = share_of(verdicts, "cells")
     if not verdicts:
         return finding
-    some = f"{min(factors):.2g} to {max(factors):.2g} times faster"
+    some = f"{min(factors):.0f} to {max(factors):.0f} times faster"
     return Finding(finding.holds, f"{finding.detail}, {some}")
 
 
