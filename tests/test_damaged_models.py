@@ -25,7 +25,7 @@ MODELS = {
     "EnsembleSVC": (EnsembleSVC(), X),
     "EnsembleSVC, sparse rows": (EnsembleSVC(), SPARSE),
     "GreedySVC": (GreedySVC(), X),
-    "GreedySVC, sparse rows": (GreedySVC(), SPARSE),
+    "GreedySVC, sparse rows": (GreedySVC(kernel="rbf", max_visits=64), SPARSE),
     "RhoEnsembleSVC": (RhoEnsembleSVC(5), X),
     "CoreVectorSVC": (CoreVectorSVC(), X),
     "ParzenClassifier": (ParzenClassifier(), X),
