@@ -30,6 +30,7 @@ from hardmargin import (
     RigorousSVC,
     compress,
 )
+from hardmargin.io import TRUSTED
 
 
 @functools.cache
@@ -73,7 +74,7 @@ def by_pickle(model):
 
 def by_skops(model):
     saved = skops.io.dumps(model)
-    return skops.io.loads(saved, trusted=skops.io.get_untrusted_types(data=saved))
+    return skops.io.loads(saved, trusted=list(TRUSTED))
 
 
 def assert_same(model, loaded, X):

@@ -1,0 +1,233 @@
+"""Models in files, which can be loaded without trusting whoever made them.
+
+A pickle runs what its file says. A skops file holds numbers, and the names of types: `load` makes
+objects of the types listed here (and of those that skops trusts: numpy's, SciPy's and
+scikit-learn's), and refuses everything else by name. A file that was cut short or changed is
+refused as well.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> from sklearn.datasets import load_iris
+>>> from hardmargin import EnsembleSVC
+>>> from hardmargin.io import dump, load
+>>> model = EnsembleSVC().fit(*load_iris(return_X_y=True))
+>>> with TemporaryDirectory() as folder:
+...     load(dump(model, Path(folder, "iris.skops")))
+EnsembleSVC()
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import hardmargin
+
+__all__ = ["ModelFileError", "dump", "load", "notes_of"]
+
+#: The entry of a file that says what it is.
+ABOUT = "hardmargin.json"
+
+#: Files of a later format are refused.
+FORMAT = 1
+
+#: Types that our fitted models are made of, besides those that skops trusts. A type that moves must
+#: stay importable from here: files name it.
+TRUSTED = (
+    "hardmargin.cells.cuts.Cuts",
+    "hardmargin.cells.layer.Layer",
+    "hardmargin.estimators._base.categories.Categories",
+    "hardmargin.estimators._base.classifier.Training",
+    "hardmargin.estimators._base.missing.Filling",
+    "hardmargin.estimators._base.planes.Stages",
+    "hardmargin.estimators._base.scaling.Scaling",
+    "hardmargin.estimators._base.second_layer.MachineVote",
+    "hardmargin.estimators.core_vector.CoreVectorSVC",
+    "hardmargin.estimators.discriminant.MarginDiscriminantAnalysis",
+    "hardmargin.estimators.diversified.DiversifiedSVC",
+    "hardmargin.estimators.enclosing_ball.MinimumEnclosingBall",
+    "hardmargin.estimators.ensemble.EnsembleSVC",
+    "hardmargin.estimators.experts.Experts",
+    "hardmargin.estimators.experts.Whole",
+    "hardmargin.estimators.greedy.GreedySVC",
+    "hardmargin.estimators.hard_margin.HardMarginSVC",
+    "hardmargin.estimators.multiplicative.MultiplicativeSVC",
+    "hardmargin.estimators.parzen.ParzenClassifier",
+    "hardmargin.estimators.path.PathSVC",
+    "hardmargin.estimators.rho.RhoSVC",
+    "hardmargin.estimators.rho_ensemble.RhoEnsembleSVC",
+    "hardmargin.estimators.rigorous.RigorousSVC",
+    "hardmargin.kernels.kernel.Kernel",
+    "hardmargin.kernels.kernel.KernelRows",
+    "hardmargin.kernels.kernel_sum.KernelSum",
+    "hardmargin.kernels.views.Ranks",
+    "hardmargin.kernels.views.View",
+    "hardmargin.reduction.expansion.Compression",
+    "hardmargin.selection.calibration.Calibration",
+    "hardmargin.selection.mixture.LogProbabilities",
+    "hardmargin.selection.vote.Losses",
+    "hardmargin.solvers.regularization_path.record.RegularizationPath",
+    "scipy.sparse._csr.csr_array",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+)
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be loaded; the message says which one, and why."""
+
+
+def dump(
+    model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, Any] | None = None
+) -> Path:
+    """Save a model, or a pipeline that contains one.
+
+    The file is complete or absent: it is written under another name first.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    path : str or path
+        The file, usually called ``*.skops``; an existing one is replaced.
+    notes : mapping, optional
+        What else to keep, of JSON's types; see `notes_of`.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    skops = _skops()
+    path = Path(path)
+    about = {
+        "format": FORMAT,
+        "hardmargin": hardmargin.__version__,
+        "model": type(model).__name__,
+        "notes": dict(notes or {}),
+    }
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    unfinished = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            skops.dump(model, file, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+        with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(ABOUT, json.dumps(about, indent=1))
+        # mkstemp lets nobody else read the file; a saved model is an ordinary one.
+        unfinished.chmod(0o666 & ~_umask())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+    """Load a model.
+
+    Parameters
+    ----------
+    path : str or path
+        A file made by `dump`.
+    trusted : iterable of str
+        Names of further types and functions that the file may contain, such as a kernel function of
+        yours. Whatever they do when they are made is done: name only what you know.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        If it is not such a file, was changed or cut short, or contains other types.
+    """
+    skops = _skops()
+    path = Path(path)
+    saved_by = _about(path)["hardmargin"]
+    known = {*TRUSTED, *trusted}
+    try:
+        strange = [name for name in skops.get_untrusted_types(file=path) if name not in known]
+        if not strange:
+            return skops.load(path, trusted=sorted(known))
+    except (ImportError, AttributeError) as error:
+        raise ModelFileError(
+            f"{path} needs something that is not installed here ({error}); it was saved by "
+            f"hardmargin {saved_by}, this is {hardmargin.__version__}."
+        ) from error
+    except Exception as error:
+        raise ModelFileError(f"{path} is damaged: {error}.") from error
+    raise ModelFileError(
+        f"{path} contains what models of hardmargin do not: {', '.join(strange)}. If you know who "
+        f"made it, load it with trusted={strange}."
+    )
+
+
+def notes_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what was kept with a model, without loading it.
+
+    Parameters
+    ----------
+    path : str or path
+        A file made by `dump`.
+
+    Returns
+    -------
+    dict
+        The notes, and under ``"hardmargin"`` the version that saved the file.
+    """
+    about = _about(Path(path))
+    return {"hardmargin": about["hardmargin"], **about["notes"]}
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """Read what a file says about itself, and check that no part of it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+            about = json.loads(archive.read(ABOUT)) if broken is None else {}
+    except FileNotFoundError:
+        raise
+    except IsADirectoryError:
+        raise ModelFileError(f"{path} is a folder.") from None
+    except KeyError:
+        raise ModelFileError(
+            f"{path} was not saved by hardmargin.io.dump. If you know who made it, read it with "
+            "skops.io.load."
+        ) from None
+    except Exception as error:
+        raise ModelFileError(
+            f"{path} is not a model file, or it was cut short or changed ({error})."
+        ) from error
+    if broken is not None:
+        raise ModelFileError(f"{path} is damaged: {broken} was changed or cut short.")
+    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+        raise ModelFileError(f"{path} does not say which version of hardmargin saved it.")
+    if about["format"] > FORMAT:
+        raise ModelFileError(
+            f"{path} was saved by hardmargin {about.get('hardmargin')}; this is "
+            f"{hardmargin.__version__}, which cannot read it. Install a later version."
+        )
+    return about
+
+
+def _umask() -> int:
+    """Return which permissions new files do not get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError:
+        raise ImportError(
+            "Saving models needs skops: pip install 'hardmargin[save]'. (joblib.dump needs nothing "
+            "else, but load its files only if you trust them.)"
+        ) from None
+    return skops.io
