@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
 
-import hardmargin
-from hardmargin.cli.reproduce import add_reproduce
-
 __all__ = ["main"]
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # a shell's exit codes for commands ended by signals
+NOT_INSTALLED = 2
+
+#: Commands by name, with the line that ``hardmargin --help`` shows; each has a module of its own,
+#: which is imported when it is used.
+COMMANDS = {
+    "train": "Train a classifier on a table.",
+    "predict": "Predict the classes of a table's rows, with probabilities.",
+    "inspect": "Show what a model is and how it was trained.",
+    "compare": "Compare classifiers on a table, in a report.",
+    "export": "Convert a model to ONNX.",
+    "reproduce": "Reproduce the papers' tables and figures.",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 on success, 1 if something failed, 130 after Ctrl-C. Wrong arguments exit
-        with 2.
+        The exit code: 0 on success, 1 if something failed, 2 if the arguments or the data are
+        wrong, 130 after Ctrl-C.
 
     Examples
     --------
@@ -37,18 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
       ijcai07-table1   Table 1: the data sets
     ...
     """
-    parser = argparse.ArgumentParser(
-        prog="hardmargin", description="Kernel SVMs with nothing to tune."
-    )
-    parser.add_argument("--version", action="version", version=hardmargin.__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add_reproduce(commands)
-    options = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal can print a ✓
     try:
-        code: int = options.run(options)
+        from hardmargin.cli.group import run
+    except ImportError as error:
+        print(
+            f"hardmargin: the command needs more packages ({error}): pip install 'hardmargin[cli]'",
+            file=sys.stderr,
+        )
+        return NOT_INSTALLED
+    try:
+        code = run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,0 +1,83 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+
+def _apply(options: list[Callable[[Command], Command]], command: Command) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def reading_options(command: Command) -> Command:
+    """How text files are read."""
+    return _apply(
+        [
+            click.option("--delimiter", help="Between columns of a text file; found if not given."),
+            click.option("--encoding", default="utf-8", show_default=True, help="Of a text file."),
+        ],
+        command,
+    )
+
+
+def table_options(command: Command) -> Command:
+    """Which table to learn from."""
+    return _apply(
+        [
+            click.argument("file", type=click.Path(path_type=Path)),
+            click.option("--target", metavar="COLUMN", help="The column to predict."),
+            click.option(
+                "--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable."
+            ),
+            click.option(
+                "--groups",
+                metavar="COLUMN",
+                help="Rows with the same value belong together, as those of one patient: none of "
+                "them is held out while others train.",
+            ),
+            reading_options,
+        ],
+        command,
+    )
+
+
+def training_options(command: Command) -> Command:
+    """How to train."""
+    return _apply(
+        [
+            click.option(
+                "--estimator", default="EnsembleSVC", show_default=True, help="The classifier."
+            ),
+            click.option(
+                "--set",
+                "settings",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="A parameter of the classifier; repeatable.",
+            ),
+            *shared_options(),
+        ],
+        command,
+    )
+
+
+def shared_options() -> list[Callable[[Command], Command]]:
+    """Time, threads and seed."""
+    return [
+        click.option(
+            "--max-time",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="The best model that this time allows.",
+        ),
+        click.option("--n-jobs", type=int, metavar="N", help="Threads; -1 is one per core."),
+        click.option("--seed", type=click.IntRange(min=0), help="For folds and subsamples."),
+    ]

@@ -1,0 +1,123 @@
+"""``hardmargin predict``: a model and a table in, labels and probabilities out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from hardmargin.cli.errors import InputError
+from hardmargin.cli.inspect import load_model
+from hardmargin.cli.models import labels_of
+from hardmargin.cli.options import reading_options
+from hardmargin.cli.outputs import check_output, spoken_warnings, write_whole
+from hardmargin.cli.tables import Table, columns_of_model, read_table
+
+FORMATS = (".csv", ".tsv", ".parquet", ".json")
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="A file: .csv, .tsv, .parquet or .json. Otherwise CSV is printed.",
+)
+@click.option("--labels-only", is_flag=True, help="No probabilities.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@reading_options
+def predict(
+    model: Path,
+    file: Path,
+    output: Path | None,
+    labels_only: bool,
+    force: bool,
+    delimiter: str | None,
+    encoding: str,
+) -> None:
+    """Predict the classes of a table's rows, with probabilities.
+
+    The columns are those of the training table, in any order. Others are ignored; if the target is
+    among them, the error is printed too.
+    """
+    import pandas as pd
+
+    from hardmargin.io import notes_of
+
+    if output is not None:
+        if output.suffix.lower() not in FORMATS:
+            raise InputError(f"{output}: names end in {', '.join(FORMATS)}.")
+        check_output(output, force=force)
+    loaded, notes = load_model(model), notes_of(model)
+    if not hasattr(loaded, "predict"):
+        raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
+    table = read_table(file, delimiter=delimiter, encoding=encoding)
+    known = None
+    columns = notes.get("columns")
+    if isinstance(columns, dict):
+        if table.is_frame and notes.get("target") in table.X.columns:
+            known = table.X[notes["target"]]
+        table = columns_of_model(table, columns)
+    else:
+        table, known = _as_wide(table, loaded), table.y
+    try:
+        with spoken_warnings():
+            found = _scored(loaded, table.X, labels_only=labels_only)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{file}: {error}") from error
+    scored = pd.DataFrame(found)
+    if output is None:
+        scored.to_csv(sys.stdout, index=False)
+    else:
+        write_whole(output, lambda path: _write(scored, path, output.suffix.lower()))
+    if known is not None:
+        _report_error(found["prediction"], known, notes.get("target") or "y")
+
+
+def _scored(model: Any, X: Any, *, labels_only: bool) -> dict[str, Any]:
+    """Predict labels and, unless only these are wanted, probabilities."""
+    found = {"prediction": model.predict(X)}
+    if not labels_only and hasattr(model, "predict_proba"):
+        chances = model.predict_proba(X)
+        for k, label in enumerate(model.classes_):
+            found[f"probability_{label}"] = chances[:, k]
+    return found
+
+
+def _as_wide(table: Table, model: Any) -> Table:
+    """Check the number of columns; sparse files may leave out the last ones."""
+    X, n_features = table.X, model.n_features_in_
+    if hasattr(X, "columns"):
+        raise InputError(
+            f"{table.path} has named columns, but the model was trained without names."
+        )
+    if X.shape[1] < n_features and hasattr(X, "tocsr"):
+        X.resize(X.shape[0], n_features)
+    if X.shape[1] != n_features:
+        raise InputError(
+            f"{table.path} has {X.shape[1]} columns, the model was trained on {n_features}."
+        )
+    return Table(table.path, X, table.y)
+
+
+def _write(scored: Any, path: Path, kind: str) -> None:
+    if kind == ".parquet":
+        scored.to_parquet(path, index=False)
+    elif kind == ".json":
+        scored.to_json(path, orient="records", indent=1)
+    else:
+        scored.to_csv(path, index=False, sep="\t" if kind == ".tsv" else ",")
+
+
+def _report_error(labels: Any, known: Any, target: str) -> None:
+    is_known = np.asarray(known.notna()) if hasattr(known, "notna") else np.ones(len(known), bool)
+    if not is_known.any():
+        return
+    truth = labels_of(np.asarray(known)[is_known])
+    wrong = np.mean(np.asarray(labels)[is_known].astype(str) != truth.astype(str))
+    click.echo(f"{100 * wrong:.2f} % of {is_known.sum():,} rows differ from {target!r}", err=True)

@@ -1,0 +1,357 @@
+"""Tables in files: CSV and TSV (also compressed), Parquet, svmlight and npz."""
+
+from __future__ import annotations
+
+import csv
+import re
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from hardmargin.cli.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT, PARQUET = (".csv", ".tsv", ".txt", ".tab"), (".parquet", ".pq")
+SVMLIGHT, ARRAYS = (".svm", ".svmlight", ".libsvm"), (".npz",)
+COMPRESSED = (".gz", ".bz2")
+
+#: What stands for a missing value in text files.
+MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
+
+#: Characters of a file that are read to find its delimiter.
+SNIFFED = 65_536
+
+#: A target with more different values than this is not a class.
+MOST_CLASSES = 1_000
+
+#: Names of arrays in npz files.
+ROW_NAMES, TARGET_NAMES = ("X", "data", "rows"), ("y", "target", "labels")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows from a file.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    X : data frame, array or CSR matrix
+        The columns.
+    y : array or None
+        The target, where it is known.
+    groups : array or None
+        What belongs together, where it is known.
+    """
+
+    path: Path
+    X: Any
+    y: Any = None
+    groups: Any = None
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether columns have names and types."""
+        return hasattr(self.X, "columns")
+
+    def without_missing_targets(self) -> tuple[Table, int]:
+        """Leave out rows without a target; return their number too."""
+        missing = self.y.isna() if hasattr(self.y, "isna") else np.zeros(len(self.y), dtype=bool)
+        missing = np.asarray(missing)
+        if not missing.any():
+            return self, 0
+        kept = np.flatnonzero(~missing)
+        X = self.X.iloc[kept] if self.is_frame else self.X[kept]
+        groups = None if self.groups is None else self.groups[kept]
+        return replace(self, X=X, y=np.asarray(self.y)[kept], groups=groups), int(missing.sum())
+
+
+def read_table(path: Path, *, delimiter: str | None = None, encoding: str = "utf-8") -> Table:
+    """Read a file; what it is follows from its name.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    delimiter : str, optional
+        Between the columns of a text file; None finds it.
+    encoding : str
+        Of a text file.
+    """
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = next((s for s in reversed(suffixes) if s not in COMPRESSED), "")
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder, not a table.")
+        with path.open("rb"):
+            pass
+        if kind in TEXT:
+            return Table(path, _text(path, kind, delimiter, encoding))
+        if kind in PARQUET:
+            return Table(path, _parquet(path))
+        if kind in SVMLIGHT:
+            return _svmlight(path)
+        if kind in ARRAYS:
+            return _arrays(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    raise InputError(
+        f"{path}: what kind of table is it? Names end in {', '.join(TEXT + PARQUET + SVMLIGHT)} or "
+        f"{ARRAYS[0]}; text files may also be compressed ({', '.join(COMPRESSED)})."
+    )
+
+
+def with_target(table: Table, target: str | None, drop: Sequence[str], groups: str | None) -> Table:
+    """Take the target and the groups out of the columns, and drop others.
+
+    Parameters
+    ----------
+    table : Table
+        As it was read.
+    target : str or None
+        Name of a column; files of arrays have one of their own.
+    drop : sequence of str
+        Columns to leave out.
+    groups : str or None
+        Column that says which rows belong together.
+    """
+    if not table.is_frame:
+        if target is not None or drop or groups is not None:
+            raise InputError(f"{table.path} has no column names to choose from.")
+        if table.y is None:
+            raise InputError(f"{table.path} has no target: it needs an array named 'y'.")
+        return _with_classes(table)
+    if target is None:
+        raise InputError(f"{table.path}: which column is the target? Name it with --target.")
+    frame = table.X
+    for name in (target, *drop, *([] if groups is None else [groups])):
+        _require(table, name)
+    found = replace(
+        table,
+        X=frame.drop(columns=list({target, *drop, *([] if groups is None else [groups])})),
+        y=frame[target],
+        groups=None if groups is None else frame[groups].to_numpy(),
+    )
+    if found.X.shape[1] == 0:
+        raise InputError(f"{table.path} has no column besides the target.")
+    return _with_classes(found)
+
+
+def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:
+    """Arrange columns as a model has seen them.
+
+    Parameters
+    ----------
+    table : Table
+        New rows.
+    kinds : dict
+        The model's columns, and whether they are ``"number"`` or something else.
+    """
+    import pandas as pd
+
+    if not table.is_frame:
+        raise InputError(f"{table.path} has no column names, but the model needs some.")
+    missing = [name for name in kinds if name not in table.X.columns]
+    if missing:
+        hint = did_you_mean(missing[0], [c for c in table.X.columns if c not in kinds])
+        raise InputError(
+            f"{table.path} lacks columns that the model was trained on: {_listed(missing)}{hint}"
+        )
+    frame = table.X[list(kinds)].copy()
+    for name, kind in kinds.items():
+        column = frame[name]
+        if kind != "number" or pd.api.types.is_numeric_dtype(column):
+            continue
+        numbers = pd.to_numeric(column, errors="coerce")
+        wrong = np.flatnonzero(numbers.isna() & column.notna())
+        if len(wrong):
+            raise InputError(
+                f"{table.path}, line {wrong[0] + 2}, column {name!r}: "
+                f"{str(column.iloc[wrong[0]])!r} is not a number."
+            )
+        frame[name] = numbers
+    return replace(table, X=frame)
+
+
+def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
+    """Say what the columns of a frame are: numbers, dates or something else."""
+    import pandas as pd
+
+    def kind(column: Any) -> str:
+        if pd.api.types.is_bool_dtype(column):
+            return "boolean"
+        if pd.api.types.is_numeric_dtype(column):
+            return "number"
+        return "date" if pd.api.types.is_datetime64_any_dtype(column) else "text"
+
+    return {str(name): kind(frame[name]) for name in frame.columns}
+
+
+def _require(table: Table, name: str) -> None:
+    if name not in table.X.columns:
+        hint = did_you_mean(name, map(str, table.X.columns)) or (
+            f"; it has {_listed(list(map(str, table.X.columns)))}."
+        )
+        raise InputError(f"{table.path} has no column {name!r}{hint}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def _with_classes(table: Table) -> Table:
+    """Check that the target has classes."""
+    n_classes = (
+        len(np.unique(np.asarray(table.y[table.y.notna()]).astype(str)))
+        if hasattr(table.y, "notna")
+        else len(np.unique(table.y))
+    )
+    name = getattr(table.y, "name", "y")
+    if n_classes < 2:
+        raise InputError(
+            f"{table.path}, column {name!r}: all rows have the same value, so there is nothing to "
+            "learn."
+        )
+    if n_classes > min(MOST_CLASSES, max(len(table.y) // 2, 2)):
+        raise InputError(
+            f"{table.path}, column {name!r} has {n_classes:,} different values: hardmargin "
+            "predicts classes, not numbers. Cut it into classes first."
+        )
+    return table
+
+
+def _text(path: Path, kind: str, delimiter: str | None, encoding: str) -> pd.DataFrame:
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    if delimiter is None:
+        delimiter = "\t" if kind in (".tsv", ".tab") else _delimiter(path, encoding)
+    parse = arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    convert = arrow.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True)
+    try:
+        table = arrow.read_csv(path, arrow.ReadOptions(encoding=encoding), parse, convert)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        try:  # one thread knows the number of the row
+            single = arrow.ReadOptions(encoding=encoding, use_threads=False)
+            table = arrow.read_csv(path, single, parse, convert)
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise InputError(_text_error(path, str(error), encoding)) from error
+    names = table.column_names
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{path} has two columns named {repeated[0]!r}.")
+    if table.num_rows == 0:
+        raise InputError(f"{path} has a header and no rows.")
+    _check_text(path, table, encoding)
+    return _frame(table)
+
+
+def _text_error(path: Path, message: str, encoding: str) -> str:
+    """Turn the reader's message into a line that names the line of the file."""
+    if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message):
+        row, expected, found = ragged.groups()
+        return f"{path}, line {row}: it has {found} columns, the header has {expected}."
+    if "UTF8" in message or "codec" in message:
+        return _encoding_error(str(path), encoding)
+    if "Empty CSV" in message:
+        return f"{path} is empty."
+    return f"{path}: {message.splitlines()[0]}"
+
+
+def _encoding_error(place: str, encoding: str) -> str:
+    return (
+        f"{place}: the text is not {encoding}. If it comes from Excel or an old system, try "
+        "--encoding latin-1 or cp1252."
+    )
+
+
+def _check_text(path: Path, table: Any, encoding: str) -> None:
+    """Refuse columns that the reader took for bytes, as they are not text."""
+    import pyarrow as pa
+
+    for name in table.column_names:
+        if not pa.types.is_binary(table.column(name).type):
+            continue
+        for k, value in enumerate(table.column(name)):
+            try:
+                (value.as_py() or b"").decode("utf-8")
+            except UnicodeDecodeError:
+                place = f"{path}, line {k + 2}, column {name!r}"
+                raise InputError(_encoding_error(place, encoding)) from None
+
+
+def _delimiter(path: Path, encoding: str) -> str:
+    """Find what divides the columns of the first lines."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(path), compression="detect") as stream:
+        start = stream.read(SNIFFED).decode(encoding, errors="replace")
+    header = start.partition("\n")[0]
+    try:
+        return csv.Sniffer().sniff(start, ",;\t|").delimiter if "," not in header else ","
+    except csv.Error:
+        return ","
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path} is not a Parquet file: {error}") from error
+    if table.num_rows == 0:
+        raise InputError(f"{path} has no rows.")
+    return _frame(table)
+
+
+def _frame(table: Any) -> pd.DataFrame:
+    """Make a data frame, in which a missing truth value is a missing number."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_boolean(field.type) and table.column(i).null_count:
+            numbers = table.column(i).cast(pa.int8()).cast(pa.float64())
+            table = table.set_column(i, field.name, numbers)
+        elif pa.types.is_null(field.type) or pa.types.is_decimal(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
+    frame: pd.DataFrame = table.to_pandas(date_as_object=False)
+    return frame
+
+
+def _svmlight(path: Path) -> Table:
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not in svmlight format: {error}") from error
+    return Table(path, sp.csr_array(X), y)
+
+
+def _arrays(path: Path) -> Table:
+    try:
+        with np.load(path) as stored:
+            if {"data", "indices", "indptr", "shape"} <= set(stored.files):
+                return Table(path, sp.csr_array(sp.load_npz(path)))
+            names = [
+                next((n for n in known if n in stored.files), None)
+                for known in (ROW_NAMES, TARGET_NAMES)
+            ]
+            if names[0] is None:
+                raise InputError(f"{path} has no array named 'X'; it has {_listed(stored.files)}.")
+            y = None if names[1] is None else stored[names[1]]
+            X = stored[names[0]]
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} is not a file of numpy arrays: {error}") from error
+    if X.ndim != 2:
+        raise InputError(f"{path}: {names[0]!r} has {X.ndim} dimensions, not rows and columns.")
+    return Table(path, X, y)

@@ -1,0 +1,248 @@
+"""The report of a comparison: one HTML file that needs no other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hardmargin
+from hardmargin.comparison.charts import bars, intervals, reliability_diagram
+from hardmargin.comparison.measure import Measured, error_of, log_loss_of, reliability
+
+#: Columns and classes that are shown.
+MOST_COLUMNS, MOST_CLASSES = 20, 12
+
+
+def html_report(
+    title: str,
+    facts: Mapping[str, str],
+    measured: Sequence[Measured],
+    codes: NDArray[np.intp],
+    classes: Sequence[str],
+) -> str:
+    """Write the page.
+
+    Parameters
+    ----------
+    title : str
+        Of the page.
+    facts : mapping
+        What the data are, and how they were split.
+    measured : sequence of Measured
+        All classifiers.
+    codes : (n,) int array
+        Classes of all rows.
+    classes : sequence of str
+        Their names.
+    """
+    known = sorted((m for m in measured if m.is_measured), key=lambda m: log_loss_of(m, codes))
+    sections = [
+        ("numbers", "Error, probabilities, time and memory", _numbers(measured, known, codes)),
+        ("errors", "Errors", _errors(known, codes)),
+        ("calibration", "Are the probabilities honest?", _calibration(known, codes)),
+        ("confusion", "What is taken for what", _confusion(known, codes, classes)),
+        ("relevance", "Which columns matter", _relevance(known)),
+        ("votes", "What voted", _votes(known)),
+    ]
+    shown = [(name, head, body) for name, head, body in sections if body]
+    contents = "".join(f'<li><a href="#{name}">{escape(head)}</a></li>' for name, head, _ in shown)
+    body = "\n".join(
+        f'<section id="{name}"><h3>{escape(head)}</h3>\n{text}</section>'
+        for name, head, text in shown
+    )
+    about = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>
+{_style()}</style>
+</head>
+<body>
+<div class="frame">
+<nav aria-label="Parts"><h2>Contents</h2><ul>{contents}</ul></nav>
+<main>
+<h1>{escape(title)}</h1>
+<p class="lead">{escape(_lead(known, codes))}</p>
+{body}
+<footer><dl>{about}<dt>made by</dt><dd>hardmargin {hardmargin.__version__}</dd></dl></footer>
+</main>
+</div>
+</body>
+</html>
+"""
+
+
+def _style() -> str:
+    page = files("hardmargin.reproduction.report") / "page.css"
+    charts = files("hardmargin.comparison") / "charts.css"
+    return page.read_text(encoding="utf-8") + charts.read_text(encoding="utf-8")
+
+
+def _lead(known: Sequence[Measured], codes: NDArray[np.intp]) -> str:
+    if not known:
+        return "No classifier could be measured."
+    best = known[0]
+    share, low, high = error_of(best, codes)
+    text = (
+        f"{best.name} has the lowest log-loss ({log_loss_of(best, codes):.4f}), with "
+        f"{100 * share:.2f} % errors (95 % interval {100 * low:.2f} to {100 * high:.2f})."
+    )
+    fewest = min(known, key=lambda m: error_of(m, codes)[0])
+    if fewest is not best:
+        text += f" {fewest.name} has the fewest errors, {100 * error_of(fewest, codes)[0]:.2f} %."
+    return text
+
+
+def _numbers(
+    measured: Sequence[Measured], known: Sequence[Measured], codes: NDArray[np.intp]
+) -> str:
+    heads = ("error %", "log-loss", "fit, s", "predict, ms per 1,000 rows", "memory, MB", "")
+    top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    best_loss = min((log_loss_of(m, codes) for m in known), default=0.0)
+    best_error = min((error_of(m, codes)[0] for m in known), default=0.0)
+    lines = []
+    for m in [*known, *(m for m in measured if not m.is_measured)]:
+        name = f'<th scope="row">{escape(m.name)}</th>'
+        if not m.is_measured:
+            lines.append(f'<tr>{name}<td class="state" colspan="6">{escape(m.note)}</td></tr>')
+            continue
+        share, loss = error_of(m, codes)[0], log_loss_of(m, codes)
+        cells = (
+            _number(f"{100 * share:.2f}", share == best_error),
+            _number(f"{loss:.4f}", loss == best_loss),
+            _number(f"{m.fit_seconds:.2f}"),
+            _number(f"{1_000 * m.predict_seconds:.1f}"),
+            _number("" if m.memory is None else f"{m.memory:.0f}"),
+            f'<td class="state">{escape(m.note)}</td>',
+        )
+        lines.append(f"<tr>{name}{''.join(cells)}</tr>")
+    return (
+        _box("Numbers of all classifiers", f"<tr><td></td>{top}</tr>", lines)
+        + "<p>Seconds are processor seconds of one thread, per training. Memory is above that of "
+        "the data.</p>"
+    )
+
+
+def _number(text: str, is_best: bool = False) -> str:
+    return f'<td class="best">{text}</td>' if is_best else f"<td>{text}</td>"
+
+
+def _box(label: str, heads: str, rows: Sequence[str]) -> str:
+    lines = "\n".join(rows)
+    return (
+        f'<div class="box" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
+        f"<thead>{heads}</thead>\n<tbody>\n{lines}\n</tbody></table></div>"
+    )
+
+
+def _errors(known: Sequence[Measured], codes: NDArray[np.intp]) -> str:
+    rows = []
+    for m in sorted(known, key=lambda m: error_of(m, codes)[0]):
+        share, low, high = error_of(m, codes)
+        rows.append((m.name, 100 * share, 100 * low, 100 * high, m.is_ours))
+    if not rows:
+        return ""
+    losses = [
+        (m.name, log_loss_of(m, codes), f"{log_loss_of(m, codes):.4f}", m.is_ours) for m in known
+    ]
+    times = [
+        (m.name, m.fit_seconds, f"{m.fit_seconds:.2f} s", m.is_ours)
+        for m in sorted(known, key=lambda m: m.fit_seconds)
+    ]
+    return (
+        "<p>Share of wrong predictions, with 95 % intervals.</p>"
+        + intervals(rows, "%", "Errors with 95 % intervals")
+        + "<p>Log-loss: lower is better.</p>"
+        + bars(losses, "Log-loss")
+        + "<p>Time to fit (bars grow with its logarithm).</p>"
+        + bars(times, "Seconds to fit", log=True)
+    )
+
+
+def _calibration(known: Sequence[Measured], codes: NDArray[np.intp]) -> str:
+    if not known:
+        return ""
+    ours = [m for m in known if m.is_ours][:1]
+    others = [m for m in known if not m.is_ours][:3]
+    curves = [(m.name, reliability(m, codes)) for m in (*ours, *others)]
+    what = "the second class" if known[0].probabilities.shape[1] == 2 else "the class predicted"
+    return (
+        f"<p>How often {what} came true (upwards) where its probability was as given (to the "
+        "right). On the diagonal, probabilities are honest.</p>"
+        + reliability_diagram(curves, "Calibration curves")
+    )
+
+
+def _confusion(known: Sequence[Measured], codes: NDArray[np.intp], classes: Sequence[str]) -> str:
+    if not known:
+        return ""
+    best = next((m for m in known if m.is_ours), known[0])
+    truth, n = codes[best.rows], len(classes)
+    counts = np.zeros((n, n), dtype=int)
+    np.add.at(counts, (truth, best.predicted), 1)
+    shown = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    top = "".join(f'<th scope="col">{escape(classes[c])}</th>' for c in shown)
+    rows = []
+    for r in shown:
+        cells = "".join(
+            f'<td style="background: color-mix(in srgb, var({"--good" if r == c else "--bad"}) '
+            f'{65 * share[r, c]:.0f}%, transparent)">{counts[r, c]:,}</td>'
+            for c in shown
+        )
+        rows.append(f'<tr><th scope="row">{escape(classes[r])}</th>{cells}</tr>')
+    more = f" The {len(shown)} most frequent of {n} classes." if n > len(shown) else ""
+    return (
+        f"<p>{escape(best.name)}: true classes downwards, predicted ones to the right.{more}</p>"
+        f'<div class="matrix">{_box("Confusion matrix", f"<tr><td></td>{top}</tr>", rows)}</div>'
+    )
+
+
+def _relevance(known: Sequence[Measured]) -> str:
+    found = next((m for m in known if "relevance" in m.facts), None)
+    if found is None:
+        return ""
+    values: dict[str, float] = found.facts["relevance"]
+    best = sorted(values.items(), key=lambda item: -item[1])[:MOST_COLUMNS]
+    more = f" The first {len(best)} of {len(values)}." if len(values) > len(best) else ""
+    return (
+        f"<p>How much each column moves the log-odds of {escape(found.name)}, relative to the most "
+        f"relevant one.{more}</p>"
+        + bars([(name[:22], v, f"{v:.2f}", True) for name, v in best], "Relevance of the columns")
+    )
+
+
+def _votes(known: Sequence[Measured]) -> str:
+    found: Any = next((m for m in known if m.facts.keys() & {"experts", "kernels"}), None)
+    if found is None:
+        return ""
+    if "experts" in found.facts:
+        heads: tuple[str, ...] = ("expert", "rows", "cells", "weight")
+        rows = [
+            (kind, f"{n:,}", f"{cells:,}", f"{weight:.2f}")
+            for kind, n, cells, weight in found.facts["experts"]
+        ]
+    else:
+        heads = ("kernel", "view", "gamma", "share")
+        shares: dict[tuple[str, str, float], float] = {}
+        for view, kernel, gamma, share in found.facts["kernels"]:
+            shares[kernel, view, gamma] = shares.get((kernel, view, gamma), 0.0) + share
+        total = sum(shares.values()) or 1.0
+        best = sorted(shares.items(), key=lambda item: -item[1])[:MOST_COLUMNS]
+        rows = [(*key[:2], f"{key[2]:.3g}", f"{share / total:.2f}") for key, share in best]
+    top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    lines = [
+        f'<tr><th scope="row">{escape(str(row[0]))}</th>'
+        + "".join(f"<td>{escape(str(cell))}</td>" for cell in row[1:])
+        + "</tr>"
+        for row in rows
+    ]
+    return f"<p>Inside {escape(found.name)}.</p>" + _box("What voted", f"<tr>{top}</tr>", lines)

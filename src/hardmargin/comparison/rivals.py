@@ -1,0 +1,127 @@
+"""The classifiers that are compared, each a pipeline that takes the raw table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from hardmargin.comparison.pipelines import with_categories, with_numbers
+
+#: A kernel SVM of scikit-learn takes minutes on more rows than this: it is trained on a sample.
+MAX_SVC_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A classifier.
+
+    Attributes
+    ----------
+    name : str
+        As in the report.
+    make : callable
+        Returns it, not yet fitted; takes whether rows are a data frame, and a seed.
+    is_ours : bool
+        Whether it is of this package.
+    max_rows : int or None
+        It is trained on a sample of this many rows if there are more.
+    """
+
+    name: str
+    make: Callable[[bool, int], Any]
+    is_ours: bool = False
+    max_rows: int | None = None
+
+
+def known_rivals() -> list[Rival]:
+    """List the classifiers that are installed: ours, scikit-learn's, and others' boosted trees."""
+    rivals = [
+        Rival("EnsembleSVC", _ensemble, is_ours=True),
+        Rival("GreedySVC", _greedy, is_ours=True),
+        Rival("SVC", _svc, max_rows=MAX_SVC_ROWS),
+        Rival("logistic regression", _logistic),
+        Rival("random forest", _forest),
+        Rival("boosted trees", _boosted),
+    ]
+    for package, name, make in (
+        ("lightgbm", "LightGBM", _lightgbm),
+        ("xgboost", "XGBoost", _xgboost),
+        ("catboost", "CatBoost", _catboost),
+    ):
+        if find_spec(package) is not None:
+            rivals.append(Rival(name, make))
+    return rivals
+
+
+def _ensemble(is_frame: bool, seed: int) -> Any:
+    from hardmargin import EnsembleSVC
+
+    return with_categories(EnsembleSVC(random_state=seed), is_frame)
+
+
+def _greedy(is_frame: bool, seed: int) -> Any:
+    from hardmargin import GreedySVC
+
+    return with_categories(GreedySVC(random_state=seed), is_frame)
+
+
+def _svc(is_frame: bool, seed: int) -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.svm import SVC
+
+    # One machine, its sigmoid from folds: what SVC(probability=True) was.
+    calibrated = CalibratedClassifierCV(SVC(), cv=3, ensemble=False)
+    return with_numbers(calibrated, is_frame)
+
+
+def _logistic(is_frame: bool, seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return with_numbers(LogisticRegression(max_iter=1_000), is_frame)
+
+
+def _forest(is_frame: bool, seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return with_numbers(RandomForestClassifier(random_state=seed), is_frame, is_scaled=False)
+
+
+def _boosted(is_frame: bool, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    if not is_frame:
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        return make_pipeline(
+            FunctionTransformer(_dense, accept_sparse=True),
+            HistGradientBoostingClassifier(random_state=seed),
+        )
+    return with_categories(HistGradientBoostingClassifier(random_state=seed), is_frame)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _lightgbm(is_frame: bool, seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return with_categories(LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1), is_frame)
+
+
+def _xgboost(is_frame: bool, seed: int) -> Any:
+    from xgboost import XGBClassifier
+
+    return with_numbers(XGBClassifier(n_jobs=1, random_state=seed), is_frame, is_scaled=False)
+
+
+def _catboost(is_frame: bool, seed: int) -> Any:
+    from catboost import CatBoostClassifier
+
+    classifier = CatBoostClassifier(
+        thread_count=1, random_seed=seed, verbose=0, allow_writing_files=False
+    )
+    return with_numbers(classifier, is_frame, is_scaled=False)
