@@ -1,0 +1,217 @@
+"""``hardmargin compare``: classifiers side by side, and a report that a browser shows."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from problems.browser import overflow, screenshot
+from problems.tables import customers, write_customers
+
+from hardmargin.cli import main
+from hardmargin.comparison import measure as measuring
+from hardmargin.comparison.measure import (
+    Measured,
+    error_of,
+    log_loss_of,
+    make_splits,
+    measure,
+    reliability,
+)
+from hardmargin.comparison.page import html_report
+from hardmargin.comparison.rivals import Rival, known_rivals
+
+TWO = ["--model", "EnsembleSVC", "--model", "logistic regression"]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    path = write_customers(folder)
+    output = folder / "report.html"
+    assert main(["compare", str(path), "--target", "churn", *TWO, "-o", str(output)]) == 0
+    return output
+
+
+def measured(codes, right=0.9, name="some", is_ours=False, n_classes=2):
+    rng = np.random.default_rng(0)
+    chances = np.full((len(codes), n_classes), (1 - right) / (n_classes - 1))
+    chances[np.arange(len(codes)), codes] = right
+    wrong = rng.random(len(codes)) > right
+    chances[wrong] = np.roll(chances[wrong], 1, axis=1)
+    return Measured(
+        name, is_ours, np.arange(len(codes)), chances.argmax(axis=1), chances, 1.0, 0.01, 10.0
+    )
+
+
+def test_the_report_has_every_part(report):
+    page = report.read_text(encoding="utf-8")
+    for text in (
+        "EnsembleSVC",
+        "logistic regression",
+        "log-loss",
+        "95 % intervals",
+        "Are the probabilities honest?",
+        "What is taken for what",
+        "Which columns matter",
+        "What voted",
+    ):
+        assert text in page
+
+
+def test_the_report_needs_no_other_file(report):
+    page = report.read_text(encoding="utf-8")
+    for text in ("http://", "https://", "<script", " src=", "<link"):
+        assert text not in page
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_page_is_as_wide_as_its_window(report, tmp_path, width):
+    assert overflow(tmp_path, report, width) <= 0
+
+
+def test_the_page_follows_the_colours_of_the_system(report, tmp_path):
+    for width in (420, 1280):
+        light = screenshot(tmp_path, report, width)
+        dark = screenshot(tmp_path, report, width, is_dark=True)
+        assert light[:, :4].mean() > 0.9
+        assert dark[:, :4].mean() < 0.2
+        for picture in (light, dark):
+            assert picture.std() > 0.03  # there is something on it
+
+
+def test_machines_read_json(capsys, tmp_path):
+    path = write_customers(tmp_path)
+    arguments = ["compare", str(path), "--target", "churn", "--model", "logistic regression"]
+    assert main([*arguments, "-o", str(tmp_path / "r.html"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["models"][0]["model"] == "logistic regression"
+    assert float(found["models"][0]["error %"]) < 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "ensemblesv"], "did you mean 'ensemblesvc'"),
+        (["--target", "nothing"], "no column 'nothing'"),
+    ],
+)
+def test_wrong_requests(capsys, tmp_path, arguments, message):
+    path = write_customers(tmp_path)
+    given = ["compare", str(path), "-o", str(tmp_path / "r.html"), "--target", "churn"]
+    assert main([*given, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_report_is_not_replaced(capsys, report):
+    path = report.parent / "customers.csv"
+    assert main(["compare", str(path), "--target", "churn", "-o", str(report)]) == 2
+    assert "exists; --force" in capsys.readouterr().err
+
+
+def test_a_class_with_one_row(capsys, tmp_path):
+    frame = customers().copy()
+    frame.loc[0, "churn"] = "perhaps"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    arguments = ["compare", str(tmp_path / "a.csv"), "--target", "churn"]
+    assert main([*arguments, "-o", str(tmp_path / "r.html")]) == 2
+    assert "class 'perhaps' has a single row" in capsys.readouterr().err
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+class Slow:
+    def __init__(self, *_):
+        pass
+
+    def fit(self, X, y):
+        time.sleep(60)
+
+
+class Broken(Slow):
+    def fit(self, X, y):
+        raise ValueError("cannot do that")
+
+
+CODES = np.tile([0, 1], 40)
+ROWS = np.random.default_rng(0).normal(size=(80, 2)) + CODES[:, None]
+
+
+def test_a_slow_rival_is_given_up():
+    found = measure(
+        Rival("slow", Slow), ROWS, CODES, make_splits(CODES, None, 0), seed=0, max_seconds=3
+    )
+    assert not found.is_measured
+    assert found.note == "longer than 3 s"
+
+
+def test_a_broken_rival_says_why():
+    found = measure(
+        Rival("broken", Broken), ROWS, CODES, make_splits(CODES, None, 0), seed=0, max_seconds=60
+    )
+    assert found.note == "ValueError: cannot do that"
+
+
+def test_a_rival_on_a_sample_says_so():
+    logistic = next(r for r in known_rivals() if r.name == "logistic regression")
+    rival = Rival("some", logistic.make, max_rows=30)
+    found = measure(rival, ROWS, CODES, make_splits(CODES, None, 0), seed=0, max_seconds=60)
+    assert found.note == "trained on 30 of 64 rows"
+    assert sorted(found.rows) == list(range(80))
+
+
+def test_many_rows_are_tested_once(monkeypatch):
+    monkeypatch.setattr(measuring, "MAX_FOLDED_ROWS", 50)
+    ((train, test),) = make_splits(CODES, None, 0)
+    assert (len(train), len(test)) == (60, 20)
+
+
+@pytest.mark.parametrize("most", [50, 500])
+def test_groups_are_on_one_side(monkeypatch, most):
+    monkeypatch.setattr(measuring, "MAX_FOLDED_ROWS", most)
+    groups = np.arange(80) // 4
+    for train, test in make_splits(CODES, groups, 0):
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_intervals_contain_the_error():
+    share, low, high = error_of(measured(CODES), CODES)
+    assert 0 <= low < share < high <= 1
+
+
+def test_the_loss_of_known_probabilities():
+    sure = Measured("a", False, np.arange(80), CODES, np.eye(2)[CODES] * 0.5 + 0.25)
+    assert log_loss_of(sure, CODES) == pytest.approx(-np.log(0.75))
+
+
+def test_honest_probabilities_are_on_the_diagonal():
+    rng = np.random.default_rng(0)
+    chance = rng.random(20_000)
+    codes = (rng.random(20_000) < chance).astype(int)
+    chances = np.column_stack([1 - chance, chance])
+    found = reliability(Measured("a", False, np.arange(20_000), codes, chances), codes)
+    assert len(found) == 10
+    for said, came_true, n in found:
+        assert abs(said - came_true) < 4 * np.sqrt(0.25 / n)
+
+
+def test_names_are_escaped():
+    page = html_report("<b>", {"a": "<i>"}, [measured(CODES, name="<u>")], CODES, ["<x>", "y"])
+    for name in "biux":
+        assert f"<{name}>" not in page
+        assert f"&lt;{name}&gt;" in page
+
+
+def test_many_classes_have_a_page():
+    codes = np.arange(300) % 30
+    page = html_report(
+        "many", {}, [measured(codes, n_classes=30)], codes, list(map(str, range(30)))
+    )
+    assert "The 12 most frequent of 30 classes" in page
+
+
+def test_nothing_measured_has_a_page():
+    page = html_report("none", {}, [Measured("a", True, note="longer than 1 s")], CODES, ["a", "b"])
+    assert "No classifier could be measured" in page
+    assert "longer than 1 s" in page
