@@ -144,8 +144,10 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _svg(width: float, height: float, title: str, lines: Sequence[str]) -> str:
     body = "\n".join(lines)
+    label = escape(title)
     # Narrow screens scroll a chart rather than shrink its text.
     return (
-        f'<div class="box"><svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(title)}" '
-        f'style="max-width: {width:.0f}px"><title>{escape(title)}</title>\n{body}\n</svg></div>'
+        f'<div class="box"><svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="{label}" style="max-width: {width:.0f}px"><title>{label}</title>\n{body}\n'
+        "</svg></div>"
     )
