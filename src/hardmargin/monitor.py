@@ -222,28 +222,3 @@ class Monitor:
         self._is_stopped = True
         if self._whole is not None:
             self._whole._end()
-
-
-def progress_lines(name: str, verbose: float) -> Listener:
-    """Make a listener that prints a line every other second, or `verbose` times as often.
-
-    Candidates tried while something is chosen are always printed.
-    """
-    last = 0.0
-
-    def tell(event: Event) -> None:
-        nonlocal last
-        if not event.detail:
-            if event.stage == 0 or event.seconds - last < 2.0 / verbose:
-                return
-            last = event.seconds
-        place = event.detail or f"stage {event.stage:,}"
-        if event.n_machines > 1 and not event.detail:
-            place = f"{event.unit} {event.machine + 1} of {event.n_machines}, {place}"
-            if event.unit == "cell" and event.seconds_left:  # machines differ too much in size
-                place = f"about {event.seconds_left:.0f} s left, {place}"
-        print(
-            f"[{name}] {event.seconds:.0f} s: {place}, {event.what} {event.value:.3g}", flush=True
-        )
-
-    return tell

@@ -7,10 +7,13 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+#: Modules whose lines are not the caller's: ours, and those of scikit-learn that call ``fit``.
+INSIDE = ("hardmargin.", "sklearn.callback.")
+
 
 def warn_caller(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn as if the caller's own line did, however deep in the package this is."""
     frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("hardmargin."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(INSIDE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=max(level - 1, 1) + 1)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hardmargin.estimators._base.callbacks import CallbackSupport, callback_listeners
 from hardmargin.estimators._base.categories import (
     Categories,
     column_kinds,
@@ -43,7 +44,8 @@ from hardmargin.kernels import (
     distances,
     is_sparse,
 )
-from hardmargin.monitor import Monitor, progress_lines
+from hardmargin.monitor import Monitor
+from hardmargin.progress import shown
 from hardmargin.resources import memory_bytes, single_threaded_blas
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers.problem import IntArray, Machine
@@ -106,7 +108,7 @@ class TrainingRows(NamedTuple):
         return self._replace(weights=None if (weights == 1).all() else weights)
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(CallbackSupport, BaseEstimator):
     """Base of all estimators.
 
     ``fit`` is one sequence within ``with self._fitting() as monitor:``: validate, scale, choose,
@@ -135,6 +137,7 @@ class KernelEstimator(BaseEstimator):
     @contextmanager
     def _fitting(self) -> Iterator[Monitor]:
         """Surround a fit: one that fails or is interrupted leaves the estimator as it was."""
+        callbacks = callback_listeners(self)
         before = self.__dict__.copy()
         for name in before:
             if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
@@ -142,9 +145,8 @@ class KernelEstimator(BaseEstimator):
         try:
             self._validate_params()
             memory_bytes(self.memory_limit)  # not every fit needs it, but predictions do
-            lines = [progress_lines(type(self).__name__, self.verbose)] if self.verbose else []
-            with single_threaded_blas():
-                yield Monitor(self.max_time, lines)
+            with single_threaded_blas(), shown(type(self).__name__, self.verbose) as progress:
+                yield Monitor(self.max_time, [*progress, *callbacks])
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
