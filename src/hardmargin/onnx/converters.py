@@ -1,0 +1,231 @@
+"""Converters: what skl2onnx needs to know about our estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import skl2onnx
+from numpy.typing import NDArray
+from skl2onnx import update_registered_converter
+from skl2onnx.common.data_types import (
+    BooleanTensorType,
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
+from sklearn.base import is_classifier
+
+from hardmargin.estimators._base.categories import is_data_frame
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.estimator import check_model
+from hardmargin.estimators.core_vector import CoreVectorSVC
+from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
+from hardmargin.estimators.ensemble import EnsembleSVC
+from hardmargin.estimators.greedy import GreedySVC
+from hardmargin.estimators.hard_margin import HardMarginSVC
+from hardmargin.estimators.multiplicative import MultiplicativeSVC
+from hardmargin.estimators.parzen import ParzenClassifier
+from hardmargin.estimators.path import PathSVC
+from hardmargin.estimators.rho import RhoSVC
+from hardmargin.estimators.rho_ensemble import RhoEnsembleSVC
+from hardmargin.estimators.rigorous import RigorousSVC
+from hardmargin.onnx.cells import mixture_logs
+from hardmargin.onnx.expansion import expanded, linear
+from hardmargin.onnx.graph import LEAST_OPSET, MainGraph
+from hardmargin.onnx.machines import check_size, classified, kernels_of
+from hardmargin.onnx.probabilities import Outcome, of_logs
+from hardmargin.onnx.scaling import scaled
+from hardmargin.onnx.table import Input, as_matrix, filled
+
+CLASSIFIERS: tuple[type[KernelClassifier], ...] = (
+    CoreVectorSVC,
+    EnsembleSVC,
+    GreedySVC,
+    HardMarginSVC,
+    MultiplicativeSVC,
+    ParzenClassifier,
+    PathSVC,
+    RhoEnsembleSVC,
+    RhoSVC,
+    RigorousSVC,
+)
+
+#: Options of skl2onnx that classifiers have.
+OPTIONS = {
+    "zipmap": [True, False, "columns"],
+    "nocl": [True, False],
+    "output_class_labels": [False, True],
+    "raw_scores": [True, False],
+}
+
+
+def register() -> None:
+    """Register the converters of all estimators."""
+    for estimator in CLASSIFIERS:
+        update_registered_converter(
+            estimator,
+            f"Hardmargin{estimator.__name__}",
+            _classifier_shapes,
+            _convert_classifier,
+            options=OPTIONS,
+        )
+    update_registered_converter(
+        MarginDiscriminantAnalysis,
+        "HardmarginMarginDiscriminantAnalysis",
+        _transformer_shapes,
+        _convert_discriminant,
+    )
+
+
+def convert(
+    model: Any, X: Any, *, target_opset: int | dict[str, int] | None, options: Any
+) -> Any:
+    """Convert a model: see ``hardmargin.onnx.to_onnx``."""
+    register()
+    if options is None and is_classifier(model):
+        options = {"zipmap": False}
+    if options is not None and all(isinstance(key, str) for key in options):
+        if is_classifier(model):
+            options = {"zipmap": False, **options}
+        options = {id(_last_step(model)): options}
+    return skl2onnx.to_onnx(
+        model, initial_types=_input_types(X), target_opset=target_opset, options=options
+    )
+
+
+def _last_step(model: Any) -> Any:
+    return _last_step(model.steps[-1][1]) if hasattr(model, "steps") else model
+
+
+def _input_types(X: Any) -> list[tuple[str, Any]]:
+    """Name the inputs of a graph, and tell their types."""
+    if isinstance(X, Integral) and not isinstance(X, bool):
+        return [("X", DoubleTensorType([None, int(X)]))]
+    if is_data_frame(X):
+        return [
+            (str(name), _tensor_type(np.asarray(X[name]))([None, 1])) for name in X.columns
+        ]
+    rows = X if hasattr(X, "dtype") else np.asarray(X)
+    if len(rows.shape) != 2:
+        raise ValueError(
+            "X must be rows (an array of two dimensions or a data frame) or the number of "
+            f"columns, got {X!r}."
+        )
+    return [("X", _tensor_type(rows)([None, rows.shape[1]]))]
+
+
+def _tensor_type(values: Any) -> Any:
+    kind = np.dtype(values.dtype).kind
+    if values.dtype == np.float32:
+        return FloatTensorType
+    return {
+        "f": DoubleTensorType, "i": Int64TensorType, "u": Int64TensorType, "b": BooleanTensorType,
+    }.get(kind, StringTensorType)
+
+
+def _classifier_shapes(operator: Any) -> None:
+    """Tell the types and shapes of a classifier's outputs."""
+    labels = _labels(operator)
+    n_rows = operator.inputs[0].get_first_dimension()
+    label_type = StringTensorType if labels.dtype.kind in "OU" else Int64TensorType
+    operator.outputs[0].set_type(label_type([n_rows]))
+    operator.outputs[1].set_type(_float_type(operator)([n_rows, len(labels)]))
+
+
+def _transformer_shapes(operator: Any) -> None:
+    """Tell the type and shape of the projections."""
+    n_rows = operator.inputs[0].get_first_dimension()
+    n_components = len(operator.raw_operator.directions_)
+    operator.outputs[0].set_type(_float_type(operator)([n_rows, n_components]))
+
+
+def _float_type(operator: Any) -> Any:
+    """Return float64 if some input is; onnxruntime puts only float32 into dictionaries."""
+    if is_classifier(operator.raw_operator):
+        options = operator.scope_inst.get_options(operator.raw_operator, {"zipmap": True})
+        if options["zipmap"] is True:
+            return FloatTensorType
+    is_double = any(isinstance(part.type, DoubleTensorType) for part in operator.inputs)
+    return DoubleTensorType if is_double else FloatTensorType
+
+
+def _labels(operator: Any) -> NDArray[Any]:
+    """Return the labels of the classes: strings or whole numbers, as others are not possible."""
+    model = operator.raw_operator
+    options = operator.scope_inst.get_options(model, {"nocl": False})
+    classes = np.arange(len(model.classes_)) if options["nocl"] else np.asarray(model.classes_)
+    if classes.dtype.kind in "iub":
+        return classes.astype(np.int64)
+    if all(isinstance(label, str) for label in classes):
+        return classes.astype(object)
+    if classes.dtype.kind == "f" and (classes == np.round(classes)).all():
+        return classes.astype(np.int64)
+    raise ValueError(
+        "Labels in ONNX are strings or whole numbers; this model has "
+        f"{', '.join(map(repr, classes[:3].tolist()))}. Encode them before fit, or use the option "
+        "'nocl', which gives the numbers of the classes."
+    )
+
+
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    """Add the graph of a classifier."""
+    model = operator.raw_operator
+    graph, rows = _begun(scope, operator, container)
+    rows = filled(graph, rows, model._filling_)
+    outcome = _outcome(graph, rows, model)
+    options = scope.get_options(model, {"raw_scores": False})
+    shown = outcome.scores if options["raw_scores"] else outcome.probabilities
+    labels = graph.node("Gather", graph.constant(_labels(operator)), outcome.codes)
+    graph.result(labels, operator.outputs[0].full_name)
+    _result(graph, operator.outputs[1], outcome.scores if shown is None else shown)
+
+
+def _outcome(graph: MainGraph, rows: str, model: Any) -> Outcome:
+    experts = getattr(model, "_experts_", None)
+    if experts is None:
+        return classified(graph, rows, model)
+    as_seen = scaled(graph, rows, model._scaling_)
+    logs = mixture_logs(graph, rows, as_seen, experts, model._class_weights_)
+    return of_logs(graph, logs, len(model.classes_))
+
+
+def _convert_discriminant(scope: Any, operator: Any, container: Any) -> None:
+    """Add the graph of the projections."""
+    model = operator.raw_operator
+    graph, rows = _begun(scope, operator, container)
+    kernel, support = model._kernel_, model.support_vectors_
+    kernels = kernels_of(kernel)
+    if kernel.name == "linear":
+        projections = linear(graph, rows, np.asarray(model.directions_ @ support))
+    else:
+        check_size(support, kernel, len(model.directions_))
+        every = [np.arange(support.shape[0])]
+        projections = expanded(graph, rows, support, kernels, model.directions_, every)
+    _result(graph, operator.outputs[0], projections)
+
+
+def _begun(scope: Any, operator: Any, container: Any) -> tuple[MainGraph, str]:
+    """Begin the graph of a fitted model, with its inputs as one matrix."""
+    model = operator.raw_operator
+    check_model(model)
+    kernel = getattr(model, "_kernel_", None)
+    if kernel is not None:
+        kernels_of(kernel)
+    if container.target_opset < LEAST_OPSET:
+        raise ValueError(
+            f"target_opset={container.target_opset} is too old for {type(model).__name__}; use at "
+            f"least {LEAST_OPSET}."
+        )
+    graph = MainGraph(scope, container, type(model).__name__)
+    inputs = [Input(part.full_name, part.type) for part in operator.inputs]
+    return graph, as_matrix(graph, inputs, model.n_features_in_, model._categories_)
+
+
+def _result(graph: MainGraph, output: Any, tensor: str) -> None:
+    """Give a tensor the name and the type of an output."""
+    dtype = "float64" if isinstance(output.type, DoubleTensorType) else "float32"
+    graph.result(graph.cast(tensor, dtype), output.full_name)
