@@ -97,9 +97,7 @@ def _whole_logs(graph: Graph, rows: str, whole: Whole, prior: FloatArray) -> str
 
 
 def _bounded_logs(graph: Graph, probabilities: str) -> str:
-    return graph.node(
-        "Log", graph.node("Max", probabilities, graph.number(LEAST_PROBABILITY))
-    )
+    return graph.node("Log", graph.node("Max", probabilities, graph.number(LEAST_PROBABILITY)))
 
 
 def _routed(graph: Graph, rows: str, cuts: Cuts, n_columns: int) -> str:
@@ -202,9 +200,11 @@ class _CellTables:
         return graph.node("Slice", graph.constant(values), begin, end, graph.integers(0))
 
     def _sums(self, queries: str) -> str:
-        """Sums of kernel values times coefficients, of shape (n, n_machines)."""
+        """Add up kernel values times coefficients, to shape (n, n_machines)."""
         graph, layer = self._graph, self._layer
-        members = graph.cast(self._part(_seen_members(layer, self._support), layer.starts), "float64")
+        members = graph.cast(
+            self._part(_seen_members(layer, self._support), layer.starts), "float64"
+        )
         members = graph.node("Transpose", members, perm=[1, 0])
         shifted = graph.node("Sub", queries, self._row(layer.means))
         rows = graph.cast(graph.node("Mul", shifted, self._row(layer.scales)), "float64")

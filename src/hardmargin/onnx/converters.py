@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -18,12 +17,15 @@ from skl2onnx.common.data_types import (
     StringTensorType,
 )
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.categories import is_data_frame
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import check_model
 from hardmargin.estimators.core_vector import CoreVectorSVC
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
+from hardmargin.estimators.diversified import DiversifiedSVC
+from hardmargin.estimators.enclosing_ball import MinimumEnclosingBall
 from hardmargin.estimators.ensemble import EnsembleSVC
 from hardmargin.estimators.greedy import GreedySVC
 from hardmargin.estimators.hard_margin import HardMarginSVC
@@ -54,6 +56,12 @@ CLASSIFIERS: tuple[type[KernelClassifier], ...] = (
     RigorousSVC,
 )
 
+#: Estimators that have no graph, and what to use instead.
+INSTEAD = {
+    "DiversifiedSVC": "use MarginDiscriminantAnalysis, StandardScaler and SVC in a pipeline",
+    "MinimumEnclosingBall": "use an outlier detector that skl2onnx knows, such as OneClassSVM",
+}
+
 #: Options of skl2onnx that classifiers have.
 OPTIONS = {
     "zipmap": [True, False, "columns"],
@@ -79,11 +87,12 @@ def register() -> None:
         _transformer_shapes,
         _convert_discriminant,
     )
+    for other, options in ((DiversifiedSVC, OPTIONS), (MinimumEnclosingBall, None)):
+        alias = f"Hardmargin{other.__name__}"
+        update_registered_converter(other, alias, _refuse, _convert_classifier, options=options)
 
 
-def convert(
-    model: Any, X: Any, *, target_opset: int | dict[str, int] | None, options: Any
-) -> Any:
+def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, options: Any) -> Any:
     """Convert a model: see ``hardmargin.onnx.to_onnx``."""
     register()
     if options is None and is_classifier(model):
@@ -106,9 +115,7 @@ def _input_types(X: Any) -> list[tuple[str, Any]]:
     if isinstance(X, Integral) and not isinstance(X, bool):
         return [("X", DoubleTensorType([None, int(X)]))]
     if is_data_frame(X):
-        return [
-            (str(name), _tensor_type(np.asarray(X[name]))([None, 1])) for name in X.columns
-        ]
+        return [(str(name), _tensor_type(np.asarray(X[name]))([None, 1])) for name in X.columns]
     rows = X if hasattr(X, "dtype") else np.asarray(X)
     if len(rows.shape) != 2:
         raise ValueError(
@@ -123,33 +130,47 @@ def _tensor_type(values: Any) -> Any:
     if values.dtype == np.float32:
         return FloatTensorType
     return {
-        "f": DoubleTensorType, "i": Int64TensorType, "u": Int64TensorType, "b": BooleanTensorType,
+        "f": DoubleTensorType,
+        "i": Int64TensorType,
+        "u": Int64TensorType,
+        "b": BooleanTensorType,
     }.get(kind, StringTensorType)
 
 
 def _classifier_shapes(operator: Any) -> None:
     """Tell the types and shapes of a classifier's outputs."""
+    check_is_fitted(operator.raw_operator)
     labels = _labels(operator)
     n_rows = operator.inputs[0].get_first_dimension()
     label_type = StringTensorType if labels.dtype.kind in "OU" else Int64TensorType
     operator.outputs[0].set_type(label_type([n_rows]))
-    operator.outputs[1].set_type(_float_type(operator)([n_rows, len(labels)]))
+    operator.outputs[1].set_type(_float_type(operator, 1)([n_rows, len(labels)]))
 
 
 def _transformer_shapes(operator: Any) -> None:
     """Tell the type and shape of the projections."""
+    check_is_fitted(operator.raw_operator)
     n_rows = operator.inputs[0].get_first_dimension()
     n_components = len(operator.raw_operator.directions_)
-    operator.outputs[0].set_type(_float_type(operator)([n_rows, n_components]))
+    operator.outputs[0].set_type(_float_type(operator, 0)([n_rows, n_components]))
 
 
-def _float_type(operator: Any) -> Any:
-    """Return float64 if some input is; onnxruntime puts only float32 into dictionaries."""
-    if is_classifier(operator.raw_operator):
-        options = operator.scope_inst.get_options(operator.raw_operator, {"zipmap": True})
-        if options["zipmap"] is True:
+def _refuse(operator: Any) -> None:
+    """Say that an estimator has no graph, and what to use instead."""
+    name = type(operator.raw_operator).__name__
+    raise NotImplementedError(f"{name} cannot be exported to ONNX; {INSTEAD[name]}.")
+
+
+def _float_type(operator: Any, output: int) -> Any:
+    """Return the type of a float output: as it was declared, for instance by a meta-estimator.
+
+    Only float32 fits into dictionaries of probabilities.
+    """
+    variable = operator.outputs[output]
+    for other in operator.scope_inst.operators.values():
+        if other.type == "SklearnZipMap" and variable in other.inputs:
             return FloatTensorType
-    is_double = any(isinstance(part.type, DoubleTensorType) for part in operator.inputs)
+    is_double = isinstance(variable.type, DoubleTensorType)
     return DoubleTensorType if is_double else FloatTensorType
 
 
@@ -202,7 +223,7 @@ def _convert_discriminant(scope: Any, operator: Any, container: Any) -> None:
     if kernel.name == "linear":
         projections = linear(graph, rows, np.asarray(model.directions_ @ support))
     else:
-        check_size(support, kernel, len(model.directions_))
+        check_size(support, kernel, model.directions_)
         every = [np.arange(support.shape[0])]
         projections = expanded(graph, rows, support, kernels, model.directions_, every)
     _result(graph, operator.outputs[0], projections)

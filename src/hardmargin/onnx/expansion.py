@@ -13,12 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, Rows, View, is_sparse
+from hardmargin.kernels import (
+    DISTANCE_KERNELS,
+    FloatArray,
+    Kernel,
+    Precision,
+    Rows,
+    View,
+    is_sparse,
+)
 from hardmargin.onnx.graph import Body, Graph
 from hardmargin.onnx.scaling import seen
 
 #: Exponents of kernels may be wrong by this because of rounding.
 LARGEST_ERROR = 1e-8
+
+#: Kernels do not decay any further: a row far from all others is then decided by the sum of the
+#: coefficients, and not by whichever value vanishes last.
+LEAST_EXPONENTS = {"float32": -126 * float(np.log(2.0)), "float64": -1022 * float(np.log(2.0))}
 
 #: Coefficients are cut into blocks if that leaves less than this share of them.
 SHARE_OF_BLOCKS = 0.6
@@ -36,6 +48,7 @@ def expanded(
     kernels: Sequence[Kernel],
     coefficients: Any,
     blocks: Sequence[NDArray[np.intp]],
+    dtype: Precision = "float64",
 ) -> str:
     """Sum up kernel values of rows times coefficients, for all machines.
 
@@ -54,6 +67,8 @@ def expanded(
     blocks : sequence of int arrays
         Support rows that take part in the same machines, all of them in some block: if these are
         few of the machines, the others need no zeros.
+    dtype : {"float32", "float64"}
+        Precision in which the model evaluates kernels.
     """
     n = support.shape[0]
     dense = support.toarray() if is_sparse(support) else np.asarray(support)
@@ -68,19 +83,21 @@ def expanded(
     products = []
     for (_, view), members in families.items():
         first = kernels[members[0]]
+        if first.name not in DISTANCE_KERNELS:
+            values = _of_products(graph, rows, dense[order], first)
+            products += cut.products(graph, values, of_kernels[members[0]])
+            continue
         if view not in views:
             as_seen = dense[order] if view is None else view.of(dense[order])
             queries = seen(graph, rows, dense.shape[1], view)
             views[view] = _about_the_mean(graph, queries, np.asarray(as_seen, dtype=np.float64))
-        if first.name in DISTANCE_KERNELS:
-            gamma = max(kernels[k].gamma for k in members)
-            apart = _distances(graph, *views[view], first.name, gamma)
-            for k in members:
-                decays = graph.node("Mul", apart, graph.number(-kernels[k].gamma))
-                products += cut.products(graph, graph.node("Exp", decays), of_kernels[k])
-        else:
-            values = _of_products(graph, rows, dense[order], first)
-            products += cut.products(graph, values, of_kernels[members[0]])
+        gamma = max(kernels[k].gamma for k in members)
+        apart = _distances(graph, *views[view], first.name, gamma)
+        for k in members:
+            decays = graph.node("Mul", apart, graph.number(-kernels[k].gamma))
+            if len(kernels) == 1:
+                decays = graph.node("Max", decays, graph.number(LEAST_EXPONENTS[dtype]))
+            products += cut.products(graph, graph.node("Exp", decays), of_kernels[k])
     return cut.placed(graph, products, len(kernels))
 
 
@@ -201,8 +218,8 @@ def distances_by_column(graph: Graph, queries: str, support: str, kernel: str) -
 
 def _of_products(graph: Graph, rows: str, support: FloatArray, kernel: Kernel) -> str:
     """Values of a kernel that is a function of inner products."""
-    inner = linear(graph, rows, np.asarray(support, dtype=np.float64))
-    inner = graph.node("Mul", inner, graph.number(kernel.gamma))
+    # Gamma is not a factor of its own: onnxruntime would round it to float32.
+    inner = linear(graph, rows, kernel.gamma * np.asarray(support, dtype=np.float64))
     inner = graph.node("Add", inner, graph.number(kernel.coef0))
     if kernel.name == "sigmoid":
         return graph.node("Tanh", inner)

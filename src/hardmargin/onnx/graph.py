@@ -18,6 +18,9 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 #: Operators have the form used here since this version.
 LEAST_OPSET = 15
 
+#: Versions of operators of other domains; skl2onnx knows few of the later ones.
+VERSIONS = {"ai.onnx.ml": 2}
+
 #: Types of tensors, by what they hold.
 TENSOR_TYPES = {
     "float32": TensorProto.FLOAT,
@@ -126,8 +129,15 @@ class MainGraph(Graph):
     def _add(
         self, kind: str, inputs: list[str], outputs: list[str], domain: str, attributes: Any
     ) -> None:
-        name = self._scope.get_unique_operator_name(f"{self._prefix}_{kind}")
-        self._container.add_node(kind, inputs, outputs, op_domain=domain, name=name, **attributes)
+        self._container.add_node(
+            kind,
+            inputs,
+            outputs,
+            op_domain=domain,
+            op_version=VERSIONS.get(domain),
+            name=self._scope.get_unique_operator_name(f"{self._prefix}_{kind}"),
+            **attributes,
+        )
 
 
 class Body(Graph):

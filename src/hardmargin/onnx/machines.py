@@ -27,18 +27,19 @@ def kernels_of(kernel: Kernel | KernelSum) -> tuple[Kernel, ...]:
     kernels = kernel.kernels if isinstance(kernel, KernelSum) else (kernel,)
     for one in kernels:
         if one.name not in NAMED_KERNELS:
+            reason = "it is Python code" if one.name == "callable" else "the model holds no rows"
             raise ValueError(
-                f"A {one.name} kernel cannot be exported to ONNX: the graph has no rows to "
-                f"evaluate it on. Use one of the kernels {', '.join(NAMED_KERNELS)}."
+                f"A {one.name} kernel cannot be exported to ONNX, as {reason}; fit with one of "
+                f"the kernels {', '.join(NAMED_KERNELS)}."
             )
     return kernels
 
 
-def check_size(support: Rows, kernel: Kernel | KernelSum, n_machines: int) -> None:
+def check_size(support: Rows, kernel: Kernel | KernelSum, coefficients: Any) -> None:
     """Refuse a model that no file can hold; warn of sparse rows that become large."""
-    kernels = kernels_of(kernel)
-    n_views = len({one.view for one in kernels})
-    n_bytes = 8 * support.shape[0] * (n_views * support.shape[1] + len(kernels) * n_machines)
+    n_views = len({one.view for one in kernels_of(kernel)})
+    n_coefficients = coefficients.nnz if is_sparse(coefficients) else coefficients.size
+    n_bytes = 8 * (n_views * support.shape[0] * support.shape[1] + n_coefficients)
     advice = "hardmargin.compress makes a model of fewer support rows"
     if n_bytes > MAX_BYTES:
         raise ValueError(
@@ -69,9 +70,15 @@ def _margins(graph: Graph, rows: str, model: Any) -> str:
     if model._kernel_.name == "linear":
         sums = linear(graph, rows, model.coef_)
     else:
-        check_size(model.support_vectors_, model._kernel_, len(model.intercept_))
+        check_size(model.support_vectors_, model._kernel_, model.dual_coef_)
         sums = expanded(
-            graph, rows, model.support_vectors_, kernels, model.dual_coef_, _blocks(model)
+            graph,
+            rows,
+            model.support_vectors_,
+            kernels,
+            model.dual_coef_,
+            _blocks(model),
+            model._dtype_,
         )
     return graph.node("Add", sums, graph.constant(np.asarray(model.intercept_, dtype=np.float64)))
 

@@ -79,9 +79,7 @@ def of_logs(graph: Graph, logs: str, n_classes: int) -> Outcome:
     probabilities = graph.node("Exp", logs)
     if n_classes > 2:
         return Outcome(_best(graph, logs), logs, probabilities)
-    odds = graph.node(
-        "Sub", graph.columns(logs, np.array([1])), graph.columns(logs, np.array([0]))
-    )
+    odds = graph.node("Sub", graph.columns(logs, np.array([1])), graph.columns(logs, np.array([0])))
     return _of_two(graph, odds)._replace(probabilities=probabilities)
 
 
@@ -95,9 +93,7 @@ def machine_probabilities(graph: Graph, margins: str, slopes: str) -> str:
 
 def steep_probabilities(graph: Graph, margins: str, slopes: str) -> str:
     """Probabilities by which pairs decide between many classes."""
-    return machine_probabilities(
-        graph, margins, graph.node("Mul", slopes, graph.number(STEEPER))
-    )
+    return machine_probabilities(graph, margins, graph.node("Mul", slopes, graph.number(STEEPER)))
 
 
 def in_order_of(graph: Graph, scores: str, values: str, n_classes: str) -> str:
@@ -126,7 +122,9 @@ def _sides(pairs: NDArray[np.intp], n_classes: int) -> tuple[FloatArray, FloatAr
     return positive, negative
 
 
-def sums_over_sides(graph: Graph, of_positive: str, of_negative: str, positive: str, negative: str) -> str:
+def sums_over_sides(
+    graph: Graph, of_positive: str, of_negative: str, positive: str, negative: str
+) -> str:
     """Add up the values that machines give to their classes."""
     return graph.node(
         "Add",
@@ -136,11 +134,12 @@ def sums_over_sides(graph: Graph, of_positive: str, of_negative: str, positive: 
 
 
 def one_minus(graph: Graph, values: str) -> str:
+    """Return what is left of one."""
     return graph.node("Sub", graph.number(1.0), values)
 
 
 def logs_of_sides(graph: Graph, likely: str) -> tuple[str, str]:
-    """Logs of the probabilities of both sides of machines."""
+    """Take the logs of the probabilities of both sides of machines."""
     least = graph.number(_LEAST)
     positive, negative = (
         graph.node("Log", graph.node("Max", side, least))

@@ -113,9 +113,7 @@ def _indicators(graph: Graph, column: Input, known: NDArray[Any]) -> str:
         return found
     first, second = (graph.columns(found, np.array([k])) for k in (0, 1))
     more = graph.node("Sub", second, first)
-    return graph.node(
-        "Div", graph.node("Add", more, graph.number(1.0)), graph.number(2.0)
-    )
+    return graph.node("Div", graph.node("Add", more, graph.number(1.0)), graph.number(2.0))
 
 
 def _find_strings(graph: Graph, column: str, known: NDArray[Any]) -> str:

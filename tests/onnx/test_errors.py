@@ -1,0 +1,98 @@
+"""What cannot be exported, and what is said about it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_wine
+from sklearn.exceptions import NotFittedError
+
+from hardmargin import (
+    DiversifiedSVC,
+    EnsembleSVC,
+    GreedySVC,
+    MarginDiscriminantAnalysis,
+    MinimumEnclosingBall,
+)
+from hardmargin.onnx import machines, to_onnx
+
+X, Y = load_wine(return_X_y=True)
+BOTH = pytest.mark.parametrize("estimator", [GreedySVC, MarginDiscriminantAnalysis])
+
+
+@BOTH
+def test_kernels_that_are_functions(estimator):
+    model = estimator(kernel=lambda A, B: A @ B.T).fit(X, Y)
+    with pytest.raises(ValueError, match="callable kernel cannot be exported to ONNX.* rbf"):
+        to_onnx(model, X)
+
+
+@BOTH
+def test_precomputed_kernels(estimator):
+    model = estimator(kernel="precomputed").fit(X @ X.T, Y)
+    with pytest.raises(ValueError, match="precomputed kernel cannot be exported to ONNX.* rbf"):
+        to_onnx(model, X @ X.T)
+
+
+@pytest.mark.parametrize("estimator", [EnsembleSVC, MarginDiscriminantAnalysis])
+def test_models_that_are_not_fitted(estimator):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        to_onnx(estimator(), X)
+
+
+@pytest.mark.parametrize("estimator", [DiversifiedSVC, MinimumEnclosingBall])
+def test_estimators_without_a_graph(estimator):
+    model = estimator().fit(X, Y)
+    with pytest.raises(NotImplementedError, match=f"{estimator.__name__} cannot be exported.*use"):
+        to_onnx(model, X)
+
+
+def test_labels_that_onnx_does_not_have():
+    labels = np.array([(1,), "a", "b"], dtype=object)
+    clf = GreedySVC().fit(X, Y)
+    clf.classes_ = labels
+    with pytest.raises(ValueError, match="Labels in ONNX are strings or whole numbers"):
+        to_onnx(clf, X)
+
+
+@pytest.mark.parametrize("rows", [X[0], "13", True])
+def test_what_the_graph_takes_must_be_rows(rows):
+    with pytest.raises(ValueError, match="X must be rows"):
+        to_onnx(GreedySVC().fit(X, Y), rows)
+
+
+def test_too_large(monkeypatch):
+    monkeypatch.setattr(machines, "MAX_BYTES", 1000)
+    with pytest.raises(ValueError, match="which holds at most 2 GB.* hardmargin.compress"):
+        to_onnx(GreedySVC().fit(X, Y), X)
+
+
+def test_sparse_rows_that_become_large(monkeypatch):
+    monkeypatch.setattr(machines, "MANY_BYTES", 1000)
+    clf = GreedySVC().fit(sp.csr_array(X), Y)
+    with pytest.warns(UserWarning, match="support rows are dense in ONNX.* hardmargin.compress"):
+        to_onnx(clf, X)
+
+
+CHILD = """
+import json, sys
+import hardmargin.onnx
+before = sorted({"onnx", "skl2onnx"} & set(sys.modules))
+sys.modules["skl2onnx"] = None
+try:
+    hardmargin.onnx.register_converters()
+except ImportError as error:
+    json.dump([before, str(error)], sys.stdout)
+"""
+
+
+def test_the_extra_is_loaded_on_first_use_and_named_if_it_is_missing():
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, timeout=60
+    )
+    before, message = json.loads(child.stdout)
+    assert before == []
+    assert "pip install 'hardmargin[onnx]'" in message
