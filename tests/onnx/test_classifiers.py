@@ -174,6 +174,7 @@ def test_rows_far_from_all_others():
     np.testing.assert_array_equal(label, clf.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:Some directions are not certified")  # a sigmoid is indefinite
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("solver", ["core", "exact", "nystroem"])
 def test_discriminant_features(kernel, solver):

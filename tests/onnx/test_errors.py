@@ -26,14 +26,14 @@ BOTH = pytest.mark.parametrize("estimator", [GreedySVC, MarginDiscriminantAnalys
 @BOTH
 def test_kernels_that_are_functions(estimator):
     model = estimator(kernel=lambda A, B: A @ B.T).fit(X, Y)
-    with pytest.raises(ValueError, match="callable kernel cannot be exported to ONNX.* rbf"):
+    with pytest.raises(ValueError, match=r"callable kernel cannot be exported to ONNX.* rbf"):
         to_onnx(model, X)
 
 
 @BOTH
 def test_precomputed_kernels(estimator):
     model = estimator(kernel="precomputed").fit(X @ X.T, Y)
-    with pytest.raises(ValueError, match="precomputed kernel cannot be exported to ONNX.* rbf"):
+    with pytest.raises(ValueError, match=r"precomputed kernel cannot be exported to ONNX.* rbf"):
         to_onnx(model, X @ X.T)
 
 
@@ -58,7 +58,7 @@ def test_labels_that_onnx_does_not_have():
         to_onnx(clf, X)
 
 
-@pytest.mark.parametrize("rows", [X[0], "13", True])
+@pytest.mark.parametrize("rows", [X[0], "13", True, X.tolist()])
 def test_what_the_graph_takes_must_be_rows(rows):
     with pytest.raises(ValueError, match="X must be rows"):
         to_onnx(GreedySVC().fit(X, Y), rows)
@@ -66,14 +66,14 @@ def test_what_the_graph_takes_must_be_rows(rows):
 
 def test_too_large(monkeypatch):
     monkeypatch.setattr(machines, "MAX_BYTES", 1000)
-    with pytest.raises(ValueError, match="which holds at most 2 GB.* hardmargin.compress"):
+    with pytest.raises(ValueError, match=r"which holds at most 2 GB.* hardmargin.compress"):
         to_onnx(GreedySVC().fit(X, Y), X)
 
 
 def test_sparse_rows_that_become_large(monkeypatch):
     monkeypatch.setattr(machines, "MANY_BYTES", 1000)
     clf = GreedySVC().fit(sp.csr_array(X), Y)
-    with pytest.warns(UserWarning, match="support rows are dense in ONNX.* hardmargin.compress"):
+    with pytest.warns(UserWarning, match=r"support rows are dense in ONNX.* hardmargin.compress"):
         to_onnx(clf, X)
 
 

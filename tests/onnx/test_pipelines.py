@@ -32,7 +32,10 @@ def test_an_imputer_takes_float32():
     """In onnxruntime; our own filling takes both."""
     rows = X.astype(np.float32)
     rows[::7, 2] = np.nan
-    assert_same_classes(make_pipeline(SimpleImputer(), GreedySVC()).fit(rows, Y), rows)
+    clf = make_pipeline(SimpleImputer(), GreedySVC()).fit(rows, Y)
+    assert_same_classes(clf, rows)
+    with pytest.raises(RuntimeError, match=r"cannot run .* give X.astype\(np.float32\)"):
+        to_onnx(clf, rows.astype(np.float64))
 
 
 def test_encoded_columns():
@@ -58,10 +61,19 @@ def test_a_search():
     assert_same_classes(search, X)
 
 
-@pytest.mark.parametrize("inner", [CoreVectorSVC(), GreedySVC()], ids=repr)
+@pytest.mark.parametrize(
+    "inner", [make_pipeline(StandardScaler(), CoreVectorSVC()), GreedySVC()], ids=["core", "greedy"]
+)
 def test_calibrated_scores(inner):
-    clf = CalibratedClassifierCV(make_pipeline(StandardScaler(), inner)).fit(X, Y)
-    assert_same_classes(clf, X)
+    assert_same_classes(CalibratedClassifierCV(inner).fit(X, Y), X)
+
+
+def test_what_skl2onnx_does_not_convert_as_it_should():
+    """It takes probabilities of pipelines for scores, whatever the classifier."""
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    clf = CalibratedClassifierCV(inner).fit(X, Y)
+    with pytest.warns(UserWarning, match="The ONNX model differs from this CalibratedClassifierCV"):
+        to_onnx(clf, X)
 
 
 def test_a_stack():

@@ -13,7 +13,8 @@ input:
 4. ``probabilities``: margins become labels and probabilities.
 
 ``cells`` does the same for mixtures of experts, where every row only needs the machines of its
-cells. ``graph`` writes nodes, and ``converters`` tells skl2onnx about all this.
+cells. ``graph`` writes nodes, ``converters`` tells skl2onnx about all this, and ``agreement``
+compares the result with the model.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def to_onnx(
         What the graph takes: the number of columns, or rows that show their number and type. An
         array gives one input ``X``, of float64 for a number; a data frame gives one input of shape
         (n, 1) per column, with the column's name. Columns of strings, objects and categories take
-        strings, in which an empty one is a missing value.
+        strings, in which an empty one is a missing value. Up to 100 of the rows are classified by
+        the graph too; there is a warning if the result differs from that of the model.
     target_opset : int or dict, optional
         Version of the ONNX operators, at least 15; by default, the latest that skl2onnx knows.
     options : dict, optional
@@ -62,6 +64,8 @@ def to_onnx(
     -----
     Probabilities differ from ``predict_proba`` by less than 1e-4. Give float64 rows if you can: a
     graph of float32 input rounds rows before anything else, as the steps of a pipeline then do.
+    Some steps, such as `SimpleImputer`, only take float32 in onnxruntime. `EnsembleSVC` and
+    `GreedySVC` fill missing values themselves, in either type.
 
     A graph holds one float64 kernel value for every row of a call and every support row, and about
     two such arrays more while it evaluates them: 1,000 rows at a time are a good choice. Support
@@ -115,7 +119,7 @@ def _converters() -> Any:
     try:
         from hardmargin.onnx import converters
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("onnx", "skl2onnx"):
+        if (error.name or "").partition(".")[0] not in ("onnx", "onnxruntime", "skl2onnx"):
             raise
         raise ImportError(
             f"Export to ONNX needs {error.name}, which is not installed: "

@@ -35,6 +35,7 @@ from hardmargin.estimators.path import PathSVC
 from hardmargin.estimators.rho import RhoSVC
 from hardmargin.estimators.rho_ensemble import RhoEnsembleSVC
 from hardmargin.estimators.rigorous import RigorousSVC
+from hardmargin.onnx.agreement import check_agreement
 from hardmargin.onnx.cells import mixture_logs
 from hardmargin.onnx.expansion import expanded, linear
 from hardmargin.onnx.graph import LEAST_OPSET, MainGraph
@@ -95,15 +96,14 @@ def register() -> None:
 def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, options: Any) -> Any:
     """Convert a model: see ``hardmargin.onnx.to_onnx``."""
     register()
-    if options is None and is_classifier(model):
-        options = {"zipmap": False}
-    if options is not None and all(isinstance(key, str) for key in options):
-        if is_classifier(model):
-            options = {"zipmap": False, **options}
-        options = {id(_last_step(model)): options}
-    return skl2onnx.to_onnx(
-        model, initial_types=_input_types(X), target_opset=target_opset, options=options
-    )
+    types, is_plain = _input_types(X), options is None
+    if all(isinstance(key, str) for key in options or {}):
+        plain = {"zipmap": False} if is_classifier(model) else {}
+        options = {id(_last_step(model)): {**plain, **(options or {})}}
+    graph = skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset, options=options)
+    if is_plain and not isinstance(X, Integral):
+        check_agreement(model, X, graph)
+    return graph
 
 
 def _last_step(model: Any) -> Any:
@@ -116,13 +116,12 @@ def _input_types(X: Any) -> list[tuple[str, Any]]:
         return [("X", DoubleTensorType([None, int(X)]))]
     if is_data_frame(X):
         return [(str(name), _tensor_type(np.asarray(X[name]))([None, 1])) for name in X.columns]
-    rows = X if hasattr(X, "dtype") else np.asarray(X)
-    if len(rows.shape) != 2:
+    if len(getattr(X, "shape", ())) != 2:
         raise ValueError(
             "X must be rows (an array of two dimensions or a data frame) or the number of "
             f"columns, got {X!r}."
         )
-    return [("X", _tensor_type(rows)([None, rows.shape[1]]))]
+    return [("X", _tensor_type(X)([None, X.shape[1]]))]
 
 
 def _tensor_type(values: Any) -> Any:
