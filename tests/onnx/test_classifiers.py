@@ -126,6 +126,13 @@ def test_sparse_rows(estimator):
     np.testing.assert_allclose(run(model, dense)[1], expected, rtol=0, atol=1e-4)
 
 
+def test_low_rank():
+    X, y = THREE
+    clf = EnsembleSVC(rank=30).fit(X, y)
+    assert len(clf.support_) == 30
+    assert_same_classes(clf, X)
+
+
 def test_compressed():
     X, y = THREE
     assert_same_classes(compress(EnsembleSVC().fit(X, y), 40), X)

@@ -17,13 +17,12 @@ N_TRAIN = 900
 
 
 def problem(n_classes):
-    """Many clusters, each of one class; one class is rare, so that few cells know it."""
+    """Many clusters, each of one class, so that not all cells know all classes."""
     rng = np.random.default_rng(n_classes)
     centres = 2 * rng.normal(size=(6 * n_classes, 4))
     cluster = rng.integers(len(centres), size=N_TRAIN + 300)
     X = centres[cluster] + 0.7 * rng.normal(size=(len(cluster), 4))
     y = np.array(["a", "b", "c", "d"])[cluster % n_classes]
-    y[:10] = "a"
     return 100 * X + 7, y
 
 
@@ -42,18 +41,19 @@ def model(n_classes, is_sparse=False, **params):
     return clf
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_two_classes():
+    clf = model(2)
+    assert_same_classes(clf, problem(2)[0])
+    assert_same_classes(clf, problem(2)[0][:1])
+
+
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
-def test_probabilities_and_labels(n_classes, multi_class):
-    clf = model(n_classes, multi_class=multi_class)
-    assert_same_classes(clf, problem(n_classes)[0])
-
-
-def test_cells_that_know_only_some_classes():
-    clf = model(4)
+def test_cells_that_know_only_some_classes(multi_class):
+    clf = model(4, multi_class=multi_class)
     known = [layer.is_learned.sum(axis=1) for layer in clf._experts_.layers]
-    assert (np.concatenate(known) < 4).any()
+    assert {3, 4} <= set(np.concatenate(known).tolist())
     assert_same_classes(clf, problem(4)[0])
+    assert_same_classes(clf, problem(4)[0][:1])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -65,10 +65,6 @@ def test_class_weights(n_classes):
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_one_kernel(kernel):
     assert_same_classes(model(2, kernel=kernel), problem(2)[0])
-
-
-def test_one_row():
-    assert_same_classes(model(3), problem(3)[0][:1])
 
 
 def test_rows_without_standardising():

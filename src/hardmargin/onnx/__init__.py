@@ -85,8 +85,8 @@ def to_onnx(
     >>> clf = EnsembleSVC().fit(X, y)
     >>> session = InferenceSession(to_onnx(clf, X).SerializeToString())
     >>> label, probabilities = session.run(None, {"X": X[::50]})
-    >>> label
-    array([0, 1, 2])
+    >>> label.tolist()
+    [0, 1, 2]
     >>> bool(np.abs(probabilities - clf.predict_proba(X[::50])).max() < 1e-4)
     True
     """
