@@ -67,6 +67,15 @@ def test_categories_that_fit_did_not_see():
         assert_same_classes(clf, strange)
 
 
+def test_nullable_numbers():
+    frame = table()[["a", "b", "count", "flag"]].convert_dtypes()
+    frame.loc[::9, "count"] = pd.NA
+    clf = GreedySVC().fit(frame, Y)
+    model = to_onnx(clf, frame)
+    numbers = frame.astype(np.float64)
+    np.testing.assert_allclose(run(model, numbers)[1], clf.predict_proba(frame), rtol=0, atol=1e-4)
+
+
 def test_polars():
     frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "colour": table()["colour"].to_list()})
     assert_same_classes(GreedySVC().fit(frame, Y), frame)

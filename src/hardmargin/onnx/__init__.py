@@ -62,10 +62,10 @@ def to_onnx(
 
     Notes
     -----
-    Probabilities differ from ``predict_proba`` by less than 1e-4: by rounding errors where the model
-    evaluates kernels in float64, and by up to about 5e-5 where it does so in float32, as models of
-    more than 5,000 rows do by default. Give float64 rows if you can: a graph of float32 input
-    rounds rows before anything else, as the steps of a pipeline then do.
+    Probabilities differ from ``predict_proba`` by less than 1e-4: hardly at all where the model
+    evaluates kernels in float64, and by about 1e-5 where it does so in float32, as models of more
+    than 5,000 rows do by default. Give float64 rows if you can: a graph of float32 input rounds
+    rows before anything else, as the steps of a pipeline then do.
     Some steps, such as `SimpleImputer`, only take float32 in onnxruntime. `EnsembleSVC` and
     `GreedySVC` fill missing values themselves, in either type.
 

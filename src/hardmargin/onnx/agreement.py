@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 
 from hardmargin.estimators._base.categories import is_data_frame
 from hardmargin.kernels import is_sparse
-from hardmargin.onnx.table import MISSING
+from hardmargin.onnx.table import MISSING, column_values
 from hardmargin.warn import warn_caller
 
 #: Rows that are compared, and how far probabilities (or features, relative to the largest) may be
@@ -74,7 +74,7 @@ def _feed(graph: ModelProto, rows: Any) -> dict[str, NDArray[Any]]:
         dense = rows.toarray() if is_sparse(rows) else np.asarray(rows)
         columns = {"X": dense}
     else:
-        columns = {str(name): np.asarray(rows[name])[:, None] for name in rows.columns}
+        columns = {str(name): column_values(rows, name)[:, None] for name in rows.columns}
     for value in graph.graph.input:
         tensor = columns[value.name]
         if value.type.tensor_type.elem_type == TensorProto.STRING:

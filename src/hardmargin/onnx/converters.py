@@ -42,7 +42,7 @@ from hardmargin.onnx.graph import LEAST_OPSET, MainGraph
 from hardmargin.onnx.machines import check_size, classified, kernels_of
 from hardmargin.onnx.probabilities import Outcome, of_logs
 from hardmargin.onnx.scaling import scaled
-from hardmargin.onnx.table import Input, as_matrix, filled
+from hardmargin.onnx.table import Input, as_matrix, column_values, filled
 
 CLASSIFIERS: tuple[type[KernelClassifier], ...] = (
     CoreVectorSVC,
@@ -115,7 +115,7 @@ def _input_types(X: Any) -> list[tuple[str, Any]]:
     if isinstance(X, Integral) and not isinstance(X, bool):
         return [("X", DoubleTensorType([None, int(X)]))]
     if is_data_frame(X):
-        return [(str(name), _tensor_type(np.asarray(X[name]))([None, 1])) for name in X.columns]
+        return [(str(name), _tensor_type(column_values(X, name))([None, 1])) for name in X.columns]
     if len(getattr(X, "shape", ())) != 2:
         raise ValueError(
             "X must be rows (an array of two dimensions or a data frame) or the number of "

@@ -43,6 +43,15 @@ class Input(NamedTuple):
         return int(shape[1]) if len(shape) == 2 and isinstance(shape[1], int) else None
 
 
+def column_values(frame: Any, name: Any) -> NDArray[Any]:
+    """Values of a column of a data frame; pandas' nullable numbers are floats."""
+    column = frame[name]
+    is_nullable = not isinstance(column.dtype, np.dtype)
+    if is_nullable and getattr(column.dtype, "kind", "O") in "biuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column)
+
+
 def as_matrix(
     graph: Graph, inputs: Sequence[Input], n_columns: int, categories: Categories | None
 ) -> str:
