@@ -11,7 +11,7 @@ from problems.onnx_sessions import assert_same_classes, run
 import hardmargin.estimators.ensemble as ensemble
 import hardmargin.estimators.experts as experts
 from hardmargin import EnsembleSVC, compress
-from hardmargin.onnx import cells, to_onnx
+from hardmargin.onnx import machines, to_onnx
 
 N_TRAIN = 900
 
@@ -85,6 +85,6 @@ def test_sparse_rows():
 
 
 def test_too_large(monkeypatch):
-    monkeypatch.setattr(cells, "MAX_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"mixture of experts would take .*hardmargin.compress"):
+    monkeypatch.setattr(machines, "MAX_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"has 900 support rows of 4 columns.*hardmargin.compress"):
         to_onnx(model(2), 4)

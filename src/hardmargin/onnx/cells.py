@@ -23,7 +23,7 @@ from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.onnx.expansion import distances_by_column, squared_distances
 from hardmargin.onnx.graph import Body, Graph
-from hardmargin.onnx.machines import MAX_BYTES, classified
+from hardmargin.onnx.machines import check_bytes, classified
 from hardmargin.onnx.probabilities import (
     in_order_of,
     logs_of_sides,
@@ -74,15 +74,11 @@ def mixture_logs(
 
 
 def _check_size(experts: Experts) -> None:
-    n_members = sum(len(layer.members) for layer in experts.layers)
-    n_bytes = 4 * n_members * experts.support.shape[1]
-    n_bytes += sum(10 * len(layer.values) for layer in experts.layers)
-    if n_bytes > MAX_BYTES:
-        raise ValueError(
-            f"This mixture of experts would take {n_bytes / 1e9:.1f} GB in ONNX, which holds at "
-            f"most 2 GB: its cells have {n_members:,} rows of {experts.support.shape[1]:,} "
-            "columns, which are dense there; hardmargin.compress makes a smaller one."
-        )
+    """Refuse cells that no file can hold; every tree has rows of its own."""
+    n_bytes = 0
+    for layer in experts.layers:  # a coefficient has a value, and numbers of a row and a machine
+        n_bytes += 4 * len(layer.members) * experts.support.shape[1] + 12 * len(layer.values)
+    check_bytes(n_bytes, experts.support)
 
 
 def _whole_logs(graph: Graph, rows: str, whole: Whole, prior: FloatArray) -> str:

@@ -39,7 +39,11 @@ def check_size(support: Rows, kernel: Kernel | KernelSum, coefficients: Any) -> 
     """Refuse a model that no file can hold; warn of sparse rows that become large."""
     n_views = len({one.view for one in kernels_of(kernel)})
     n_coefficients = coefficients.nnz if is_sparse(coefficients) else coefficients.size
-    n_bytes = 8 * (n_views * support.shape[0] * support.shape[1] + n_coefficients)
+    check_bytes(8 * (n_views * support.shape[0] * support.shape[1] + n_coefficients), support)
+
+
+def check_bytes(n_bytes: int, support: Rows) -> None:
+    """Do so for a model whose dense support rows and coefficients take that many bytes."""
     advice = "hardmargin.compress makes a model of fewer support rows"
     if n_bytes > MAX_BYTES:
         raise ValueError(
