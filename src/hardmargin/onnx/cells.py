@@ -189,19 +189,18 @@ class _CellTables:
         """Return the cell's row of a table, of shape (1, ...)."""
         return self._graph.node("Gather", self._graph.constant(table), self._cell, axis=0)
 
-    def _part(self, values: NDArray[np.generic], starts: NDArray[np.int64]) -> str:
+    def _part(self, values: NDArray[np.generic], starts: NDArray[np.int64], axis: int = 0) -> str:
         """Return the cell's part of values that are stored cell after cell."""
         graph, begins = self._graph, self._graph.constant(starts)
         begin, end = (graph.node("Gather", begins, at) for at in (self._cell, self._next))
-        return graph.node("Slice", graph.constant(values), begin, end, graph.integers(0))
+        return graph.node("Slice", graph.constant(values), begin, end, graph.integers(axis))
 
     def _sums(self, queries: str) -> str:
         """Add up kernel values times coefficients, to shape (n, n_machines)."""
         graph, layer = self._graph, self._layer
-        members = graph.cast(
-            self._part(_seen_members(layer, self._support), layer.starts), "float64"
-        )
-        members = graph.node("Transpose", members, perm=[1, 0])
+        # Columns, as older versions of onnxruntime cannot transpose and multiply float64.
+        columns = np.ascontiguousarray(_seen_members(layer, self._support).T)
+        members = graph.cast(self._part(columns, layer.starts, axis=1), "float64")
         shifted = graph.node("Sub", queries, self._row(layer.means))
         rows = graph.cast(graph.node("Mul", shifted, self._row(layer.scales)), "float64")
         n_members = graph.node("Gather", graph.node("Shape", members), graph.integers(1))

@@ -194,7 +194,8 @@ def squared_distances(graph: Graph, queries: str, support: str) -> str:
     norms = graph.node(
         "Add", norms, graph.node("ReduceSum", of_support, graph.integers(0), keepdims=1)
     )
-    twice = graph.node("Mul", graph.node("MatMul", queries, support), graph.number(2.0))
+    inner = graph.node("MatMul", queries, support)
+    twice = graph.node("Add", inner, inner)
     return graph.node("Max", graph.node("Sub", norms, twice), graph.number(0.0))
 
 
