@@ -126,6 +126,38 @@ def test_sparse_rows(estimator):
     np.testing.assert_allclose(run(model, dense)[1], expected, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
+def test_text(estimator):
+    """Sparse rows of many columns, for which linear kernels vote."""
+    rng = np.random.default_rng(0)
+    topics, y = rng.dirichlet(np.full(1200, 0.1), size=3), rng.integers(3, size=400)
+    rows = np.array([rng.multinomial(60, topics[c]) for c in y], dtype=np.float64)
+    clf = estimator().fit(sp.csr_array(rows[:300]), y[:300])
+    names = [kernel.name for kernel in getattr(clf._kernel_, "kernels", [clf._kernel_])]
+    assert "linear" in names
+    expected = clf.predict_proba(sp.csr_array(rows))
+    np.testing.assert_allclose(run(to_onnx(clf, rows), rows)[1], expected, rtol=0, atol=1e-4)
+
+
+def test_linear_kernels_among_others():
+    """In a vote of wide rows, of which the linear kernels need no support rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 1100))
+    y = X[:, :20].sum(axis=1) + (X[:, :20] ** 2).sum(axis=1) > 20
+    clf = EnsembleSVC().fit(X[:120], y[:120])
+    _, probabilities = run(to_onnx(clf, X), X)
+    np.testing.assert_allclose(probabilities, clf.predict_proba(X), rtol=0, atol=1e-4)
+
+
+def test_columns_scaled_by_relevance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 12))
+    y = X[:, 0] * X[:, 1] > 0
+    clf = GreedySVC().fit(X[:300], y[:300])
+    assert clf._kernel_.view is not None
+    assert_same_classes(clf, X)
+
+
 def test_low_rank():
     X, y = THREE
     clf = EnsembleSVC(rank=30).fit(X, y)

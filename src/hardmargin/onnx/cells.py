@@ -78,7 +78,7 @@ def _check_size(experts: Experts) -> None:
     n_bytes = 0
     for layer in experts.layers:  # a coefficient has a value, and numbers of a row and a machine
         n_bytes += 4 * len(layer.members) * experts.support.shape[1] + 12 * len(layer.values)
-    check_bytes(n_bytes, experts.support)
+    check_bytes(n_bytes, experts.support.shape, was_sparse=is_sparse(experts.support))
 
 
 def _whole_logs(graph: Graph, rows: str, whole: Whole, prior: FloatArray) -> str:

@@ -222,7 +222,7 @@ def _convert_discriminant(scope: Any, operator: Any, container: Any) -> None:
     if kernel.name == "linear":
         projections = linear(graph, rows, np.asarray(model.directions_ @ support))
     else:
-        check_size(support, kernel, model.directions_)
+        check_size(support, kernels, model.directions_)
         every = [np.arange(support.shape[0])]
         projections = expanded(graph, rows, support, kernels, model.directions_, every)
     _result(graph, operator.outputs[0], projections)

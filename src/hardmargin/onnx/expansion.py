@@ -36,9 +36,10 @@ LEAST_EXPONENTS = {"float32": -126 * float(np.log(2.0)), "float64": -1022 * floa
 SHARE_OF_BLOCKS = 0.6
 
 
-def linear(graph: Graph, rows: str, weights: FloatArray) -> str:
+def linear(graph: Graph, rows: str, weights: NDArray[Any]) -> str:
     """Products of rows with weights of shape (n_machines, n_columns)."""
-    return graph.node("MatMul", rows, graph.constant(np.ascontiguousarray(weights.T)))
+    columns = np.ascontiguousarray(weights.T, dtype=np.float64)
+    return graph.node("MatMul", rows, graph.constant(columns))
 
 
 def expanded(

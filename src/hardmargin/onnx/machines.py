@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hardmargin.kernels import NAMED_KERNELS, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.onnx.expansion import expanded, linear
 from hardmargin.onnx.graph import Graph
 from hardmargin.onnx.probabilities import Outcome, calibrated, uncalibrated
-from hardmargin.onnx.scaling import scaled
+from hardmargin.onnx.scaling import scaled, seen
 from hardmargin.selection.calibration import Calibration
 from hardmargin.warn import warn_caller
 
@@ -35,23 +36,24 @@ def kernels_of(kernel: Kernel | KernelSum) -> tuple[Kernel, ...]:
     return kernels
 
 
-def check_size(support: Rows, kernel: Kernel | KernelSum, coefficients: Any) -> None:
-    """Refuse a model that no file can hold; warn of sparse rows that become large."""
-    n_views = len({one.view for one in kernels_of(kernel)})
+def check_size(support: Rows, kernels: Sequence[Kernel], coefficients: Any) -> None:
+    """Refuse an expansion that no file can hold; warn of sparse rows that become large."""
+    n_views = len({kernel.view for kernel in kernels})
     n_coefficients = coefficients.nnz if is_sparse(coefficients) else coefficients.size
-    check_bytes(8 * (n_views * support.shape[0] * support.shape[1] + n_coefficients), support)
+    n_bytes = 8 * (n_views * support.shape[0] * support.shape[1] + n_coefficients)
+    check_bytes(n_bytes, support.shape, was_sparse=is_sparse(support))
 
 
-def check_bytes(n_bytes: int, support: Rows) -> None:
-    """Do so for a model whose dense support rows and coefficients take that many bytes."""
+def check_bytes(n_bytes: int, shape: tuple[int, int], *, was_sparse: bool = False) -> None:
+    """Do so for a part that takes that many bytes; `shape` is that of the support rows."""
     advice = "hardmargin.compress makes a model of fewer support rows"
     if n_bytes > MAX_BYTES:
         raise ValueError(
             f"This model would take {n_bytes / 1e9:.1f} GB in ONNX, which holds at most 2 GB: it "
-            f"has {support.shape[0]:,} support rows of {support.shape[1]:,} columns, which are "
-            f"dense there; {advice}."
+            f"has {shape[0]:,} support rows of {shape[1]:,} columns, which are dense there; "
+            f"{advice}."
         )
-    if is_sparse(support) and n_bytes > MANY_BYTES:
+    if was_sparse and n_bytes > MANY_BYTES:
         warn_caller(
             f"The sparse support rows are dense in ONNX, where the model takes "
             f"{n_bytes / 1e6:,.0f} MB; {advice}.",
@@ -65,26 +67,27 @@ def classified(graph: Graph, rows: str, model: Any) -> Outcome:
     calibration, n_classes = model._calibration_, len(model.classes_)
     if isinstance(calibration, Calibration):
         return calibrated(graph, margins, calibration)
-    return uncalibrated(graph, margins, n_classes, model.multi_class)
+    return uncalibrated(graph, margins, n_classes, model._division)
 
 
 def _margins(graph: Graph, rows: str, model: Any) -> str:
-    """Margins of all machines, of shape (n, n_machines)."""
-    kernels = kernels_of(model._kernel_)
-    if model._kernel_.name == "linear":
-        sums = linear(graph, rows, model.coef_)
-    else:
-        check_size(model.support_vectors_, model._kernel_, model.dual_coef_)
-        sums = expanded(
-            graph,
-            rows,
-            model.support_vectors_,
-            kernels,
-            model.dual_coef_,
-            _blocks(model),
-            model._dtype_,
+    """Margins of all machines, of shape (n, n_machines); linear kernels are sums over columns."""
+    kernels, support = kernels_of(model._kernel_), model.support_vectors_
+    parts = []
+    for view, weights in model._linear_parts():
+        check_bytes(8 * weights.size, support.shape)
+        parts.append(linear(graph, seen(graph, rows, support.shape[1], view), weights))
+    used = [k for k, kernel in enumerate(kernels) if kernel.name != "linear"]
+    if used:
+        n, chosen, coefficients = len(model.support_), [kernels[k] for k in used], model.dual_coef_
+        if len(used) < len(kernels):
+            coefficients = coefficients[:, np.concatenate([k * n + np.arange(n) for k in used])]
+        check_size(support, chosen, coefficients)
+        parts.append(
+            expanded(graph, rows, support, chosen, coefficients, _blocks(model), model._dtype_)
         )
-    return graph.node("Add", sums, graph.constant(np.asarray(model.intercept_, dtype=np.float64)))
+    parts.append(graph.constant(np.asarray(model.intercept_, dtype=np.float64)))
+    return graph.add_all(parts)
 
 
 def _blocks(model: Any) -> list[NDArray[np.intp]]:
