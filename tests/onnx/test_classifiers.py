@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems.onnx_sessions import assert_same_classes, run
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
 from hardmargin import (
@@ -126,13 +127,13 @@ def test_sparse_rows(estimator):
     np.testing.assert_allclose(run(model, dense)[1], expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
+@pytest.mark.parametrize("estimator", [EnsembleSVC(), GreedySVC(kernel="linear")], ids=repr)
 def test_text(estimator):
     """Sparse rows of many columns, for which linear kernels vote."""
     rng = np.random.default_rng(0)
     topics, y = rng.dirichlet(np.full(1200, 0.1), size=3), rng.integers(3, size=400)
     rows = np.array([rng.multinomial(60, topics[c]) for c in y], dtype=np.float64)
-    clf = estimator().fit(sp.csr_array(rows[:300]), y[:300])
+    clf = clone(estimator).fit(sp.csr_array(rows[:300]), y[:300])
     names = [kernel.name for kernel in getattr(clf._kernel_, "kernels", [clf._kernel_])]
     assert "linear" in names
     expected = clf.predict_proba(sp.csr_array(rows))
@@ -145,6 +146,7 @@ def test_linear_kernels_among_others():
     X = rng.normal(size=(160, 1100))
     y = X[:, :20].sum(axis=1) + (X[:, :20] ** 2).sum(axis=1) > 20
     clf = EnsembleSVC().fit(X[:120], y[:120])
+    assert {kernel.name for kernel in clf._kernel_.kernels} == {"rbf", "linear"}
     _, probabilities = run(to_onnx(clf, X), X)
     np.testing.assert_allclose(probabilities, clf.predict_proba(X), rtol=0, atol=1e-4)
 
