@@ -37,8 +37,8 @@ class RelevanceDisplay:
     >>> from hardmargin.displays import RelevanceDisplay
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> display = RelevanceDisplay.from_estimator(EnsembleSVC().fit(X, y))
-    >>> display.names.tolist()[0]
-    'petal length (cm)'
+    >>> display.names[0][:5]
+    'petal'
     """
 
     def __init__(self, relevance: FloatArray, names: NDArray[Any], n_others: int = 0) -> None:
