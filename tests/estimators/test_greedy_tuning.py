@@ -177,6 +177,21 @@ def test_a_given_gamma_means_rbf():
     np.testing.assert_array_equal(model.dual_coef_, same.dual_coef_)
 
 
+def test_many_rows_have_rbf_kernels_alone(monkeypatch):
+    monkeypatch.setattr("hardmargin.estimators.greedy.MANY_ROWS", 50)
+    tried = GreedySVC().fit(*two_classes()).cv_results_
+    assert set(tried["kernel"]) == {"rbf"}
+    assert not tried["has_relevance"].any()
+
+
+def test_views_of_many_rows_are_tried_with_all_kernels(monkeypatch):
+    monkeypatch.setattr("hardmargin.selection.greedy.MAX_FOLDED_ROWS", 50)
+    X, y = two_classes()
+    tried = GreedySVC().fit(X * [1.0, 3.0, 1.0, 2.0], y).cv_results_
+    found = set(zip(tried["kernel"].tolist(), tried["standardized"].tolist(), strict=True))
+    assert found == {(name, view) for name in ("rbf", "laplacian") for view in (False, True)}
+
+
 def test_a_given_kernel_is_kept():
     model = GreedySVC(kernel="laplacian", random_state=0).fit(*two_classes())
     assert set(model.cv_results_["kernel"]) == {"laplacian"} == {model.kernel_}

@@ -83,6 +83,10 @@ KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 #: linear one.
 MANY_COLUMNS = 1_000
 
+#: Above this many rows there are RBF kernels alone (linear ones where rows are wide or sparse): the
+#: others take many times as long there.
+MANY_ROWS = 100_000
+
 #: Rows as they came are used if they lower the log-loss by more than this factor.
 HANDICAP_AS_THEY_CAME = 1.05
 
@@ -118,7 +122,8 @@ default="cv"
         The kernel. ``"cv"`` chooses between RBF and Laplacian kernels, a linear one too where rows
         are sparse or have more columns than there are rows; above 1,000 columns only between RBF
         and linear. With a given `gamma` it is RBF. ``"cv"`` also scales the columns of dense rows
-        by their relevance, where that lowers the log-loss of held-out rows by a hundredth. A
+        by their relevance, where that lowers the log-loss of held-out rows by a hundredth. Above
+        100,000 rows there is neither a Laplacian kernel nor relevance, which would take long. A
         callable takes two sets of rows and returns the matrix of values. Indefinite kernels are
         fine.
     degree : float, default=3
@@ -531,6 +536,7 @@ default="cv"
                 and self._scaling_ is not None
                 and not is_sparse(training.X)
                 and 1 < training.X.shape[1] <= MANY_COLUMNS
+                and (training.codes >= 0).sum() <= MANY_ROWS
             ),
             monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
             is_quick=is_quick,
@@ -575,7 +581,8 @@ default="cv"
         names = [training.kernel.name]
         if self.kernel == "cv" and self.gamma == "cv":
             is_wide = training.X.shape[1] > MANY_COLUMNS
-            names = ["rbf"] if is_wide else list(DISTANCE_KERNELS)
+            is_slow = is_wide or present.sum() > MANY_ROWS
+            names = ["rbf"] if is_slow else list(DISTANCE_KERNELS)
             if is_wide or is_sparse(training.X) or training.X.shape[1] > present.sum():
                 names.append("linear")
         sources = []

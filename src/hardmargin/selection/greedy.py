@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, View, is_sparse
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
-from hardmargin.selection.folds import Folds, growing_splits
+from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
 from hardmargin.selection.greedy_trials import Candidate, Source, TrialOptions, Trials
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import Machine
@@ -219,7 +219,8 @@ def _search(
     """Search from scratch; `is_last` if no more rows follow, so that all splits decide."""
     few, *more = task.visits
     first = min(FIRST_SPLITS, trials.n_splits)
-    _try_sources(trials, few, first)  # 1.
+    is_large = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
+    _try_sources(trials, few, first, in_all_views=bool(is_large))  # 1.
     if task.has_relevance:
         _try_relevance(trials, few, first, random_state)  # 2.
     if more:  # 3.
@@ -242,14 +243,14 @@ def _search(
     return _Found(trials, trials.best(source, n_splits=n_splits), n_splits)
 
 
-def _try_sources(trials: Trials, visits: int, n_splits: int) -> None:
-    """Try all kernels on the first view of the rows, and the best of them on the others."""
+def _try_sources(trials: Trials, visits: int, n_splits: int, *, in_all_views: bool) -> None:
+    """Try all kernels on the first view of the rows, and all or the best of them on the others."""
     names = [source.values.kernel.name for source in trials.sources]
     views = [source.view for source in trials.sources]
     best = ""
     for view in sorted(set(views)):
         for k, name in enumerate(names):
-            if views[k] == view and best in ("", name):
+            if views[k] == view and (in_all_views or best in ("", name)):
                 _try_gammas(trials, Candidate(k, 0, visits), n_splits)
         best = names[trials.best(n_splits=n_splits).source]
 
@@ -288,12 +289,10 @@ def _try_relevance(
         trials.climb(k, visits, 2, n_splits)
 
 
-def _near(
-    trials: Trials, visits: int | None, n_splits: int, near_view: float = NEAR_SOURCE
-) -> list[Candidate]:
+def _near(trials: Trials, visits: int | None, n_splits: int) -> list[Candidate]:
     """Best candidates of the sources that come near the best of all, which is the first.
 
-    Of every other view of the rows, the best may come as near as `near_view`.
+    There are not many of them, and one of every view that comes near.
     """
     sources = dict.fromkeys(c.source for c in trials.tried(n_splits))
     bests = [trials.best(k, visits, n_splits) for k in sources if trials.has(k, visits, n_splits)]
@@ -304,7 +303,28 @@ def _near(
     for c in bests:
         views = {trials.sources[k.source].view for k in near}
         is_another = trials.sources[c.source].view not in views
-        if is_another and trials.loss(c, n_splits) <= near_view * least:
+        if is_another and trials.loss(c, n_splits) <= NEAR_SOURCE * least:
+            near.append(c)
+    return near
+
+
+def _in_all_views(trials: Trials, few: int, n_splits: int) -> list[Candidate]:
+    """Near candidates, and the best of every other view that is not clearly worse.
+
+    Which view is best may only show on many rows. Views are compared by plain candidates: of
+    columns as they are, with the fewest visits.
+    """
+    near = _near(trials, None, n_splits)
+    plain = [
+        trials.best(k, few, n_splits)
+        for k, source in enumerate(trials.sources)
+        if not source.relevance and trials.has(k, few, n_splits)
+    ]
+    plain.sort(key=lambda c: trials.loss(c, n_splits))
+    for c in plain:
+        views = {trials.sources[k.source].view for k in near}
+        is_another = trials.sources[c.source].view not in views
+        if is_another and trials.loss(c, n_splits) <= NEAR_VIEW * trials.loss(plain[0], n_splits):
             near.append(c)
     return near
 
@@ -314,7 +334,7 @@ def _survivors(found: _Found, task: Task) -> list[Candidate]:
     trials, _, n_splits = found
     few, *more = task.visits
     survivors = []
-    for near in _near(trials, None, n_splits, NEAR_VIEW):
+    for near in _in_all_views(trials, few, n_splits):
         plain = trials.best(near.source, few, n_splits)
         least = CLEAR_GAIN * trials.loss(plain, n_splits)
         with_more = [
@@ -349,7 +369,7 @@ def _work(trials: Trials, candidate: Candidate, task: Task) -> float:
 def _follow(trials: Trials, survivors: list[Candidate], few: int) -> None:
     """Search around what was best on fewer rows: the best gamma can only grow with the rows."""
     trials.run(survivors)
-    for near in _near(trials, None, trials.n_splits, NEAR_VIEW):
+    for near in _in_all_views(trials, few, trials.n_splits):
         trials.run([near], (1,))
         if trials.best(near.source) != near:
             trials.climb(near.source, near.visits, step=1)
