@@ -69,7 +69,6 @@ TRUSTED = (
     "hardmargin.kernels.views.View",
     "hardmargin.reduction.expansion.Compression",
     "hardmargin.selection.calibration.Calibration",
-    "hardmargin.selection.first_look.Look",
     "hardmargin.selection.mixture.LogProbabilities",
     "hardmargin.selection.vote.Losses",
     "hardmargin.solvers.regularization_path.record.RegularizationPath",

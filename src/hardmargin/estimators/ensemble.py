@@ -25,7 +25,7 @@ from hardmargin.estimators._base.estimator import (
     one_or_all,
     random_numbers,
 )
-from hardmargin.estimators._base.looking import LookingClassifier, largest_machine
+from hardmargin.estimators._base.looking import UNSEEN, LookingClassifier, largest_machine
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import standardized
@@ -57,6 +57,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
+    Look,
     is_linear_candidate,
     with_room_for_weights,
 )
@@ -545,16 +546,16 @@ default="cv"
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None
-        self._look_ = self._first_look(rows, groups, monitor.part(share=FIRST_SHARE))
-        has_experts = self._needs_experts(rows) and not self._look_.is_linear
+        look = self._first_look(rows, groups, monitor.part(share=FIRST_SHARE))
+        self.standardized_ = look.standardized
+        has_experts = self._needs_experts(rows, look) and not look.is_linear
         if not (has_experts and self._fit_experts(rows, groups, monitor)):
-            self._fit_vote(rows, groups, monitor)
+            self._fit_vote(rows, groups, monitor, look)
 
     def _fit_vote(
-        self, rows: TrainingRows, groups: Any, monitor: Monitor
+        self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their probabilities then."""
-        self.standardized_ = self._look_.standardized
         if self.standardized_:
             names = self.get_feature_names_out()
             scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
@@ -576,7 +577,7 @@ default="cv"
         if folds.shortage:
             _warn_of_folds(folds)
         kernels, votes, relevance = self._votes(
-            training, folds, random, monitor, is_quick=rows.is_part
+            training, folds, random, monitor, look, is_quick=rows.is_part
         )
         slopes = [vote.slope for vote in votes]
         self._store_votes(training, kernels, votes, slopes)
@@ -594,7 +595,7 @@ default="cv"
         self._warn_of_votes(votes, folds)
         return held
 
-    def _needs_experts(self, rows: TrainingRows) -> bool:
+    def _needs_experts(self, rows: TrainingRows, look: Look = UNSEEN) -> bool:
         """Whether some machine has too many rows for one exact vote."""
         if self.max_cell_rows is None or self.rank is None:
             return False
@@ -602,7 +603,7 @@ default="cv"
             return False
         if self.kernel not in ("cv", *DISTANCE_KERNELS):
             return False
-        if not (self.standardize and self._look_.standardized):
+        if not (self.standardize and look.standardized):
             values = rows.X.data if is_sparse(rows.X) else rows.X
             if max(values.max(initial=0.0), -values.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
@@ -624,7 +625,7 @@ default="cv"
         """
         X, codes, classes, weights, _ = rows
         names = self.get_feature_names_out()
-        scaled, self.standardized_ = X, self._look_.standardized
+        scaled = X
         if self.standardized_:
             scaled, self._scaling_ = standardized(X, weights, names)
         scaled = as_cells_see(scaled)
@@ -736,8 +737,9 @@ default="cv"
         part = TrainingRows(
             X[some], own.astype(np.int32), classes, None if weights is None else weights[some]
         )
-        self._look_ = self._first_look(part, None, monitor.part(share=FIRST_SHARE))
-        return self._fit_vote(part, None, monitor)
+        look = self._first_look(part, None, monitor.part(share=FIRST_SHARE))
+        self.standardized_ = look.standardized
+        return self._fit_vote(part, None, monitor, look)
 
     @property
     def cv_table_(self) -> NDArray[Any]:
@@ -807,6 +809,7 @@ default="cv"
         folds: Folds,
         random: np.random.RandomState,
         monitor: Monitor,
+        look: Look,
         *,
         is_quick: bool,
     ) -> tuple[list[Kernel], list[Vote], FloatArray | None]:
@@ -822,7 +825,7 @@ default="cv"
         limit, options = memory_bytes(self.memory_limit), self._vote_options()
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
         rank: Any = self.rank
-        if self._look_.is_linear and rank in (None, "auto"):
+        if look.is_linear and rank in (None, "auto"):
             linear = [Kernel("linear")]
             options = with_room_for_weights(options, training.X, problem, folds.n_splits, limit)
             votes = self._matrix_votes(training, linear, problem, folds, options, monitor)
@@ -968,8 +971,10 @@ default="cv"
         needed = _pair_bytes(len(_families(kernels))) * n_rows**2
         is_small = needed <= memory_bytes(self.memory_limit)
         machines = problem.machines
-        is_shared = n_rows <= MAX_SHARED_ROWS and is_small
-        groups = [machines] if is_shared or self._look_.is_linear else [[m] for m in machines]
+        # Linear kernels of sparse rows need no matrix.
+        needs_none = is_sparse(training.X) and all(k.name == "linear" for k in kernels)
+        is_shared = needs_none or (n_rows <= MAX_SHARED_ROWS and is_small)
+        groups = [machines] if is_shared else [[m] for m in machines]
         votes: list[Vote] = []
         for done, group in enumerate(groups):
             codes = problem.codes

@@ -37,6 +37,9 @@ from hardmargin.selection.first_look import (
 from hardmargin.solvers.problem import Machine
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
+#: What is assumed of rows before the look.
+UNSEEN = Look(standardized=True, is_linear=False)
+
 
 class LookingClassifier(GrowingClassifier):
     """Base of classifiers that look at a sample first.
@@ -45,8 +48,7 @@ class LookingClassifier(GrowingClassifier):
     for one machine per class on text.
     """
 
-    #: What the sample said, and how machines divide the classes by default.
-    _look_: Look = Look(standardized=True, is_linear=False)
+    #: How machines divide the classes by default.
     _division_: str = "ovo"
 
     standardize: bool | str
