@@ -22,13 +22,13 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import hardmargin
 
-__all__ = ["ModelFileError", "dump", "load", "notes_of"]
+__all__ = ["ModelFileError", "dump", "load", "notes_of", "write_whole"]
 
 #: The entry of a file that says what it is.
 ABOUT = "hardmargin.json"
@@ -110,20 +110,38 @@ def dump(
         "model": type(model).__name__,
         "notes": dict(notes or {}),
     }
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    unfinished = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
+
+    def write(unfinished: Path) -> None:
+        with unfinished.open("wb") as file:
             skops.dump(model, file, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
         with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(ABOUT, json.dumps(about, indent=1))
-        # mkstemp lets nobody else read the file; a saved model is an ordinary one.
+
+    write_whole(path, write)
+    return path
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file under another name first, so that it is complete or absent.
+
+    Parameters
+    ----------
+    path : Path
+        The file; an existing one is replaced.
+    write : callable
+        Writes to the path that it is given.
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        write(unfinished)
+        # mkstemp lets nobody else read the file; what is written here is an ordinary one.
         unfinished.chmod(0o666 & ~_umask())
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    return path
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:

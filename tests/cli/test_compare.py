@@ -86,7 +86,9 @@ def test_machines_read_json(capsys, tmp_path):
     assert main([*arguments, "-o", str(tmp_path / "r.html"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["models"][0]["model"] == "logistic regression"
-    assert float(found["models"][0]["error %"]) < 40
+    assert found["models"][0]["error"] < 0.4
+    low, high = found["models"][0]["error_interval"]
+    assert low < found["models"][0]["error"] < high
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,11 @@ def test_inspection_shows_loss_and_relevance(capsys, trained):
 
 def test_machines_read_json(capsys, trained):
     _, out, _ = run(capsys, "inspect", trained / "model.skops", "--json")
-    assert json.loads(out)["model"] == "EnsembleSVC"
+    found = json.loads(out)
+    assert found["model"] == "EnsembleSVC"
+    assert found["rows"] == 240
+    assert 0 < found["held_out"]["log_loss"] < 1
+    assert set(found["relevance"]) >= {"calls", "city", "age"}
 
 
 def test_columns_may_be_reordered_and_more(capsys, trained, tmp_path):

@@ -13,8 +13,16 @@ import numpy as np
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import table_options
-from hardmargin.cli.outputs import check_output, show, table_lines, write_whole
+from hardmargin.cli.outputs import check_output, show_json, table_lines
 from hardmargin.cli.tables import kinds_of, read_table, with_target
+from hardmargin.comparison.measure import (
+    Measured,
+    error_of,
+    log_loss_of,
+    make_splits,
+    measure,
+)
+from hardmargin.io import write_whole
 
 
 @click.command()
@@ -63,7 +71,6 @@ def compare(
 
     Up to 2,000 rows each row is tested once, in five folds; above, a quarter of the rows is tested.
     """
-    from hardmargin.comparison.measure import error_of, log_loss_of, make_splits, measure
     from hardmargin.comparison.page import html_report
     from hardmargin.comparison.rivals import known_rivals
 
@@ -99,6 +106,10 @@ def compare(
     name = f"Classifiers on {file.name}"
     page = html_report(name, facts, measured, codes, [str(c) for c in classes])
     write_whole(output, lambda path: path.write_text(page, encoding="utf-8"))
+    if as_json:
+        records = [_record(m, codes) for m in (*known, *(m for m in measured if not m.is_measured))]
+        show_json({"models": records, "report": str(output)})
+        return
     rows = [
         [
             m.name,
@@ -112,13 +123,24 @@ def compare(
     ]
     rows += [[m.name, "", "", "", "", m.note] for m in measured if not m.is_measured]
     heads = ["model", "error %", "log-loss", "fit s", "MB", "note"]
-    if as_json:
-        show(
-            {"models": [dict(zip(heads, row, strict=True)) for row in rows], "report": str(output)},
-            as_json=True,
-        )
-        return
     click.echo("\n".join([*table_lines(heads, rows), "", f"report: {output}"]))
+
+
+def _record(measured: Measured, codes: Any) -> dict[str, Any]:
+    """Return the numbers of a classifier, for machines."""
+    if not measured.is_measured:
+        return {"model": measured.name, "note": measured.note}
+    share, low, high = error_of(measured, codes)
+    return {
+        "model": measured.name,
+        "error": share,
+        "error_interval": [low, high],
+        "log_loss": log_loss_of(measured, codes),
+        "fit_cpu_s": measured.fit_seconds,
+        "predict_cpu_s_per_1000_rows": measured.predict_seconds,
+        "memory_mb": measured.memory,
+        "note": measured.note,
+    }
 
 
 def _say(text: str, as_json: bool) -> None:

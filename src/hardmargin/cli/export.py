@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from hardmargin.cli.errors import InputError
-from hardmargin.cli.inspect import load_model
-from hardmargin.cli.outputs import check_output, write_whole
+from hardmargin.cli.inspect import load_model, notes_of_model
+from hardmargin.cli.outputs import check_output
+from hardmargin.io import write_whole
 
 #: A value of each kind of column, for a row that shows what the graph takes.
 EXAMPLES = {"number": 0.0, "boolean": True, "date": "2024-01-01", "text": "text"}
@@ -29,14 +30,12 @@ def export(model: Path, output: Path, force: bool) -> None:
     Every column of the table is an input of the graph. Dates and long text are turned into numbers
     before it; these are its inputs then, and they are listed.
     """
-    from hardmargin.io import notes_of
-
     try:
         from hardmargin.onnx import to_onnx
     except ImportError as error:
         raise InputError(f"{error} pip install 'hardmargin[onnx]'") from error
     check_output(output, force=force)
-    loaded, columns = load_model(model), notes_of(model).get("columns")
+    loaded, columns = load_model(model), notes_of_model(model).get("columns")
     classifier, example = loaded, int(getattr(loaded, "n_features_in_", 0))
     if isinstance(columns, Mapping):
         classifier, example = loaded[-1], _encoded(loaded, columns)

@@ -11,6 +11,7 @@ import hardmargin
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.tables import Table
 from hardmargin.comparison.pipelines import with_categories, with_numbers
+from hardmargin.comparison.summary import last_step
 
 #: Types that pipelines of the commands contain besides those of models: skrub's, by name.
 TRUSTED = (
@@ -140,7 +141,7 @@ def make_model(estimator: Any, table: Table) -> Any:
 
 def fit_model(model: Any, table: Table) -> Any:
     """Fit a pipeline; rows of a group are never in different folds."""
-    final = model[-1] if hasattr(model, "steps") else model
+    final = last_step(model)
     parameters = {}
     if table.groups is not None:
         from sklearn.model_selection import StratifiedGroupKFold

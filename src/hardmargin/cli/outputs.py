@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,22 +28,6 @@ def check_output(path: Path, *, force: bool) -> None:
         raise InputError(f"{folder} cannot be written to.")
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write under another name first, so that a file is complete or absent."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    unfinished = Path(name)
-    mask = os.umask(0)
-    os.umask(mask)
-    try:
-        write(unfinished)
-        unfinished.chmod(0o666 & ~mask)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-
-
 @contextmanager
 def spoken_warnings() -> Iterator[None]:
     """Print warnings as lines, each once."""
@@ -56,11 +39,13 @@ def spoken_warnings() -> Iterator[None]:
         click.echo(f"warning: {' '.join(text.split())}", err=True)
 
 
-def show(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print facts: for people one per line, for machines as JSON."""
-    if as_json:
-        click.echo(json.dumps(facts, indent=2, default=str))
-        return
+def show_json(facts: Mapping[str, Any]) -> None:
+    """Print facts for machines."""
+    click.echo(json.dumps(facts, indent=2, default=str))
+
+
+def show(facts: Mapping[str, Any]) -> None:
+    """Print facts for people, one per line or a few lines each."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
         lines = value if isinstance(value, list) else [value]

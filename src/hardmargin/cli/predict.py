@@ -10,11 +10,12 @@ import click
 import numpy as np
 
 from hardmargin.cli.errors import InputError
-from hardmargin.cli.inspect import load_model
+from hardmargin.cli.inspect import load_model, notes_of_model
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import reading_options
-from hardmargin.cli.outputs import check_output, spoken_warnings, write_whole
+from hardmargin.cli.outputs import check_output, spoken_warnings
 from hardmargin.cli.tables import Table, columns_of_model, read_table
+from hardmargin.io import write_whole
 
 FORMATS = (".csv", ".tsv", ".parquet", ".json")
 
@@ -47,13 +48,11 @@ def predict(
     """
     import pandas as pd
 
-    from hardmargin.io import notes_of
-
     if output is not None:
         if output.suffix.lower() not in FORMATS:
             raise InputError(f"{output}: names end in {', '.join(FORMATS)}.")
         check_output(output, force=force)
-    loaded, notes = load_model(model), notes_of(model)
+    loaded, notes = load_model(model), notes_of_model(model)
     if not hasattr(loaded, "predict"):
         raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
     table = read_table(file, delimiter=delimiter, encoding=encoding)

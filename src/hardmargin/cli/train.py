@@ -11,11 +11,12 @@ import click
 import numpy as np
 
 from hardmargin.cli.errors import InputError
-from hardmargin.cli.inspect import facts_of
+from hardmargin.cli.inspect import about_model, described
 from hardmargin.cli.models import fit_model, make_estimator, make_model
 from hardmargin.cli.options import table_options, training_options
-from hardmargin.cli.outputs import check_output, show, spoken_warnings
+from hardmargin.cli.outputs import check_output, show, show_json, spoken_warnings
 from hardmargin.cli.tables import Table, kinds_of, read_table, with_target
+from hardmargin.comparison.summary import last_step
 
 #: Rows whose prediction is timed.
 TIMED_ROWS = 1_000
@@ -84,17 +85,18 @@ def train(
     }
     from hardmargin.io import dump
 
-    final = model[-1] if hasattr(model, "steps") else model
+    final = last_step(model)
     if hasattr(final, "verbose"):
         final.set_params(verbose=0)
     try:
         dump(model, output, notes=notes)
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror or error}.") from error
-    show(
-        {**facts_of(model, notes), "saved": f"{output} ({output.stat().st_size / 1e6:.1f} MB)"},
-        as_json=as_json,
-    )
+    about, size = about_model(model, notes), output.stat().st_size
+    if as_json:
+        show_json({**about, "saved": {"path": str(output), "bytes": size}})
+    else:
+        show({**described(about), "saved": f"{output} ({size / 1e6:.1f} MB)"})
 
 
 def _prediction_time(model: Any, table: Table) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.comparison.rivals import Rival
+from hardmargin.comparison.summary import summary_of
 
 #: Up to this many rows every row is tested once, in five folds; above, a quarter of the rows is.
 MAX_FOLDED_ROWS, N_FOLDS, TEST_SHARE = 2_000, 5, 0.25
@@ -50,7 +51,7 @@ class Measured:
     note : str
         What to know about it, such as why there is nothing.
     facts : dict
-        Of a model of ours: its relevance and what voted.
+        Of a model of ours: see `summary_of`.
     """
 
     name: str
@@ -192,7 +193,7 @@ def _measure(
         float(np.mean(predict_seconds)),
         None if before is None or after is None else max(after - before, 0.0),
         note,
-        _facts(model) if rival.is_ours else {},
+        summary_of(model) if rival.is_ours else {},
     )
 
 
@@ -208,28 +209,6 @@ def _peak_memory() -> float | None:
 
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def _facts(model: Any) -> dict[str, Any]:
-    """Keep what a model of ours says about itself."""
-    final = model[-1] if hasattr(model, "steps") else model
-    facts: dict[str, Any] = {}
-    if hasattr(final, "relevance_"):
-        names = getattr(final, "feature_names_in_", np.arange(len(final.relevance_)))
-        facts["relevance"] = {
-            str(name): float(value) for name, value in zip(names, final.relevance_, strict=True)
-        }
-    if len(getattr(final, "experts_", ())) > 1:
-        facts["experts"] = [
-            (str(e["kind"]), int(e["rows"]), int(e["cells"]), float(e["weight"]))
-            for e in final.experts_
-        ]
-    elif hasattr(final, "kernel_weights_"):
-        facts["kernels"] = [
-            (str(k["view"]), str(k["kernel"]), float(k["gamma"]), float(k["share"]))
-            for k in final.kernel_weights_
-        ]
-    return facts
 
 
 def error_of(measured: Measured, codes: NDArray[np.intp]) -> tuple[float, float, float]:

@@ -211,7 +211,7 @@ def _relevance(known: Sequence[Measured]) -> str:
     if found is None:
         return ""
     values: dict[str, float] = found.facts["relevance"]
-    best = sorted(values.items(), key=lambda item: -item[1])[:MOST_COLUMNS]
+    best = list(values.items())[:MOST_COLUMNS]
     more = f" The first {len(best)} of {len(values)}." if len(values) > len(best) else ""
     return (
         f"<p>How much each column moves the log-odds of {escape(found.name)}, relative to the most "
@@ -227,17 +227,15 @@ def _votes(known: Sequence[Measured]) -> str:
     if "experts" in found.facts:
         heads: tuple[str, ...] = ("expert", "rows", "cells", "weight")
         rows = [
-            (kind, f"{n:,}", f"{cells:,}", f"{weight:.2f}")
-            for kind, n, cells, weight in found.facts["experts"]
+            (e["kind"], f"{e['rows']:,}", f"{e['cells']:,}", f"{e['weight']:.2f}")
+            for e in found.facts["experts"]
         ]
     else:
         heads = ("kernel", "view", "gamma", "share")
-        shares: dict[tuple[str, str, float], float] = {}
-        for view, kernel, gamma, share in found.facts["kernels"]:
-            shares[kernel, view, gamma] = shares.get((kernel, view, gamma), 0.0) + share
-        total = sum(shares.values()) or 1.0
-        best = sorted(shares.items(), key=lambda item: -item[1])[:MOST_COLUMNS]
-        rows = [(*key[:2], f"{key[2]:.3g}", f"{share / total:.2f}") for key, share in best]
+        rows = [
+            (k["kernel"], k["view"], f"{k['gamma']:.3g}", f"{k['share']:.2f}")
+            for k in found.facts["kernels"][:MOST_COLUMNS]
+        ]
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     lines = [
         f'<tr><th scope="row">{escape(str(row[0]))}</th>'

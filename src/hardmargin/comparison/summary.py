@@ -1,0 +1,57 @@
+"""What a fitted classifier of ours says about itself, in plain numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def last_step(model: Any) -> Any:
+    """Return the classifier at the end of a pipeline, or the model itself."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def summary_of(model: Any) -> dict[str, Any]:
+    """Collect relevance, and what voted: experts, or kernels with their shares of all votes.
+
+    Parameters
+    ----------
+    model : classifier or Pipeline
+        Fitted.
+
+    Returns
+    -------
+    dict
+        ``relevance`` by column, ``kernels`` and ``experts`` as lists of records, the largest
+        shares first; each only if there is one.
+    """
+    final = last_step(model)
+    found: dict[str, Any] = {}
+    if hasattr(final, "relevance_"):
+        names = getattr(final, "feature_names_in_", np.arange(len(final.relevance_)))
+        order = np.argsort(-final.relevance_, kind="stable")
+        found["relevance"] = {str(names[j]): float(final.relevance_[j]) for j in order}
+    if hasattr(final, "kernel_weights_"):
+        found["kernels"] = _shares(final.kernel_weights_)
+    elif hasattr(final, "experts_"):
+        found["experts"] = _records(final.experts_)
+    return found
+
+
+def _shares(weights: Any) -> list[dict[str, Any]]:
+    """Add up the shares of the machines."""
+    totals: dict[tuple[str, str, float], float] = {}
+    for record in weights:
+        key = str(record["kernel"]), str(record["view"]), float(record["gamma"])
+        totals[key] = totals.get(key, 0.0) + float(record["share"])
+    whole = sum(totals.values()) or 1.0
+    return [
+        {"kernel": kernel, "view": view, "gamma": gamma, "share": share / whole}
+        for (kernel, view, gamma), share in sorted(totals.items(), key=lambda item: -item[1])
+    ]
+
+
+def _records(table: Any) -> list[dict[str, Any]]:
+    """Turn a structured array into records of Python's own types."""
+    return [{name: record[name].item() for name in table.dtype.names} for record in table]
