@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import hardmargin
 from hardmargin.comparison.charts import bars, intervals, reliability_diagram
 from hardmargin.comparison.measure import Measured, error_of, log_loss_of, reliability
+from hardmargin.reproduction.report.page import scrolling_table
 
 #: Columns and classes that are shown.
 MOST_COLUMNS, MOST_CLASSES = 20, 12
@@ -125,7 +126,7 @@ def _numbers(
         )
         lines.append(f"<tr>{name}{''.join(cells)}</tr>")
     return (
-        _box("Numbers of all classifiers", f"<tr><td></td>{top}</tr>", lines)
+        scrolling_table("Numbers of all classifiers", f"<tr><td></td>{top}</tr>", lines)
         + "<p>Seconds are processor seconds of one thread, per training. Memory is above that of "
         "the data.</p>"
     )
@@ -133,14 +134,6 @@ def _numbers(
 
 def _number(text: str, is_best: bool = False) -> str:
     return f'<td class="best">{text}</td>' if is_best else f"<td>{text}</td>"
-
-
-def _box(label: str, heads: str, rows: Sequence[str]) -> str:
-    lines = "\n".join(rows)
-    return (
-        f'<div class="box" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
-        f"<thead>{heads}</thead>\n<tbody>\n{lines}\n</tbody></table></div>"
-    )
 
 
 def _errors(known: Sequence[Measured], codes: NDArray[np.intp]) -> str:
@@ -200,9 +193,10 @@ def _confusion(known: Sequence[Measured], codes: NDArray[np.intp], classes: Sequ
         )
         rows.append(f'<tr><th scope="row">{escape(classes[r])}</th>{cells}</tr>')
     more = f" The {len(shown)} most frequent of {n} classes." if n > len(shown) else ""
+    table = scrolling_table("Confusion matrix", f"<tr><td></td>{top}</tr>", rows)
     return (
         f"<p>{escape(best.name)}: true classes downwards, predicted ones to the right.{more}</p>"
-        f'<div class="matrix">{_box("Confusion matrix", f"<tr><td></td>{top}</tr>", rows)}</div>'
+        f'<div class="matrix">{table}</div>'
     )
 
 
@@ -243,4 +237,6 @@ def _votes(known: Sequence[Measured]) -> str:
         + "</tr>"
         for row in rows
     ]
-    return f"<p>Inside {escape(found.name)}.</p>" + _box("What voted", f"<tr>{top}</tr>", lines)
+    return f"<p>Inside {escape(found.name)}.</p>" + scrolling_table(
+        "What voted", f"<tr>{top}</tr>", lines
+    )

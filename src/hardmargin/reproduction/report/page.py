@@ -24,7 +24,7 @@ from hardmargin.reproduction.report.wording import (
 )
 from hardmargin.reproduction.verdicts import Gathered, Verdict
 
-__all__ = ["html_page"]
+__all__ = ["html_page", "scrolling_table"]
 
 TITLE = "The papers' tables and figures, reproduced"
 LEAD = (
@@ -210,10 +210,21 @@ def _table(gathered: Gathered) -> str:
         else:
             cells = "".join(_cell(gathered.cell(row, c.name), c) for c in columns)
         rows.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
-    return _box(gathered.part.title, f"<tr><td></td>{heads}</tr>", rows)
+    return scrolling_table(gathered.part.title, f"<tr><td></td>{heads}</tr>", rows)
 
 
-def _box(label: str, heads: str, rows: Sequence[str]) -> str:
+def scrolling_table(label: str, heads: str, rows: Sequence[str]) -> str:
+    """Make a table that scrolls where it is wider than the screen.
+
+    Parameters
+    ----------
+    label : str
+        What a screen reader says.
+    heads : str
+        The first row, in HTML.
+    rows : sequence of str
+        The other rows, in HTML.
+    """
     lines = "\n".join(rows)
     # Focus lets the keyboard scroll a table that is wider than the screen.
     return (
@@ -257,7 +268,7 @@ def _curve_numbers(gathered: Gathered) -> str:
         for panel, name, *numbers in rows
     ]
     label = f"{gathered.part.title}: numbers"
-    box = _box(label, f"<tr><td></td>{top}</tr>", lines)
+    box = scrolling_table(label, f"<tr><td></td>{top}</tr>", lines)
     return f"<details><summary>Numbers of the curves</summary>{box}</details>"
 
 
