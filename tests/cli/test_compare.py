@@ -105,6 +105,21 @@ def test_wrong_requests(capsys, tmp_path, arguments, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (["one"] * 240, "column 'household' puts all rows into one group"),
+        (["one", None] * 120, "line 3, column 'household': it is empty"),
+    ],
+)
+def test_groups_that_are_none(capsys, tmp_path, groups, message):
+    path = tmp_path / "a.csv"
+    customers()[:240].assign(household=groups).to_csv(path, index=False)
+    arguments = ["--target", "churn", "--groups", "household", "-o", str(tmp_path / "r.html")]
+    assert main(["compare", str(path), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_a_report_is_not_replaced(capsys, report):
     path = report.parent / "customers.csv"
     assert main(["compare", str(path), "--target", "churn", "-o", str(report)]) == 2
@@ -175,6 +190,16 @@ def test_groups_are_on_one_side(monkeypatch, most):
     groups = np.arange(80) // 4
     for train, test in make_splits(CODES, groups, 0):
         assert not set(groups[train]) & set(groups[test])
+
+
+def test_fewer_groups_than_folds():
+    groups = np.arange(80) // 30
+    assert len(make_splits(CODES, groups, 0)) == 3
+    ours = next(r for r in known_rivals() if r.name == "GreedySVC")
+    splits = make_splits(CODES, groups, 0)
+    found = measure(ours, ROWS, CODES, splits, groups=groups, seed=0, max_seconds=60)
+    assert found.note == ""
+    assert sorted(found.rows) == list(range(80))
 
 
 def test_intervals_contain_the_error():

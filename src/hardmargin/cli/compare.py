@@ -23,6 +23,7 @@ from hardmargin.comparison.measure import (
     measure,
 )
 from hardmargin.io import write_whole
+from hardmargin.reproduction.progress import Progress
 
 
 @click.command()
@@ -96,9 +97,21 @@ def compare(
         )
     splits = make_splits(codes, table.groups, seed)
     begin, measured = time.monotonic(), []
-    for k, rival in enumerate(rivals):
-        _say(f"[{k + 1}/{len(rivals)}] {rival.name}", as_json)
-        measured.append(measure(rival, table.X, codes, splits, seed=seed, max_seconds=max_time))
+    quiet = as_json or not sys.stderr.isatty()
+    with Progress(len(rivals), quiet=quiet) as progress:
+        for rival in rivals:
+            progress.now(rival.name)
+            found = measure(
+                rival,
+                table.X,
+                codes,
+                splits,
+                groups=table.groups,
+                seed=seed,
+                max_seconds=max_time,
+            )
+            measured.append(found)
+            progress.done(rival.name, _remark(found, codes))
     known = sorted((m for m in measured if m.is_measured), key=lambda m: log_loss_of(m, codes))
     if not known:
         raise InputError(f"{file}: nothing could be measured; {measured[0].note}")
@@ -143,9 +156,12 @@ def _record(measured: Measured, codes: Any) -> dict[str, Any]:
     }
 
 
-def _say(text: str, as_json: bool) -> None:
-    if sys.stderr.isatty() and not as_json:
-        click.echo(text, err=True)
+def _remark(measured: Measured, codes: Any) -> str:
+    """Say in one line what a classifier did."""
+    if not measured.is_measured:
+        return measured.note
+    loss = log_loss_of(measured, codes)
+    return f"log-loss {loss:.4f}, {measured.fit_seconds:.2f} s to fit"
 
 
 def _facts(

@@ -10,7 +10,12 @@ from typing import Any
 import hardmargin
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.tables import Table
-from hardmargin.comparison.pipelines import with_categories, with_numbers
+from hardmargin.comparison.pipelines import (
+    chooses_on_folds,
+    fit_in_groups,
+    with_categories,
+    with_numbers,
+)
 from hardmargin.comparison.summary import last_step
 
 #: Types that pipelines of the commands contain besides those of models: skrub's, by name.
@@ -141,18 +146,14 @@ def make_model(estimator: Any, table: Table) -> Any:
 
 def fit_model(model: Any, table: Table) -> Any:
     """Fit a pipeline; rows of a group are never in different folds."""
-    final = last_step(model)
-    parameters = {}
-    if table.groups is not None:
-        from sklearn.model_selection import StratifiedGroupKFold
-
-        if "cv" not in final.get_params():
-            raise InputError(f"{type(final).__name__} holds out no rows, so --groups has no use.")
-        final.set_params(cv=StratifiedGroupKFold(5, shuffle=True, random_state=0))
-        prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
-        parameters = {f"{prefix}groups": table.groups}
+    if table.groups is not None and not chooses_on_folds(model):
+        name = type(last_step(model)).__name__
+        raise InputError(f"{name} holds out no rows, so --groups has no use.")
+    y = labels_of(table.y)
     try:
-        return model.fit(table.X, labels_of(table.y), **parameters)
+        if table.groups is None:
+            return model.fit(table.X, y)
+        return fit_in_groups(model, table.X, y, table.groups)
     except (ValueError, TypeError) as error:
         raise InputError(f"{table.path}: {error}") from error
 

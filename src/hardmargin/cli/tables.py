@@ -137,11 +137,23 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
         table,
         X=frame.drop(columns=list({target, *drop, *([] if groups is None else [groups])})),
         y=frame[target],
-        groups=None if groups is None else frame[groups].to_numpy(),
+        groups=None if groups is None else _groups(table, groups),
     )
     if found.X.shape[1] == 0:
         raise InputError(f"{table.path} has no column besides the target.")
     return _with_classes(found)
+
+
+def _groups(table: Table, name: str) -> Any:
+    """Return a number for every group; every row needs one, and there must be two at least."""
+    codes, found = table.X[name].factorize()
+    missing = np.flatnonzero(codes < 0)
+    if len(missing):
+        place = f"{table.path}, line {missing[0] + 2}, column {name!r}"
+        raise InputError(f"{place}: it is empty, but --groups needs a group for every row.")
+    if len(found) < 2:
+        raise InputError(f"{table.path}: column {name!r} puts all rows into one group.")
+    return codes
 
 
 def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:

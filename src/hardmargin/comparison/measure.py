@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardmargin.comparison.pipelines import fit_in_groups
 from hardmargin.comparison.rivals import Rival
 from hardmargin.comparison.summary import summary_of
 
@@ -92,6 +93,8 @@ def make_splits(codes: NDArray[np.intp], groups: Any, seed: int) -> list[Split]:
 
     X = np.empty((len(codes), 0))
     smallest = int(np.bincount(codes).min())
+    if groups is not None:
+        smallest = min(smallest, len(np.unique(groups)))
     splitter: Any
     if len(codes) <= MAX_FOLDED_ROWS:
         n_folds = max(2, min(N_FOLDS, smallest))
@@ -112,6 +115,7 @@ def measure(
     codes: NDArray[np.intp],
     splits: Sequence[Split],
     *,
+    groups: Any = None,
     seed: int,
     max_seconds: float,
 ) -> Measured:
@@ -125,6 +129,8 @@ def measure(
         All rows, and their classes as 0, 1, ...
     splits : sequence of (training, test) row numbers
         As `make_splits` gives them.
+    groups : (n,) array, optional
+        Rows that belong together, for classifiers of ours, which hold out rows inside fit.
     seed : int
         Of the classifier.
     max_seconds : float
@@ -132,7 +138,7 @@ def measure(
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        running = pool.submit(_measure, rival, X, codes, splits, seed)
+        running = pool.submit(_measure, rival, X, codes, splits, groups, seed)
         try:
             return running.result(timeout=max_seconds)
         except TimeoutError:
@@ -154,7 +160,12 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 
 def _measure(
-    rival: Rival, X: Any, codes: NDArray[np.intp], splits: Sequence[Split], seed: int
+    rival: Rival,
+    X: Any,
+    codes: NDArray[np.intp],
+    splits: Sequence[Split],
+    groups: Any,
+    seed: int,
 ) -> Measured:
     from threadpoolctl import threadpool_limits
 
@@ -172,7 +183,10 @@ def _measure(
                 train = np.random.RandomState(seed).permutation(train)[: rival.max_rows]
             model = rival.make(is_frame, seed)
             begin = time.process_time()
-            model.fit(_some(X, train), codes[train])
+            if rival.is_ours and groups is not None:
+                fit_in_groups(model, _some(X, train), codes[train], np.asarray(groups)[train])
+            else:
+                model.fit(_some(X, train), codes[train])
             fit_seconds.append(time.process_time() - begin)
             begin = time.process_time()
             own = np.asarray(model.predict_proba(_some(X, test)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import hardmargin
 from hardmargin.comparison.charts import bars, intervals, reliability_diagram
 from hardmargin.comparison.measure import Measured, error_of, log_loss_of, reliability
-from hardmargin.reproduction.report.page import scrolling_table
+from hardmargin.pages import document, scrolling_table
 
 #: Columns and classes that are shown.
 MOST_COLUMNS, MOST_CLASSES = 20, 12
@@ -56,35 +56,15 @@ def html_report(
         f'<section id="{name}"><h3>{escape(head)}</h3>\n{text}</section>'
         for name, head, text in shown
     )
-    about = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>
-{_style()}</style>
-</head>
-<body>
-<div class="frame">
-<nav aria-label="Parts"><h2>Contents</h2><ul>{contents}</ul></nav>
-<main>
-<h1>{escape(title)}</h1>
-<p class="lead">{escape(_lead(known, codes))}</p>
-{body}
-<footer><dl>{about}<dt>made by</dt><dd>hardmargin {hardmargin.__version__}</dd></dl></footer>
-</main>
-</div>
-</body>
-</html>
-"""
-
-
-def _style() -> str:
-    page = files("hardmargin.reproduction.report") / "page.css"
     charts = files("hardmargin.comparison") / "charts.css"
-    return page.read_text(encoding="utf-8") + charts.read_text(encoding="utf-8")
+    return document(
+        title,
+        head=f'<p class="lead">{escape(_lead(known, codes))}</p>',
+        contents=f"<h2>Contents</h2>\n<ul>{contents}</ul>\n",
+        body=body,
+        facts=[*facts.items(), ("made by", f"hardmargin {hardmargin.__version__}")],
+        style=charts.read_text(encoding="utf-8"),
+    )
 
 
 def _lead(known: Sequence[Measured], codes: NDArray[np.intp]) -> str:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from hardmargin.comparison.summary import last_step
+
+#: Folds of grouped rows, where there are as many groups.
+N_FOLDS = 5
+
 
 def with_categories(classifier: Any, is_frame: bool) -> Any:
     """Leave categories and missing values to the classifier."""
@@ -35,3 +42,19 @@ def with_numbers(classifier: Any, is_frame: bool, *, is_scaled: bool = True) -> 
         *([StandardScaler()] if is_scaled else []),
     ]
     return make_pipeline(*steps, classifier)
+
+
+def chooses_on_folds(model: Any) -> bool:
+    """Whether a classifier, or the last step of a pipeline, holds out rows itself."""
+    return "cv" in last_step(model).get_params(deep=False)
+
+
+def fit_in_groups(model: Any, X: Any, y: Any, groups: Any) -> Any:
+    """Fit a pipeline whose classifier never has rows of a group in different folds."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    n_folds = min(N_FOLDS, len(np.unique(groups)))
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
+    last_step(model).set_params(cv=folds)
+    prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+    return model.fit(X, y, **{f"{prefix}groups": groups})

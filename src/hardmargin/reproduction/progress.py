@@ -49,6 +49,17 @@ class Progress:
     def __exit__(self, *exception: object) -> None:
         self._exits.close()
 
+    def now(self, key: str) -> None:
+        """Show which task runs.
+
+        Parameters
+        ----------
+        key : str
+            Its name.
+        """
+        if self._bar is not None:
+            self._bar.update(self._task, description=key)
+
     def done(self, key: str, remark: str | None) -> None:
         """Count one more task.
 
@@ -95,8 +106,13 @@ def rich_bar(stream: TextIO) -> Any:
     rich.progress.Progress
     """
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    columns = BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     return Bar(*columns, console=Console(file=stream))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from importlib.resources import files
 
+from hardmargin.pages import document, scrolling_table
 from hardmargin.reproduction.parts import Cell, Column, Part
 from hardmargin.reproduction.report.machine import Conditions
 from hardmargin.reproduction.report.wording import (
@@ -24,7 +24,7 @@ from hardmargin.reproduction.report.wording import (
 )
 from hardmargin.reproduction.verdicts import Gathered, Verdict
 
-__all__ = ["html_page", "scrolling_table"]
+__all__ = ["html_page"]
 
 TITLE = "The papers' tables and figures, reproduced"
 LEAD = (
@@ -72,7 +72,6 @@ def html_page(
     str
         All of it, style included.
     """
-    style = (files("hardmargin.reproduction.report") / "page.css").read_text(encoding="utf-8")
     skipped = skipped_line(gathered)
     gathered = [its for its in gathered if its.verdict.label != "skipped"]
     tally: Counter[str] = Counter(part.verdict.label for part in gathered)
@@ -82,39 +81,19 @@ def html_page(
         if tally[label]
     )
     body = "\n".join(_papers(gathered, names, conditions.options))
-    facts = "".join(f"<dt>{escape(t)}</dt><dd>{escape(s)}</dd>" for t, s in conditions.lines())
     quick = ""
     if conditions.settings.quick:
         quick = (
             '<p class="lead"><strong>A quick run:</strong> only data that come with libraries, and '
             f"few rows of them. It shows that everything runs, and judges nothing. {skipped}</p>"
         )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(TITLE)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<div class="frame">
-<header>
-<h1>{escape(TITLE)}</h1>
-<p class="lead">{escape(LEAD)}</p>
-{quick}<p class="tally">{badges}</p>
-</header>
-<nav aria-label="Parts">
-{"".join(_contents(gathered))}</nav>
-<main>
-{body}
-<footer><dl>{facts}</dl></footer>
-</main>
-</div>
-</body>
-</html>
-"""
+    return document(
+        TITLE,
+        head=f'<p class="lead">{escape(LEAD)}</p>\n{quick}<p class="tally">{badges}</p>',
+        contents="".join(_contents(gathered)),
+        body=body,
+        facts=conditions.lines(),
+    )
 
 
 def _by_paper(gathered: Iterable[Gathered]) -> dict[str, list[Gathered]]:
@@ -211,26 +190,6 @@ def _table(gathered: Gathered) -> str:
             cells = "".join(_cell(gathered.cell(row, c.name), c) for c in columns)
         rows.append(f'<tr><th scope="row">{escape(row)}</th>{cells}</tr>')
     return scrolling_table(gathered.part.title, f"<tr><td></td>{heads}</tr>", rows)
-
-
-def scrolling_table(label: str, heads: str, rows: Sequence[str]) -> str:
-    """Make a table that scrolls where it is wider than the screen.
-
-    Parameters
-    ----------
-    label : str
-        What a screen reader says.
-    heads : str
-        The first row, in HTML.
-    rows : sequence of str
-        The other rows, in HTML.
-    """
-    lines = "\n".join(rows)
-    # Focus lets the keyboard scroll a table that is wider than the screen.
-    return (
-        f'<div class="box" tabindex="0" role="region" aria-label="{escape(label)}"><table>'
-        f"<thead>{heads}</thead>\n<tbody>\n{lines}\n</tbody></table></div>"
-    )
 
 
 def _cell(cell: Cell | None, column: Column) -> str:
