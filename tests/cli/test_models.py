@@ -2,6 +2,7 @@
 
 import json
 import os
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -87,6 +88,14 @@ def test_formats_of_predictions(capsys, trained, tmp_path, name, read):
     arguments = ("predict", trained / "model.skops", trained / "customers.csv")
     assert run(capsys, *arguments, "-o", tmp_path / name)[0] == 0
     assert len(read(tmp_path / name)) == 240
+
+
+def test_parts_of_a_table_are_predicted_as_the_whole(capsys, monkeypatch, trained):
+    arguments = ("predict", trained / "model.skops", trained / "customers.csv")
+    _, whole, _ = run(capsys, *arguments)
+    monkeypatch.setattr("hardmargin.cli.predict.ROWS_AT_ONCE", 50)
+    _, parts, _ = run(capsys, *arguments)
+    pd.testing.assert_frame_equal(pd.read_csv(StringIO(parts)), pd.read_csv(StringIO(whole)))
 
 
 def test_inspection_shows_loss_and_relevance(capsys, trained):

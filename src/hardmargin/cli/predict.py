@@ -16,6 +16,10 @@ from hardmargin.cli.options import reading_options
 from hardmargin.cli.outputs import check_output, spoken_warnings
 from hardmargin.cli.tables import Table, columns_of_model, read_table
 from hardmargin.io import write_whole
+from hardmargin.reproduction.progress import Progress
+
+#: So that a bar can show how far predictions are.
+ROWS_AT_ONCE = 20_000
 
 FORMATS = (".csv", ".tsv", ".parquet", ".json")
 
@@ -79,13 +83,21 @@ def predict(
 
 
 def _scored(model: Any, X: Any, *, labels_only: bool) -> dict[str, Any]:
-    """Predict labels and, unless only these are wanted, probabilities."""
-    found = {"prediction": model.predict(X)}
-    if not labels_only and hasattr(model, "predict_proba"):
-        chances = model.predict_proba(X)
-        for k, label in enumerate(model.classes_):
-            found[f"probability_{label}"] = chances[:, k]
-    return found
+    """Predict labels and, unless only these are wanted, probabilities; show the progress."""
+    parts = []
+    starts = range(0, max(X.shape[0], 1), ROWS_AT_ONCE)
+    with Progress(len(starts), quiet=len(starts) == 1 or not sys.stderr.isatty()) as progress:
+        for start in starts:
+            rows = slice(start, start + ROWS_AT_ONCE)
+            some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+            found = {"prediction": model.predict(some)}
+            if not labels_only and hasattr(model, "predict_proba"):
+                chances = model.predict_proba(some)
+                for k, label in enumerate(model.classes_):
+                    found[f"probability_{label}"] = chances[:, k]
+            parts.append(found)
+            progress.done("rows", None)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _as_wide(table: Table, model: Any) -> Table:
