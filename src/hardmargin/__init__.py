@@ -37,7 +37,7 @@ __all__ = [
     "compress",
     "datasets",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported on first use: importing all of them takes a quarter of a second.
 _MODULES = {

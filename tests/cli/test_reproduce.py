@@ -153,26 +153,63 @@ def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("n_jobs", ["1", "2"])
-def test_a_real_interruption(tmp_path, n_jobs):
+def test_a_real_interruption(tmp_path, n_jobs, sent):
     command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
     command += ["--only", "majority rule,sonar,mirror symmetry", "--out", str(tmp_path)]
     # If the tests run in the background, a child would inherit that Ctrl-C is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
     finally:
         signal.signal(signal.SIGINT, before)
     end = time.monotonic() + 60
     while not list(tmp_path.glob("cells/*.json")) and time.monotonic() < end:
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert ended(process.pid)
     # The last line is ours; a library's callback that the signal hits may print a traceback first.
     assert errors.rstrip().splitlines()[-1].startswith("interrupted; finished work is kept")
     assert 1 <= len(list(tmp_path.glob("cells/*.json"))) < 3
     assert not (tmp_path / "index.html").exists()
+
+
+def ended(session, seconds=20):
+    """Whether all processes of a session end."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            os.killpg(session, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    os.killpg(session, signal.SIGKILL)
+    return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files")
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_a_full_disk(tmp_path, n_jobs):
+    import resource
+
+    command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
+    command += ["--only", "majority rule,mirror symmetry", "--out", str(tmp_path)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert done.returncode == 1
+    assert "the same command continues" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 #: Parts whose data do not come with libraries.

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 __all__ = ["main"]
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # a shell's exit codes for commands ended by signals
-NOT_INSTALLED = 2
+FAILED, NOT_INSTALLED = 1, 2
 
 #: Commands by name, with the line that ``hardmargin --help`` shows; each has a module of its own,
 #: which is imported when it is used.
@@ -57,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return NOT_INSTALLED
     try:
-        code = run(arguments)
+        with _ended_like_ctrl_c():
+            code = run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -67,3 +71,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     return code
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does: worker processes end too, and files are whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears signals
+        return
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 import hardmargin
-from hardmargin.cli import COMMANDS, INTERRUPTED
+from hardmargin.cli import COMMANDS, FAILED, INTERRUPTED
 from hardmargin.cli.errors import InputError
 
 
@@ -58,6 +58,12 @@ def run(arguments: Sequence[str] | None) -> int:
     except click.Abort:
         click.echo("interrupted", err=True)
         return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # such as a full disk
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"hardmargin: {where}{error.strerror or error}", err=True)
+        return FAILED
     except ModuleNotFoundError as error:
         click.echo(
             f"hardmargin: {error.name} is not installed: pip install 'hardmargin[cli]'", err=True

@@ -122,11 +122,11 @@ def reproduce(
     try:
         outcomes = run(parts, settings, out=out, n_jobs=n_jobs)
     except KeyboardInterrupt:
-        kept = "nothing is kept without --out"
-        if out is not None:
-            kept = f"finished work is kept in {out}: the same command continues"
-        print(f"interrupted; {kept}", file=sys.stderr)
+        print(f"interrupted; {_kept(out)}", file=sys.stderr)
         return INTERRUPTED
+    except OSError as error:
+        print(f"hardmargin: {error.strerror or error}; {_kept(out)}", file=sys.stderr)
+        return 1
     gathered = [
         gather(part, tasks_of(part, settings), outcomes, quick=settings.quick) for part in parts
     ]
@@ -150,6 +150,12 @@ def reproduce(
         print(f"Nothing was measured: there are no data in {settings.data_dir!r}", file=sys.stderr)
         return 1
     return 1 if failed else 0
+
+
+def _kept(out: Path | None) -> str:
+    if out is None:
+        return "nothing is kept without --out"
+    return f"finished work is kept in {out}: the same command continues"
 
 
 def _list(parts: Iterable[Part]) -> None:

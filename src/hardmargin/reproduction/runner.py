@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
 import hardmargin
+from hardmargin.io import write_whole
 from hardmargin.reproduction.parts import Cell, Curve, CutError, NoDataError, Part, Settings, Task
 from hardmargin.reproduction.progress import Progress
 from hardmargin.reproduction.verdicts import Outcome
@@ -167,11 +167,9 @@ def _data_files(folder: str | None) -> tuple[tuple[str, int, int], ...]:
 
 
 def _keep(outcome: Outcome, file: Path) -> None:
-    """Write under another name first, so that a file is complete or absent."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(f".{os.getpid()}.tmp")
-    unfinished.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
-    unfinished.replace(file)
+    text = json.dumps(asdict(outcome))
+    write_whole(file, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def _kept(file: Path) -> Outcome | None:
