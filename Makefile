@@ -18,7 +18,7 @@ MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test reproduce lint typecheck cpp-test format clean
+.PHONY: help demo test reproduce docs docs-quick linkcheck package lint typecheck cpp-test format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,24 @@ test: $(VENV)/.test ## run the whole Python test suite
 
 reproduce: $(VENV)/.test ## quick run of the papers' tables and figures: build/report/index.html
 	@$(BIN)/hardmargin reproduce all --quick --out build/report
+
+docs: $(VENV)/.docs ## build the documentation and run its examples: build/docs/index.html
+	@$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+
+docs-quick: export HARDMARGIN_EXAMPLE_ROWS = 20000
+docs-quick: export OMP_NUM_THREADS = 1
+docs-quick: docs ## the same, with less data in the largest example
+
+linkcheck: $(VENV)/.docs ## follow the links of the documentation to other sites
+	@$(BIN)/sphinx-build -q -b linkcheck -D plot_gallery=0 -d build/doctrees-links docs build/links
+
+package: $(VENV)/.dev ## check wheel and source release, and try the wheel in an empty environment
+	@rm -rf dist build/empty && mkdir -p dist && cp $(WHEEL) dist/
+	@$(BIN)/python -m build --sdist --outdir dist . >/dev/null
+	@$(BIN)/twine check --strict dist/*
+	@$(MAKE) --no-print-directory VENV=build/empty build/empty/bin/python
+	@build/empty/bin/python -m pip -qq --disable-pip-version-check install dist/*.whl
+	@build/empty/bin/python tools/try_installed.py
 
 lint: $(VENV)/.dev ## check the style, format and layers of Python, and the format of C++
 	@$(BIN)/ruff check .
@@ -74,7 +92,7 @@ $(VENV)/.installed: $(SOURCES) | $(BIN)/python
 	@$(PIP) install "$(WHEEL)"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.dev: $(VENV)/.%: $(VENV)/.installed
+$(VENV)/.test $(VENV)/.docs $(VENV)/.dev: $(VENV)/.%: $(VENV)/.installed
 	@echo "Installing what '$*' needs"
 	@$(PIP) install "$(WHEEL)[$*]"
 	@touch $@

@@ -84,6 +84,7 @@ def page(frame: pd.DataFrame) -> str:
     if not main.empty:
         parts += [
             f"## At most {MAIN_SIZE:,} rows: the models of this environment, on all their splits",
+            "### All splits: set by set",
             *set_tables(main, list(QUANTITIES), [*OURS, *RIVALS]),
             "Balanced error (the mean over the classes of their error) on the unbalanced sets:",
             differences(main, ("balanced_error",), ("unbalanced",), BALANCED_PAIRS),

@@ -1,4 +1,4 @@
-"""The README: its Python examples run and print what they say, and its demo works."""
+"""The README and the pages of the documentation: their examples run and print what they say."""
 
 import contextlib
 import importlib.util
@@ -12,24 +12,43 @@ from sklearn.datasets import load_breast_cancer
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_examples_print_what_they_say():
+def written_pages():
+    """The README, and all pages that are written by hand (a source release has the first only)."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for folder in ("guide", "howto"):
+        pages += sorted((ROOT / "docs" / folder).glob("*.md"))
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+def blocks_of(page):
+    return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in written_pages() if "python" in dict(blocks_of(page))]
+)
+def test_examples_print_what_they_say(page):
     """In one namespace, as a reader would type them."""
     namespace = {}
-    for (language, text), (next_language, expected) in pairwise([*BLOCKS, ("", "")]):
+    for (language, text), (next_language, expected) in pairwise([*blocks_of(page), ("", "")]):
         if language != "python":
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(text, "README.md", "exec"), namespace)
+            exec(compile(text, page, "exec"), namespace)
         if next_language == "text":
             assert printed.getvalue() == expected
 
 
 def test_there_are_examples():
-    assert [language for language, _ in BLOCKS].count("python") >= 2
+    assert [language for language, _ in blocks_of("README.md")].count("python") >= 2
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
 
 
 def test_two_commands_of_make():

@@ -1,6 +1,6 @@
 """The README's picture: what greedy stages do, and what they cost.
 
-    python examples/plot_readme.py [--out docs/images/readme.png]
+    python tools/plot_readme.py [--out docs/images/readme.png]
 
 Left: one fit on two spirals, at three of its stages. Right: processor seconds of ``fit`` on
 growing parts of a generated data set, for GreedySVC and for scikit-learn's SVC with the same kernel

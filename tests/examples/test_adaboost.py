@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "adaboost_equivalence.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "published" / "plot_2_adaboost.py"
 
 
 @pytest.fixture
