@@ -293,7 +293,8 @@ default="cv"
     kernel_weights_ : structured array
         The kernels that vote: ``machine``, ``view``, ``kernel``, ``gamma`` and ``share``, one
         record for each kernel with a share of a machine's vote, in the order of the kernels' shares
-        of all votes. ``pandas.DataFrame(kernel_weights_)`` works.
+        of all votes. ``pandas.DataFrame(kernel_weights_)`` works. A gamma is that of a view whose
+        columns are scaled by relevance: given as `gamma`, it would be another kernel.
     cv_table_ : structured array
         The assessment of every stage: ``machine``, ``view``, ``kernel``, ``gamma``, ``stage`` and
         ``log_loss`` on held-out rows, each stage at its own best temperature.

@@ -237,7 +237,8 @@ default="rbf"
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 
-        Stage t of several machines is stage t of each machine, or its last stage if it has fewer.
+        The first is the plane after one update; the one before it is `ParzenClassifier`. Stage t of
+        several machines is stage t of each machine, or its last stage if it has fewer.
         With many classes this is not the model of ``max_stages=t``, whose machines all go on to
         stage t.
 

@@ -268,9 +268,9 @@ def cut_machines(
         For every machine, the log of the weight of the negative class over that of the positive
         one. It moves the threshold, which is then always Platt's.
     threshold : float or None
-        A fixed threshold. Otherwise Platt's is used where it clearly lowers the number of errors,
-        by more than its square root: it may do harm for rows far from all others, whose scores
-        are 0.
+        A fixed threshold. Otherwise Platt's is used where it clearly raises the likelihood, and
+        there are no more errors; zero elsewhere. It may do harm for rows far from all others, whose
+        scores are 0.
 
     Returns
     -------

@@ -8,8 +8,8 @@ The dual of the hard-margin SVM without bias,
 is lowered one multiplier at a time. With the gradient :math:`g = \tilde K\alpha - 1`,
 
 1. choose the row b whose step lowers L most: the largest :math:`g_b^2 / 2 K_{bb}` among the rows
-   with :math:`g_b < 0` (ties go to the lowest row);
-2. set :math:`\alpha_b = -g_b / K_{bb}`, eq. (16);
+   with :math:`g_b < 0`, eqs. (20) and (21) (ties go to the lowest row);
+2. set :math:`\alpha_b = -g_b / K_{bb}`, eq. (22);
 3. add its column: :math:`g_j \mathrel{+}= \alpha_b \tilde K_{jb}`;
 4. stop when no row is left with :math:`g < 0`.
 
