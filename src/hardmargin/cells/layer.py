@@ -30,8 +30,6 @@ from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import Calibration, machine_probabilities
 from hardmargin.selection.folds import Folds
 
-_NO_CLASSES = np.empty(0, dtype=np.intp)
-
 
 @dataclass(frozen=True)
 class Layer:
@@ -201,18 +199,13 @@ class LayerInTraining:
         self, cuts: Cuts, rows: CellRows, rules: CellRules, n_jobs: int | None = None
     ) -> None:
         self.cuts, self._rows, self._rules, self._n_jobs = cuts, rows, rules, n_jobs
-        self._rows_of = [np.empty(0, dtype=np.intp)] * cuts.n_cells
         self._learned: dict[int, Learned | None] = {}
-        self._shares = np.tile(rules.prior, (cuts.n_cells, 1))
-        self.held_logs = np.empty((len(rows.codes), len(rules.prior)), dtype=np.float32)
-        for c, own in _by_cell(cuts.route(rows.X, n_jobs), cuts.n_cells):
-            self._rows_of[c] = own
-            self._shares[c] = shares_of_classes(
-                CellRows(None, rows.codes[own], rows.weights[own]), rules.prior
-            )
-            self.held_logs[own] = log_probabilities(
-                _NO_CLASSES, np.empty((len(own), 0)), self._shares[c]
-            )
+        cells = cuts.route(rows.X, n_jobs)
+        order = np.argsort(cells, kind="stable")
+        self._rows_of = np.split(order, np.bincount(cells, minlength=cuts.n_cells).cumsum()[:-1])
+        self._shares = shares_of_classes(cells, cuts.n_cells, rows, rules.prior)
+        logs = np.log(np.maximum(self._shares, LEAST_PROBABILITY)).astype(np.float32)
+        self.held_logs = logs[cells]
 
     def learn(
         self, cells: Sequence[int], candidates: Sequence[Candidate], monitor: Monitor

@@ -154,11 +154,15 @@ class Learned:
     log_loss: float
 
 
-def shares_of_classes(cell: CellRows, prior: FloatArray) -> FloatArray:
-    """Share of every class in a cell, to which one row of the prior shares is added."""
-    present = cell.codes >= 0
-    counts = np.bincount(cell.codes[present], cell.weights[present], minlength=len(prior))
-    return np.asarray((counts + prior) / (counts.sum() + 1))
+def shares_of_classes(
+    cells: NDArray[np.int32], n_cells: int, rows: CellRows, prior: FloatArray
+) -> FloatArray:
+    """Share of every class in every cell, to which one row of the prior shares is added."""
+    present, n_classes = rows.codes >= 0, len(prior)
+    places = cells[present].astype(np.int64) * n_classes + rows.codes[present]
+    counts = np.bincount(places, rows.weights[present], minlength=n_cells * n_classes)
+    counts = counts.reshape(n_cells, n_classes)
+    return np.asarray((counts + prior) / (counts.sum(axis=1, keepdims=True) + 1))
 
 
 def log_probabilities(
