@@ -51,7 +51,7 @@ LARGEST_CELL = 2
 KEPT_VOTES = 0.8
 
 #: Another tree must lower the loss by this share, and so must the first machine to be enlarged.
-LEAST_GAIN = 0.01
+LEAST_GAIN = 0.005
 LEAST_GAIN_OF_WHOLE = 0.005
 
 #: Trees of ``n_trees="auto"``, at most.
