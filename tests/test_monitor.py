@@ -291,7 +291,7 @@ def test_an_estimator_out_of_time_keeps_what_it_chose(monkeypatch):
     set_clock(monkeypatch, clock)
     monkeypatch.setattr(progress, "progress_lines", lambda *_: candidates_take_long)
     X, y = small()
-    with pytest.warns(UserWarning, match="ended by max_time"):
+    with pytest.warns(UserWarning, match="ended early, by max_time"):
         model = GreedySVC(max_time=150.0, verbose=1, random_state=0).fit(X, y)
     assert len(model.cv_results_["gamma"]) > 1
     assert np.isfinite(model.predict_proba(X)).all()

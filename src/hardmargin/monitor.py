@@ -100,7 +100,8 @@ class Monitor:
         self._deadline = math.inf if max_seconds is None else self._start + max_seconds
         self._whole: Monitor | None = None
         self._is_divided = True
-        self._is_stopped = self._is_cancelled = False
+        self._ended_by: str | None = None
+        self._is_cancelled = False
         self._what, self._n_machines, self._n_done = "violation", 1, 0
         self._unit, self._begun = "machine", self._start
 
@@ -157,9 +158,9 @@ class Monitor:
 
     @property
     def stop_reason(self) -> str:
-        """Why a solver was told to stop: ``"max_time"``, or ``"callback"`` by a listener."""
-        if self._is_stopped:
-            return "callback"
+        """Why a solver was told to stop: ``"max_time"``, or what `end` was given."""
+        if self._ended_by is not None:
+            return self._ended_by
         return "max_time" if self._whole is None else self._whole.stop_reason
 
     def go_on(self, stage: int, value: float) -> bool:
@@ -182,7 +183,7 @@ class Monitor:
                 self._what, stage, value, n_done, n_all, seconds, detail, self._unit, left
             )
             if any([listener(event) for listener in self._listeners]):
-                self._end()
+                self.end("callback")
         return self._may_go_on
 
     def each(
@@ -213,12 +214,18 @@ class Monitor:
     @property
     def _may_go_on(self) -> bool:
         """Whether neither this part nor the whole fit was stopped; ignores the time."""
-        if self._is_stopped or self._is_cancelled:
+        if self._ended_by is not None or self._is_cancelled:
             return False
         return self._whole is None or self._whole._may_go_on
 
-    def _end(self) -> None:
-        """End the whole fit."""
-        self._is_stopped = True
+    def end(self, reason: str) -> None:
+        """End the whole fit, with the model so far.
+
+        Parameters
+        ----------
+        reason : str
+            ``"callback"`` if a listener wants it, ``"interrupt"`` after Ctrl-C.
+        """
+        self._ended_by = reason
         if self._whole is not None:
-            self._whole._end()
+            self._whole.end(reason)

@@ -272,6 +272,9 @@ default="cv"
         Where `n_stages` is a number, or rows are fewer than 500 (or than 40 per class), all rows
         are fitted, and the model is that of the stages so far. The time is checked before every
         stage; distances, a kernel matrix and one product with it are always computed.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
+        `fit` with the model so far and a warning, and a second Ctrl-C raises.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -400,6 +403,7 @@ default="cv"
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
         "cv": ["cv_object"],
         "max_stages": [COUNT, None],
+        "on_interrupt": [Choice({"raise", "keep"})],
         "fit_intercept": ["boolean"],
         "standardize": [Choice({"auto"}), "boolean"],
         "categorical_features": [Choice({"from_dtype"}), "array-like", None],
@@ -437,6 +441,7 @@ default="cv"
         memory_limit: str | float | None = None,
         n_jobs: int | None = None,
         max_time: float | None = None,
+        on_interrupt: str = "raise",
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -462,6 +467,7 @@ default="cv"
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.max_time = max_time
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
         self.random_state = random_state
 
@@ -701,7 +707,7 @@ default="cv"
         )
         if found is None:
             return False
-        if monitor.seconds_left <= 0:
+        if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
             warn_caller("Training stopped at max_time; the model is that of the cells so far.")
         if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
             warn_caller(

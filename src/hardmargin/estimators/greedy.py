@@ -191,6 +191,9 @@ default="cv"
         rows.) Where gamma is given, or rows are fewer than 500 (or than 40 per class),
         all rows are fitted, and the model is that of the stages so far; choosing may take half of
         the time.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
+        `fit` with the model so far and a warning, and a second Ctrl-C raises.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -339,6 +342,7 @@ default="cv"
         "max_visits": [Choice({"cv"}), COUNT],
         "step_tol": [Interval(Real, 0, None, closed="left")],
         "max_stages": [COUNT, None],
+        "on_interrupt": [Choice({"raise", "keep"})],
         "threshold": [Choice({"auto"}), Interval(Real, None, None, closed="neither")],
         "standardize": [Choice({"auto"}), "boolean"],
         "categorical_features": [Choice({"from_dtype"}), "array-like", None],
@@ -367,6 +371,7 @@ default="cv"
         memory_limit: str | float | None = None,
         n_jobs: int | None = None,
         max_time: float | None = None,
+        on_interrupt: str = "raise",
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -388,6 +393,7 @@ default="cv"
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.max_time = max_time
+        self.on_interrupt = on_interrupt
         self.verbose = verbose
         self.random_state = random_state
 
@@ -549,7 +555,7 @@ default="cv"
         if choice.held_out is None:
             reason = folds.shortage or "no split has rows of two classes to train on and to score"
             if choice.is_cut_short:
-                reason = "max_time is too short"
+                reason = "there was too little time"
             warn_caller(
                 f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
                 f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits} and no probabilities.",
@@ -557,8 +563,8 @@ default="cv"
             )
         elif choice.is_cut_short:
             warn_caller(
-                "The choice of kernel, gamma and max_visits was ended by max_time, after "
-                f"{len(table['gamma'])} candidates; raise max_time to try more."
+                "The choice of kernel, gamma and visits was ended early, by max_time, Ctrl-C or "
+                f"a callback, after {len(table['gamma'])} candidates."
             )
         elif folds.shortage:
             warn_of_shortage(folds)

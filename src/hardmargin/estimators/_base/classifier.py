@@ -180,7 +180,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         Returns
         -------
         (n_samples,) array, or (n_samples, n_classes) for more than two classes
-            For one-vs-one, votes plus confidences that break ties.
+            For one-vs-one, votes plus confidences that break ties; where there is
+            ``predict_proba``, scores in the order of the probabilities.
         """
         rows = self._check_rows(X)
         scores = np.empty((rows.shape[0], len(self.classes_)))

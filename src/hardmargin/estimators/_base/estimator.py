@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -29,6 +30,7 @@ from hardmargin.estimators._base.categories import (
     columns_without_numbers,
     is_data_frame,
 )
+from hardmargin.estimators._base.interrupts import watched
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -136,7 +138,10 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
 
     @contextmanager
     def _fitting(self) -> Iterator[Monitor]:
-        """Surround a fit: one that fails or is interrupted leaves the estimator as it was."""
+        """Surround a fit: one that fails or is interrupted leaves the estimator as it was.
+
+        With ``on_interrupt="keep"``, Ctrl-C ends it with the model so far instead.
+        """
         callbacks = callback_listeners(self)
         before = self.__dict__.copy()
         for name in before:
@@ -146,11 +151,18 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
             self._validate_params()
             memory_bytes(self.memory_limit)  # not every fit needs it, but predictions do
             with single_threaded_blas(), shown(type(self).__name__, self.verbose) as progress:
-                yield Monitor(self.max_time, [*progress, *callbacks])
+                monitor = Monitor(self.max_time, [*progress, *callbacks])
+                with watched(monitor, getattr(self, "on_interrupt", "raise")):
+                    yield monitor
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load a model; parameters that its version did not have get their defaults."""
+        known = signature(type(self)).parameters.values()
+        super().__setstate__({**{p.name: p.default for p in known}, **state})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
