@@ -33,8 +33,40 @@ __all__ = ["ModelFileError", "dump", "load", "notes_of", "write_whole"]
 #: The entry of a file that says what it is.
 ABOUT = "hardmargin.json"
 
+#: How pickles of today begin.
+PICKLE = b"\x80"
+
 #: Files of a later format are refused.
 FORMAT = 1
+
+#: What skrub's TableVectorizer is made of, which pipelines for raw tables begin with.
+TABLE_VECTORIZER = (
+    "_apply_to_each_col.ApplyToEachCol",
+    "_check_input.CheckInputDataFrame",
+    "_clean_categories.CleanCategories",
+    "_clean_null_strings.CleanNullStrings",
+    "_dataframe._common.is_any_date",
+    "_dataframe._common.is_categorical",
+    "_dataframe._common.is_numeric",
+    "_datetime_encoder.DatetimeEncoder",
+    "_drop_uninformative.DropUninformative",
+    "_duration_to_float.DurationToFloat",
+    "_string_encoder.StringEncoder",
+    "_table_vectorizer.PassThrough",
+    "_table_vectorizer.ShortReprDict",
+    "_table_vectorizer.TableVectorizer",
+    "_table_vectorizer._created_by_predicate",
+    "_to_categorical.ToCategorical",
+    "_to_datetime.ToDatetime",
+    "_to_float.ToFloat",
+    "_to_str.ToStr",
+    "selectors._base.All",
+    "selectors._base.And",
+    "selectors._base.Cols",
+    "selectors._base.Filter",
+    "selectors._base.Sub",
+    "selectors._selectors._cardinality_below",
+)
 
 #: Types that our fitted models are made of, besides those that skops trusts. A type that moves must
 #: stay importable from here: files name it.
@@ -72,8 +104,11 @@ TRUSTED = (
     "hardmargin.selection.mixture.LogProbabilities",
     "hardmargin.selection.vote.Losses",
     "hardmargin.solvers.regularization_path.record.RegularizationPath",
+    "numpy.dtype",
     "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    *(f"skrub.{name}" for name in TABLE_VECTORIZER),
 )
 
 
@@ -180,8 +215,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     except Exception as error:
         raise ModelFileError(f"{path} is damaged: {error}.") from error
     raise ModelFileError(
-        f"{path} contains what models of hardmargin do not: {', '.join(strange)}. If you know who "
-        f"made it, load it with trusted={strange}."
+        f"{path} contains types that models of hardmargin do not have. If you know who made it, "
+        f"load it with trusted={strange}."
     )
 
 
@@ -218,6 +253,11 @@ def _about(path: Path) -> dict[str, Any]:
             "skops.io.load."
         ) from None
     except Exception as error:
+        if path.read_bytes()[:1] == PICKLE:
+            raise ModelFileError(
+                f"{path} looks like a pickle. joblib.load reads it, and runs what it says: do so "
+                "only if you made it."
+            ) from None
         raise ModelFileError(
             f"{path} is not a model file, or it was cut short or changed ({error})."
         ) from error

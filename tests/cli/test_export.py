@@ -4,10 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from problems.tables import customers, write_customers
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from skrub import TableVectorizer
 
+from hardmargin import EnsembleSVC, GreedySVC
 from hardmargin.cli import main
 from hardmargin.cli.inspect import load_model
+from hardmargin.io import dump
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -73,3 +79,56 @@ def test_what_has_no_graph_is_refused(tmp_path, capsys):
     assert printed.startswith("hardmargin: ")
     assert "DiversifiedSVC" in printed
     assert not (tmp_path / "m.onnx").exists()
+
+
+# --- models that were fitted and saved in Python --------------------------------------------------
+
+
+def exported_from_python(folder, model):
+    path, graph = dump(model, folder / "m.skops"), folder / "m.onnx"
+    assert main(["export", str(path), "--onnx", str(graph)]) == 0
+    return onnxruntime.InferenceSession(str(graph))
+
+
+@pytest.mark.parametrize("first", [[], ["passthrough"]], ids=["bare", "passthrough"])
+def test_columns_of_a_data_frame_are_inputs(tmp_path, first):
+    frame, y = customers().drop(columns=["since", "churn"]), customers()["churn"]
+    model = make_pipeline(*first, EnsembleSVC()) if first else EnsembleSVC()
+    session = exported_from_python(tmp_path, model.fit(frame, y))
+    assert {node.name: node.type for node in session.get_inputs()} == {
+        name: "tensor(string)" if name == "city" else "tensor(double)" for name in frame
+    }
+    feed = {
+        name: frame[[name]].to_numpy(dtype=object if name == "city" else np.float64)
+        for name in frame
+    }
+    np.testing.assert_allclose(session.run(None, feed)[1], model.predict_proba(frame), atol=1e-4)
+
+
+def test_what_a_vectorizer_makes_of_a_data_frame_is_input(tmp_path, capsys):
+    frame = customers().drop(columns="churn")
+    model = make_pipeline(TableVectorizer(), GreedySVC()).fit(frame, customers()["churn"])
+    session = exported_from_python(tmp_path, model)
+    assert "turned into numbers before the graph" in capsys.readouterr().err
+    encoded = model[:-1].transform(frame)
+    feed = {node.name: encoded[[node.name]].to_numpy() for node in session.get_inputs()}
+    np.testing.assert_allclose(session.run(None, feed)[1], model.predict_proba(frame), atol=1e-4)
+
+
+def test_kinds_of_columns_that_are_not_known(tmp_path, capsys):
+    frame = customers()[["calls", "city"]]
+    columns = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["city"]), (StandardScaler(), ["calls"])
+    )
+    model = make_pipeline(columns, GreedySVC()).fit(frame, customers()["churn"])
+    path = dump(model, tmp_path / "m.skops")
+    assert main(["export", str(path), "--onnx", str(tmp_path / "m.onnx")]) == 2
+    assert "hardmargin.onnx.to_onnx(model, frame)" in capsys.readouterr().err
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_all_inputs_are_listed(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 30)), columns=[f"column{j}" for j in range(30)])
+    exported_from_python(tmp_path, GreedySVC(max_visits=1).fit(frame, frame["column0"] > 0))
+    assert "column28, column29\n" in capsys.readouterr().out

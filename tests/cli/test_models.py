@@ -12,8 +12,14 @@ import skops.io
 from problems.tables import customers, write_customers
 from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.pipeline import make_pipeline
+from skrub import TableVectorizer
 
+from hardmargin import EnsembleSVC, GreedySVC
 from hardmargin.cli import main
+from hardmargin.cli.inspect import about_model, described
+from hardmargin.io import dump
 
 QUICK = ["--estimator", "greedy", "--set", "gamma=spread", "--set", "max_visits=1"]
 
@@ -61,6 +67,7 @@ def test_predictions_are_good_and_complete(capsys, trained, tmp_path):
     scored = tmp_path / "scored.csv"
     code, _, err = run(capsys, "predict", trained / "model.skops", new, "-o", scored)
     assert code == 0
+    assert f"300 rows written to {scored}" in err
     assert "rows differ from 'churn'" in err
     found = pd.read_csv(scored)
     assert list(found) == ["prediction", "probability_no", "probability_yes"]
@@ -171,6 +178,104 @@ def test_other_classifiers_get_numbers(capsys, tmp_path, estimator):
     arguments = ("train", path, "--target", "churn", "--estimator", estimator)
     assert run(capsys, *arguments, "-o", tmp_path / "m.skops")[0] == 0
     assert run(capsys, "predict", tmp_path / "m.skops", path)[0] == 0
+
+
+def test_columns_are_kept_in_front_of_predictions(capsys, trained, tmp_path):
+    customers().assign(id=np.arange(240) + 7).to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("predict", trained / "model.skops", tmp_path / "new.csv", "--labels-only")
+    code, out, err = run(capsys, *arguments, "--keep", "id", "--keep", "city")
+    assert code == 0
+    assert "written" not in err
+    found = pd.read_csv(StringIO(out))
+    assert list(found) == ["id", "city", "prediction"]
+    assert found["id"].tolist() == list(range(7, 247))
+    line = refused(capsys, *arguments, "--keep", "citi")
+    assert "--keep citi" in line
+    assert "did you mean 'city'?" in line
+
+
+def test_a_kept_column_must_not_be_called_like_a_prediction(capsys, trained, tmp_path):
+    customers().assign(prediction=1).to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("predict", trained / "model.skops", tmp_path / "new.csv", "--keep", "prediction")
+    assert "predictions have a column of this name too" in refused(capsys, *arguments)
+
+
+# --- models that were fitted and saved in Python --------------------------------------------------
+
+TABLE = customers().drop(columns=["since", "churn"])
+LABELS = customers()["churn"]
+
+
+def quick(**parameters):
+    return GreedySVC(gamma="spread", max_visits=1, **parameters)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        quick(),
+        make_pipeline(TableVectorizer(), quick()),
+        make_pipeline("passthrough", quick()),
+        FixedThresholdClassifier(
+            make_pipeline("passthrough", quick()), threshold=0.1, pos_label="yes"
+        ),
+    ],
+    ids=["bare", "vectorizer", "passthrough", "threshold"],
+)
+def test_columns_of_a_data_frame_are_found_by_name(capsys, tmp_path, model):
+    path = dump(model.fit(TABLE, LABELS), tmp_path / "m.skops")
+    new = customers(60, 3)
+    new[new.columns[::-1]].to_csv(tmp_path / "new.csv", index=False)
+    code, out, _ = run(capsys, "predict", path, tmp_path / "new.csv", "--labels-only")
+    assert code == 0
+    assert out.split()[1:] == model.predict(new[TABLE.columns]).tolist()
+    new.drop(columns="calls").to_csv(tmp_path / "less.csv", index=False)
+    line = refused(capsys, "predict", path, tmp_path / "less.csv")
+    assert "lacks columns that the model was trained on: 'calls'" in line
+
+
+def test_models_of_arrays_take_no_names(capsys, tmp_path):
+    numbers = TABLE.drop(columns="city")
+    path = dump(quick().fit(numbers.to_numpy(), LABELS), tmp_path / "m.skops")
+    numbers.to_csv(tmp_path / "new.csv", index=False)
+    line = refused(capsys, "predict", path, tmp_path / "new.csv")
+    assert "has named columns, but the model was trained without names" in line
+
+
+def test_rows_of_a_data_frame_may_come_without_names(capsys, tmp_path):
+    numbers = TABLE.drop(columns="city")
+    path = dump(quick().fit(numbers, LABELS), tmp_path / "m.skops")
+    np.savez(tmp_path / "new.npz", X=numbers.to_numpy())
+    assert run(capsys, "predict", path, tmp_path / "new.npz")[0] == 0
+
+
+def test_inspection_shows_what_is_inside_another_estimator(capsys, tmp_path):
+    model = FixedThresholdClassifier(EnsembleSVC(random_state=3), threshold=0.1, pos_label="yes")
+    path = dump(model.fit(TABLE, LABELS), tmp_path / "m.skops")
+    code, out, _ = run(capsys, "inspect", path)
+    assert code == 0
+    for text in (
+        "FixedThresholdClassifier",
+        "threshold=0.1",
+        "EnsembleSVC (random_state=3)",
+        "relevance",
+    ):
+        assert text in out
+
+
+def test_a_tuned_threshold_is_shown():
+    model = TunedThresholdClassifierCV(quick(), cv=2).fit(TABLE, LABELS == "yes")
+    facts = described(about_model(model, {}))
+    assert facts["threshold"] == f"{model.best_threshold_:.4g}"
+    assert facts["inside"].startswith("GreedySVC")
+
+
+def test_inspection_of_a_model_without_notes(capsys, tmp_path):
+    model = make_pipeline(TableVectorizer(), EnsembleSVC(class_weight="balanced"))
+    path = dump(model.fit(customers().drop(columns="churn"), LABELS), tmp_path / "m.skops")
+    _, out, _ = run(capsys, "inspect", path)
+    assert "240 rows, 5 columns" in out
+    assert "(weighted by class_weight)" in out
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -9,6 +9,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import Nystroem
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from hardmargin import (
     DiversifiedSVC,
@@ -18,6 +22,7 @@ from hardmargin import (
     MinimumEnclosingBall,
 )
 from hardmargin.onnx import machines, to_onnx
+from hardmargin.onnx.agreement import check_agreement
 
 X, Y = load_wine(return_X_y=True)
 BOTH = pytest.mark.parametrize("estimator", [GreedySVC, MarginDiscriminantAnalysis])
@@ -56,6 +61,32 @@ def test_labels_that_onnx_does_not_have():
     clf.classes_ = labels
     with pytest.raises(ValueError, match="Labels in ONNX are strings or whole numbers"):
         to_onnx(clf, X)
+
+
+def test_steps_that_skl2onnx_does_not_know():
+    steps = [StandardScaler(), Nystroem(n_components=5, random_state=0), GreedySVC(max_visits=1)]
+    pipe = make_pipeline(*steps).fit(X, Y)
+    with pytest.raises(ValueError, match="'nystroem'") as raised:
+        to_onnx(pipe, X)
+    assert "\n" not in str(raised.value)
+    assert "Z = pipe[:-1].transform(X); to_onnx(pipe[-1], Z)" in str(raised.value)
+    Z = pipe[:-1].transform(X)
+    to_onnx(pipe[-1], Z)
+
+
+def test_estimators_around_a_classifier():
+    clf = FixedThresholdClassifier(GreedySVC(max_visits=1), threshold=0.1).fit(X, Y > 0)
+    message = r"cannot convert FixedThresholdClassifier; .* to_onnx\(model.estimator_, X\)"
+    with pytest.raises(ValueError, match=message):
+        to_onnx(clf, X)
+    to_onnx(clf.estimator_, X)
+
+
+def test_float32_is_only_advised_where_it_may_help():
+    clf = GreedySVC(max_visits=1).fit(X, Y)
+    with pytest.raises(RuntimeError, match="onnxruntime cannot run") as raised:
+        check_agreement(clf, X[:, :5], to_onnx(clf, X))
+    assert "float32" not in str(raised.value)
 
 
 @pytest.mark.parametrize("rows", [X[0], "13", True, X.tolist()])

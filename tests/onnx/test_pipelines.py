@@ -28,6 +28,11 @@ def test_steps(step, estimator):
     assert_same_classes(make_pipeline(step, estimator()).fit(X[::2], Y[::2]), X)
 
 
+def test_steps_that_pass_rows_on():
+    pipe = make_pipeline("passthrough", StandardScaler(), "passthrough", GreedySVC())
+    assert_same_classes(pipe.fit(X, Y), X)
+
+
 def test_an_imputer_takes_float32():
     """In onnxruntime; our own filling takes both."""
     rows = X.astype(np.float32)

@@ -41,7 +41,9 @@ from hardmargin.reproduction.progress import Progress
     "names",
     multiple=True,
     metavar="NAME",
-    help="Compare only these; repeatable. All that are installed by default.",
+    help="Compare only these; repeatable: EnsembleSVC, GreedySVC, SVC, 'logistic regression', "
+    "'random forest', 'boosted trees', LightGBM, XGBoost, CatBoost. All that are installed by "
+    "default.",
 )
 @click.option(
     "--max-time",
@@ -116,6 +118,7 @@ def compare(
     if not known:
         raise InputError(f"{file}: nothing could be measured; {measured[0].note}")
     facts = _facts(table, n_missing, target, codes, classes, splits, time.monotonic() - begin)
+    facts["settings"] = "; ".join(f"{rival.name}: {rival.settings}" for rival in rivals)
     name = f"Classifiers on {file.name}"
     page = html_report(name, facts, measured, codes, [str(c) for c in classes])
     write_whole(output, lambda path: path.write_text(page, encoding="utf-8"))
@@ -136,7 +139,8 @@ def compare(
     ]
     rows += [[m.name, "", "", "", "", m.note] for m in measured if not m.is_measured]
     heads = ["model", "error %", "log-loss", "fit s", "MB", "note"]
-    click.echo("\n".join([*table_lines(heads, rows), "", f"report: {output}"]))
+    tested = f"tested on {len(known[0].rows):,} rows; intervals and more are in {output}"
+    click.echo("\n".join([*table_lines(heads, rows), "", tested]))
 
 
 def _record(measured: Measured, codes: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hardmargin.cli.errors import InputError
-from hardmargin.cli.inspect import load_model, notes_of_model
+from hardmargin.cli.inspect import UNKNOWN, columns_known, first_step, load_model, notes_of_model
 from hardmargin.cli.outputs import check_output
 from hardmargin.io import write_whole
 
@@ -35,15 +35,9 @@ def export(model: Path, output: Path, force: bool) -> None:
     except ImportError as error:
         raise InputError(f"{error} pip install 'hardmargin[onnx]'") from error
     check_output(output, force=force)
-    loaded, columns = load_model(model), notes_of_model(model).get("columns")
-    classifier, example = loaded, int(getattr(loaded, "n_features_in_", 0))
-    if isinstance(columns, Mapping):
-        classifier, example = loaded[-1], _encoded(loaded, columns)
-        if len(loaded) > 2:
-            raise InputError(
-                f"{model}: of a table, EnsembleSVC and GreedySVC have a graph; "
-                f"{type(classifier).__name__} has one if it is trained on an array of numbers."
-            )
+    loaded = load_model(model)
+    columns = columns_known(loaded, notes_of_model(model))
+    classifier, example = _with_example(loaded, columns, model)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the row is no real one
@@ -54,8 +48,8 @@ def export(model: Path, output: Path, force: bool) -> None:
     write_whole(output, lambda path: path.write_bytes(data))
     inputs = [node.name for node in graph.graph.input]
     click.echo(f"saved   {output} ({len(data) / 1e6:.1f} MB)")
-    click.echo(f"inputs  {', '.join(inputs[:20])}" + (" ..." if len(inputs) > 20 else ""))
-    if isinstance(columns, Mapping) and set(inputs) - set(columns):
+    click.echo(f"inputs  {', '.join(inputs)}")
+    if classifier is not loaded and columns is not None and set(inputs) - set(columns):
         click.echo(
             "note: dates and text are turned into numbers before the graph, as the first step of "
             "the model does.",
@@ -63,11 +57,50 @@ def export(model: Path, output: Path, force: bool) -> None:
         )
 
 
-def _encoded(pipeline: Any, columns: Mapping[str, str]) -> Any:
-    """Make a row as the classifier sees it."""
+def _with_example(loaded: Any, columns: Mapping[str, str] | None, path: Path) -> tuple[Any, Any]:
+    """Return what becomes a graph, and what shows its inputs: a row, or their number."""
     import pandas as pd
 
-    row = {name: [EXAMPLES[kind]] for name, kind in columns.items()}
+    first = first_step(loaded)
+    n_columns = getattr(first, "n_features_in_", None)
+    if n_columns is not None and (columns is None or _takes_numbers(first)):
+        return loaded, int(n_columns)
+    if columns is None:
+        raise InputError(
+            f"{path} does not tell what its columns are; in Python, "
+            "hardmargin.onnx.to_onnx(model, X) takes rows that show it."
+        )
+    row = pd.DataFrame({name: [EXAMPLES.get(kind)] for name, kind in columns.items()})
+    if hasattr(first, "column_to_kind_"):  # a TableVectorizer, which has no graph
+        return _after_vectorizer(loaded, row, path)
+    if UNKNOWN in columns.values():
+        raise InputError(
+            f"{path} does not tell which columns are numbers; in Python, "
+            "hardmargin.onnx.to_onnx(model, frame) takes a data frame that shows it."
+        )
+    return loaded, row
+
+
+def _after_vectorizer(loaded: Any, row: Any, path: Path) -> tuple[Any, Any]:
+    """Return the classifier of a table, and a row as it sees it."""
+    steps = [step for _, step in getattr(loaded, "steps", ()) if not isinstance(step, str | None)]
+    if len(steps) < 2:  # the whole is within another estimator, which to_onnx names
+        return loaded, row
+    if len(steps) > 2:
+        raise InputError(
+            f"{path}: of a table, EnsembleSVC and GreedySVC have a graph; "
+            f"{type(steps[-1]).__name__} has one if it is trained on an array of numbers."
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pipeline[:1].transform(pd.DataFrame(row))
+        return steps[-1], steps[0].transform(row)
+
+
+def _takes_numbers(step: Any) -> bool:
+    """Whether the first step of a pipeline takes numbers only, as scalers do."""
+    from sklearn.utils import get_tags
+
+    if any(hasattr(step, name) for name in ("_categories_", "column_to_kind_", "transformers_")):
+        return False
+    tags = get_tags(step).input_tags
+    return not (tags.categorical or tags.string)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,22 @@ import click
 import numpy as np
 
 from hardmargin.cli.errors import InputError
-from hardmargin.cli.models import TRUSTED
 from hardmargin.cli.outputs import show, show_json, table_lines
 from hardmargin.comparison.summary import last_step, summary_of
 
 #: Columns, kernels and classes that are shown.
 MOST_COLUMNS, MOST_KERNELS, MOST_CLASSES = 12, 6, 20
+
+#: Kinds of columns, by skrub's names.
+KINDS = {
+    "numeric": "number",
+    "datetime": "date",
+    "low_cardinality": "text",
+    "high_cardinality": "text",
+}
+
+#: The kind of a column that a model was fitted to in Python, where nothing tells it.
+UNKNOWN = "unknown"
 
 
 @click.command()
@@ -39,7 +50,7 @@ def load_model(path: Path) -> Any:
     from hardmargin.io import load
 
     with _refusing(path):
-        return load(path, trusted=TRUSTED)
+        return load(path)
 
 
 def notes_of_model(path: Path) -> dict[str, Any]:
@@ -62,24 +73,75 @@ def _refusing(path: Path) -> Iterator[None]:
         raise InputError(str(error)) from error
 
 
+def inner_model(model: Any) -> Any:
+    """Return the fitted model within another one, such as `FixedThresholdClassifier`; or None."""
+    if hasattr(model, "transform"):
+        return None  # what selects features has an estimator of other columns
+    inner = getattr(model, "best_estimator_", getattr(model, "estimator_", None))
+    return inner if hasattr(inner, "classes_") else None
+
+
+def first_step(model: Any) -> Any:
+    """Return what sees the columns of the table first; steps that pass them on do not count."""
+    inner = inner_model(model)
+    for _, step in getattr(model, "steps", ()):
+        if not isinstance(step, str | None):
+            inner = step
+            break
+    return model if inner is None else first_step(inner)
+
+
+def columns_known(model: Any, notes: Mapping[str, Any]) -> dict[str, str] | None:
+    """Say which columns a model takes, and of which kinds; None if they have no names.
+
+    Models of the terminal have notes about them, those fitted to a data frame know the names.
+    """
+    if isinstance(notes.get("columns"), Mapping):
+        return dict(notes["columns"])
+    first = first_step(model)
+    names = getattr(first, "feature_names_in_", None)
+    if names is None:
+        return None
+    kinds = dict.fromkeys(map(str, names), UNKNOWN)
+    if hasattr(first, "column_to_kind_"):  # a TableVectorizer
+        found = first.column_to_kind_
+        return {name: KINDS.get(found.get(name), UNKNOWN) for name in kinds}
+    if hasattr(first, "_categories_"):  # a classifier of ours
+        kinds = dict.fromkeys(kinds, "number")
+        categories = () if first._categories_ is None else first._categories_.columns
+        kinds |= {str(names[j]): "text" for j in categories}
+    return kinds
+
+
+def innermost(model: Any) -> Any:
+    """Return the model within all others around it: a classifier or a pipeline."""
+    inner = inner_model(last_step(model))
+    return model if inner is None else innermost(inner)
+
+
 def about_model(model: Any, notes: Mapping[str, Any]) -> dict[str, Any]:
     """Collect what can be said about a model, in the order in which one wants to know it."""
-    final = last_step(model)
-    about: dict[str, Any] = {
-        "model": type(final).__name__,
-        "parameters": _changed_parameters(final),
-        **{name: notes[name] for name in ("file", "rows", "target", "seconds") if name in notes},
-        "columns": notes.get("columns", int(final.n_features_in_)),
-        "classes": final.classes_.tolist(),
-    }
+    outer, final = last_step(model), last_step(innermost(model))
+    about: dict[str, Any] = {"model": type(outer).__name__, "parameters": _changed(outer)}
+    if final is not outer:
+        about["inside"] = {"model": type(final).__name__, "parameters": _changed(final)}
+    if hasattr(outer, "best_threshold_"):
+        about["threshold"] = float(outer.best_threshold_)
+    about |= {name: notes[name] for name in ("file", "rows", "target", "seconds") if name in notes}
+    n_columns = getattr(first_step(model), "n_features_in_", None)
+    if n_columns is None:  # the first step takes no table
+        n_columns = getattr(final, "n_features_in_", None)
+    about["columns"] = columns_known(model, notes) or n_columns
+    about["classes"] = np.asarray(getattr(outer, "classes_", [])).tolist()
     if hasattr(final, "n_samples_fit_"):
         about["rows_used"] = int(final.n_samples_fit_)
     if np.isfinite(getattr(final, "cv_log_loss_", np.nan)):
         about["held_out"] = {
             "log_loss": float(final.cv_log_loss_),
             "error": float(final.cv_error_),
+            "weighted": getattr(final, "class_weight", None) is not None,
         }
-    about |= summary_of(model)
+    about |= summary_of(innermost(model))
     if "kernels" not in about and hasattr(final, "gamma_"):
         name = str(getattr(final, "kernel_", final.kernel))
         about["kernel"] = {"kernel": name, "gamma": float(final.gamma_)}
@@ -92,17 +154,20 @@ def about_model(model: Any, notes: Mapping[str, Any]) -> dict[str, Any]:
 
 def described(about: Mapping[str, Any]) -> dict[str, Any]:
     """Put it into words, one line or a few lines per fact."""
-    changed = ", ".join(f"{name}={value}" for name, value in about["parameters"].items())
-    classes = about["classes"]
-    facts: dict[str, Any] = {
-        "model": about["model"] + (f" ({changed})" if changed else ""),
-        "trained on": _trained_on(about),
-        "classes": ", ".join(map(str, classes[:MOST_CLASSES]))
-        + (f" and {len(classes) - MOST_CLASSES} more" if len(classes) > MOST_CLASSES else ""),
-    }
+    facts: dict[str, Any] = {"model": _named(about)}
+    if "inside" in about:
+        facts["inside"] = _named(about["inside"])
+    if "threshold" in about:
+        facts["threshold"] = f"{about['threshold']:.4g}"
+    facts["trained on"] = _trained_on(about)
+    if classes := about["classes"]:
+        more = len(classes) - MOST_CLASSES
+        facts["classes"] = ", ".join(map(str, classes[:MOST_CLASSES]))
+        facts["classes"] += f" and {more} more" if more > 0 else ""
     if "held_out" in about:
         held = about["held_out"]
         facts["held-out"] = f"log-loss {held['log_loss']:.4f}, error {100 * held['error']:.2f} %"
+        facts["held-out"] += " (weighted by class_weight)" if held["weighted"] else ""
     if "experts" in about:
         facts["experts"] = table_lines(
             ["kind", "rows", "cells", "weight", "log-loss"],
@@ -130,23 +195,29 @@ def described(about: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _changed_parameters(estimator: Any) -> dict[str, str]:
-    defaults = type(estimator)().get_params()
+def _changed(estimator: Any) -> dict[str, str]:
+    """Parameters that are not as they were left by default, some of which may have none."""
+    known = signature(type(estimator)).parameters
     return {
-        name: repr(value)
-        for name, value in estimator.get_params().items()
-        if name != "verbose" and repr(value) != repr(defaults[name])
+        name: " ".join(repr(value).split())
+        for name, value in estimator.get_params(deep=False).items()
+        if name != "verbose" and repr(value) != repr(known[name].default)
     }
+
+
+def _named(about: Mapping[str, Any]) -> str:
+    changed = ", ".join(f"{name}={value}" for name, value in about["parameters"].items())
+    return f"{about['model']} ({changed})" if changed else str(about["model"])
 
 
 def _trained_on(about: Mapping[str, Any]) -> str:
     columns = about["columns"]
     n_columns = len(columns) if isinstance(columns, Mapping) else columns
-    text = f"{n_columns} columns"
-    if "rows" in about:
-        text = f"{about['rows']:,} rows, {text}"
-        if about.get("rows_used", about["rows"]) < about["rows"]:
-            text += f" (of which max_time allowed {about['rows_used']:,} rows)"
+    rows = about.get("rows", about.get("rows_used"))
+    sizes = ((rows, "rows"), (n_columns, "columns"))
+    text = ", ".join(f"{n:,} {what}" for n, what in sizes if n is not None)
+    if rows is not None and about.get("rows_used", rows) < rows:
+        text += f" (of which max_time allowed {about['rows_used']:,} rows)"
     if about.get("file"):
         text += f" of {about['file']}"
     if about.get("target"):

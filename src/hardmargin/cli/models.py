@@ -18,41 +18,6 @@ from hardmargin.comparison.pipelines import (
 )
 from hardmargin.comparison.summary import last_step
 
-#: Types that pipelines of the commands contain besides those of models: skrub's, by name.
-TRUSTED = (
-    "numpy.dtype",
-    *(
-        f"skrub.{name}"
-        for name in (
-            "_apply_to_each_col.ApplyToEachCol",
-            "_check_input.CheckInputDataFrame",
-            "_clean_categories.CleanCategories",
-            "_clean_null_strings.CleanNullStrings",
-            "_dataframe._common.is_any_date",
-            "_dataframe._common.is_categorical",
-            "_dataframe._common.is_numeric",
-            "_datetime_encoder.DatetimeEncoder",
-            "_drop_uninformative.DropUninformative",
-            "_duration_to_float.DurationToFloat",
-            "_string_encoder.StringEncoder",
-            "_table_vectorizer.PassThrough",
-            "_table_vectorizer.ShortReprDict",
-            "_table_vectorizer.TableVectorizer",
-            "_table_vectorizer._created_by_predicate",
-            "_to_categorical.ToCategorical",
-            "_to_datetime.ToDatetime",
-            "_to_float.ToFloat",
-            "_to_str.ToStr",
-            "selectors._base.All",
-            "selectors._base.And",
-            "selectors._base.Cols",
-            "selectors._base.Filter",
-            "selectors._base.Sub",
-            "selectors._selectors._cardinality_below",
-        )
-    ),
-)
-
 #: Classifiers that take categories and missing values as they come.
 TABLE_ESTIMATORS = ("EnsembleSVC", "GreedySVC")
 

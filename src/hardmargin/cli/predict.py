@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from hardmargin.cli.errors import InputError
-from hardmargin.cli.inspect import load_model, notes_of_model
+from hardmargin.cli.errors import InputError, did_you_mean
+from hardmargin.cli.inspect import columns_known, first_step, load_model, notes_of_model
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import reading_options
 from hardmargin.cli.outputs import check_output, spoken_warnings
@@ -33,6 +34,12 @@ FORMATS = (".csv", ".tsv", ".parquet", ".json")
     type=click.Path(path_type=Path),
     help="A file: .csv, .tsv, .parquet or .json. Otherwise CSV is printed.",
 )
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="Copy a column, such as an id, in front of the predictions; repeatable.",
+)
 @click.option("--labels-only", is_flag=True, help="No probabilities.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @reading_options
@@ -40,6 +47,7 @@ def predict(
     model: Path,
     file: Path,
     output: Path | None,
+    keep: tuple[str, ...],
     labels_only: bool,
     force: bool,
     delimiter: str | None,
@@ -60,26 +68,45 @@ def predict(
     if not hasattr(loaded, "predict"):
         raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
     table = read_table(file, delimiter=delimiter, encoding=encoding)
-    known = None
-    columns = notes.get("columns")
-    if isinstance(columns, dict):
-        if table.is_frame and notes.get("target") in table.X.columns:
-            known = table.X[notes["target"]]
-        table = columns_of_model(table, columns)
-    else:
-        table, known = _as_wide(table, loaded), table.y
+    kept = _kept(table, keep)
+    table, known = _as_trained(table, loaded, notes)
     try:
         with spoken_warnings():
             found = _scored(loaded, table.X, labels_only=labels_only)
     except (ValueError, TypeError) as error:
         raise InputError(f"{file}: {error}") from error
-    scored = pd.DataFrame(found)
+    if both := sorted(kept.keys() & found.keys()):
+        raise InputError(f"--keep {both[0]}: predictions have a column of this name too.")
+    scored = pd.DataFrame(kept | found)
     if output is None:
         scored.to_csv(sys.stdout, index=False)
     else:
         write_whole(output, lambda path: _write(scored, path, output.suffix.lower()))
+        click.echo(f"{len(scored):,} rows written to {output}", err=True)
     if known is not None:
         _report_error(found["prediction"], known, notes.get("target") or "y")
+
+
+def _kept(table: Table, names: Sequence[str]) -> dict[str, Any]:
+    """Take columns that are copied, by name."""
+    if names and not table.is_frame:
+        raise InputError(f"--keep {names[0]}: {table.path} has no column names.")
+    for name in names:
+        if name not in table.X.columns:
+            hint = did_you_mean(name, map(str, table.X.columns))
+            raise InputError(f"--keep {name}: {table.path} has no such column{hint or '.'}")
+    return {name: table.X[name].array for name in names}
+
+
+def _as_trained(table: Table, model: Any, notes: Mapping[str, Any]) -> tuple[Table, Any]:
+    """Choose the columns that the model takes; return the target too, or None if it is unknown."""
+    columns, is_noted = columns_known(model, notes), isinstance(notes.get("columns"), Mapping)
+    if columns is None or not (table.is_frame or is_noted):
+        return _as_wide(table, model), table.y
+    known = None
+    if table.is_frame and notes.get("target") in table.X.columns:
+        known = table.X[notes["target"]]
+    return columns_of_model(table, columns), known
 
 
 def _scored(model: Any, X: Any, *, labels_only: bool) -> dict[str, Any]:
@@ -102,7 +129,9 @@ def _scored(model: Any, X: Any, *, labels_only: bool) -> dict[str, Any]:
 
 def _as_wide(table: Table, model: Any) -> Table:
     """Check the number of columns; sparse files may leave out the last ones."""
-    X, n_features = table.X, model.n_features_in_
+    X, n_features = table.X, getattr(first_step(model), "n_features_in_", None)
+    if n_features is None:
+        raise InputError(f"{table.path} is a table, but the model was not trained on one.")
     if hasattr(X, "columns"):
         raise InputError(
             f"{table.path} has named columns, but the model was trained without names."

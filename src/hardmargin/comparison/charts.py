@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 #: Sizes in pixels.
-ROW, LABEL, PLOT, PAD = 26, 150, 420, 14
+ROW, LABEL, PLOT, PAD = 26, 190, 420, 14
 
 #: Classes of the page's style for lines, one after the other.
 LINES = ("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9")

@@ -145,11 +145,14 @@ def _calibration(known: Sequence[Measured], codes: NDArray[np.intp]) -> str:
         return ""
     ours = [m for m in known if m.is_ours][:1]
     others = [m for m in known if not m.is_ours][:3]
-    curves = [(m.name, reliability(m, codes)) for m in (*ours, *others)]
+    chosen = [*ours, *others]
+    curves = [(m.name, reliability(m, codes)) for m in chosen]
     what = "the second class" if known[0].probabilities.shape[1] == 2 else "the class predicted"
     return (
         f"<p>How often {what} came true (upwards) where its probability was as given (to the "
-        "right). On the diagonal, probabilities are honest.</p>"
+        "right). On the diagonal, probabilities are honest."
+        + (" Ours and the rivals of lowest log-loss are shown." if len(chosen) < len(known) else "")
+        + "</p>"
         + reliability_diagram(curves, "Calibration curves")
     )
 
@@ -190,7 +193,7 @@ def _relevance(known: Sequence[Measured]) -> str:
     return (
         f"<p>How much each column moves the log-odds of {escape(found.name)}, relative to the most "
         f"relevant one.{more}</p>"
-        + bars([(name[:22], v, f"{v:.2f}", True) for name, v in best], "Relevance of the columns")
+        + bars([(name[:26], v, f"{v:.2f}", True) for name, v in best], "Relevance of the columns")
     )
 
 

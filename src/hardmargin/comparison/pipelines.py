@@ -8,6 +8,9 @@ import numpy as np
 
 from hardmargin.comparison.summary import last_step
 
+#: Text columns with fewer different values are categories, as in the estimators; others are text.
+CATEGORIES = 65
+
 #: Folds of grouped rows, where there are as many groups.
 N_FOLDS = 5
 
@@ -21,7 +24,9 @@ def with_categories(classifier: Any, is_frame: bool) -> Any:
     from skrub import StringEncoder, TableVectorizer, ToCategorical
 
     vectorizer = TableVectorizer(
-        low_cardinality=ToCategorical(), high_cardinality=StringEncoder(random_state=0)
+        cardinality_threshold=CATEGORIES,
+        low_cardinality=ToCategorical(),
+        high_cardinality=StringEncoder(random_state=0),
     )
     return make_pipeline(vectorizer, classifier)
 
@@ -37,7 +42,9 @@ def with_numbers(classifier: Any, is_frame: bool, *, is_scaled: bool = True) -> 
     from skrub import StringEncoder, TableVectorizer
 
     steps = [
-        TableVectorizer(high_cardinality=StringEncoder(random_state=0)),
+        TableVectorizer(
+            cardinality_threshold=CATEGORIES, high_cardinality=StringEncoder(random_state=0)
+        ),
         SimpleImputer(strategy="median", add_indicator=True),
         *([StandardScaler()] if is_scaled else []),
     ]

@@ -29,14 +29,27 @@ def summary_of(model: Any) -> dict[str, Any]:
     final = last_step(model)
     found: dict[str, Any] = {}
     if hasattr(final, "relevance_"):
-        names = getattr(final, "feature_names_in_", np.arange(len(final.relevance_)))
-        order = np.argsort(-final.relevance_, kind="stable")
-        found["relevance"] = {str(names[j]): float(final.relevance_[j]) for j in order}
+        found["relevance"] = _relevance(model, final)
     if hasattr(final, "kernel_weights_"):
         found["kernels"] = _shares(final.kernel_weights_)
     elif hasattr(final, "experts_"):
         found["experts"] = _records(final.experts_)
     return found
+
+
+def _relevance(model: Any, final: Any) -> dict[str, float]:
+    """Relevance by column of the table, the largest first.
+
+    Where a first step made several columns of one, as of a date, it is the largest of theirs.
+    """
+    names = getattr(final, "feature_names_in_", np.arange(len(final.relevance_)))
+    first = model[0] if hasattr(model, "steps") else None
+    origin = getattr(first, "output_to_input_", {})
+    found: dict[str, float] = {}
+    for name, value in zip(names, final.relevance_, strict=True):
+        column = str(origin.get(name, name))
+        found[column] = max(found.get(column, 0.0), float(value))
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _shares(weights: Any) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ def axes_to_use(ax: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("Displays need matplotlib: pip install 'hardmargin[plot]'.") from None
-    return plt.subplots()[1] if ax is None else ax
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
 def final_step(estimator: Any, needed: str, who_has_it: str) -> Any:

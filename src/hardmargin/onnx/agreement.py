@@ -61,11 +61,24 @@ def _run(graph: ModelProto, feed: dict[str, NDArray[Any]]) -> list[NDArray[Any]]
     try:
         outputs = InferenceSession(graph.SerializeToString(), options).run(None, feed)
     except Exception as error:  # those of onnxruntime have no class in common
+        hint = ""
+        if _is_about_types(graph, str(error)):
+            hint = (
+                " Some steps of pipelines, such as SimpleImputer, take only float32 there: give "
+                "X.astype(np.float32)."
+            )
         raise RuntimeError(
-            f"onnxruntime cannot run the graph of this model: {error}. Some steps of pipelines, "
-            "such as SimpleImputer, take only float32 there: give X.astype(np.float32)."
+            f"onnxruntime cannot run the graph of this model: {str(error).rstrip('. ')}.{hint}"
         ) from error
     return list(outputs)
+
+
+def _is_about_types(graph: ModelProto, message: str) -> bool:
+    """Whether float32 may help: an operator has no code for float64, or refuses it."""
+    is_double = any(
+        value.type.tensor_type.elem_type == TensorProto.DOUBLE for value in graph.graph.input
+    )
+    return is_double and ("NOT_IMPLEMENTED" in message or "type" in message.lower())
 
 
 def _feed(graph: ModelProto, rows: Any) -> dict[str, NDArray[Any]]:

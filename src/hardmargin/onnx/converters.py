@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +17,9 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
+from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.categories import is_data_frame
@@ -100,7 +103,15 @@ def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, op
     if all(isinstance(key, str) for key in options or {}):
         plain = {"zipmap": False} if is_classifier(model) else {}
         options = {id(_last_step(model)): {**plain, **(options or {})}}
-    graph = skl2onnx.to_onnx(model, initial_types=types, target_opset=target_opset, options=options)
+    try:
+        graph = skl2onnx.to_onnx(
+            _without_passing(model),
+            initial_types=types,
+            target_opset=target_opset,
+            options=options,
+        )
+    except (MissingShapeCalculator, MissingConverter) as error:
+        raise ValueError(_advice(model, str(error))) from error
     if is_plain and not isinstance(X, Integral):
         check_agreement(model, X, graph)
     return graph
@@ -108,6 +119,34 @@ def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, op
 
 def _last_step(model: Any) -> Any:
     return _last_step(model.steps[-1][1]) if hasattr(model, "steps") else model
+
+
+def _without_passing(model: Any) -> Any:
+    """Leave out the steps of a pipeline that pass rows on, as skl2onnx does not know them."""
+    steps = getattr(model, "steps", [])
+    kept = [(name, step) for name, step in steps if not isinstance(step, str | None)]
+    return Pipeline(kept) if 0 < len(kept) < len(steps) else model
+
+
+def _advice(model: Any, message: str) -> str:
+    """Say which estimator skl2onnx does not know, and what can be done without it."""
+    found = re.search(r"<class '(?:.*\.)?(\w+)'>", message)
+    unknown = found[1] if found else "a part of this model"
+    steps, final = getattr(model, "steps", []), _last_step(model)
+    labels = [f"the step {name!r} ({unknown})" for name, s in steps if type(s).__name__ == unknown]
+    inner = (
+        ".estimator_" if type(final).__name__ == unknown and hasattr(final, "estimator_") else ""
+    )
+    todo = "use an estimator that it knows."
+    if steps:
+        todo = (
+            "transform rows before the graph: Z = pipe[:-1].transform(X); "
+            f"to_onnx(pipe[-1]{inner}, Z)."
+        )
+    elif inner:
+        todo = "convert the model in it: to_onnx(model.estimator_, X)."
+    after = f" What {unknown} does with its probabilities comes after the graph." if inner else ""
+    return f"skl2onnx cannot convert {labels[0] if labels else unknown}; {todo}{after}"
 
 
 def _input_types(X: Any) -> list[tuple[str, Any]]:
