@@ -555,7 +555,7 @@ default="cv"
         if choice.held_out is None:
             reason = folds.shortage or "no split has rows of two classes to train on and to score"
             if choice.is_cut_short:
-                reason = "there was too little time"
+                reason = "max_time was too short, or the fit was interrupted"
             warn_caller(
                 f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
                 f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits} and no probabilities.",
