@@ -17,6 +17,14 @@ from hardmargin.monitor import Monitor
 ESTIMATORS = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
 
 
+@pytest.fixture(autouse=True)
+def signals_are_heard():
+    """Tests that run in the background would ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press_ctrl_c(monkeypatch, at_report):
     """Send the signal while a fit reports for the n-th time."""
     n_reports, report = [0], Monitor.report
@@ -74,6 +82,12 @@ def test_the_signal_is_as_before_afterwards(rows):
     before = signal.getsignal(signal.SIGINT)
     GreedySVC(on_interrupt="keep").fit(*rows)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_ignores_ctrl_c_goes_on_ignoring_it(rows, monkeypatch):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    press_ctrl_c(monkeypatch, 1)
+    assert GreedySVC(on_interrupt="keep").fit(*rows).score(*rows) > 0.7
 
 
 def test_threads_fit_as_ever(rows):

@@ -43,6 +43,9 @@ def watched(monitor: Monitor, on_interrupt: str) -> Iterator[None]:
 @contextmanager
 def _first_interrupt_ends(monitor: Monitor) -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:  # a program in the background
+        yield
+        return
 
     def end(*_: Any) -> None:
         signal.signal(signal.SIGINT, before)
