@@ -23,7 +23,7 @@ for ax, kind in zip(axes, ("column", "direction"), strict=False):
         max_rows=1_000,
         kind=kind,
         is_first=True,
-        seed=0,
+        random_state=np.random.RandomState(0),
     )
     cells = cuts.route(grid).reshape(xs.shape)
     for cell in range(cuts.n_cells):
