@@ -48,6 +48,14 @@ def test_data_frames(estimator):
     assert_same_classes(clf, frame, model)
 
 
+@pytest.mark.parametrize("names", [["a b", "c"], ["a/b", "a_b"], ["size (cm)", "é"]])
+def test_inputs_have_the_names_of_the_columns(names):
+    frame = pd.DataFrame(X[:, :2], columns=names)
+    clf = GreedySVC().fit(frame, Y)
+    assert [value.name for value in to_onnx(clf, frame).graph.input] == names
+    assert_same_classes(clf, frame)
+
+
 def test_data_frames_in_a_pipeline():
     frame = table()
     assert_same_classes(make_pipeline(GreedySVC()).fit(frame[:120], Y[:120]), frame)

@@ -112,6 +112,7 @@ def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, op
         )
     except (MissingShapeCalculator, MissingConverter) as error:
         raise ValueError(_advice(model, str(error))) from error
+    _name_inputs(graph, [name for name, _ in types])
     if is_plain and not isinstance(X, Integral):
         check_agreement(model, X, graph)
     return graph
@@ -161,6 +162,16 @@ def _input_types(X: Any) -> list[tuple[str, Any]]:
             f"columns, got {X!r}."
         )
     return [("X", _tensor_type(X)([None, X.shape[1]]))]
+
+
+def _name_inputs(graph: Any, names: list[str]) -> None:
+    """Give inputs the names of the columns: skl2onnx replaces spaces and the like in them."""
+    inputs = graph.graph.input
+    new = {value.name: name for value, name in zip(inputs, names, strict=True)}
+    for value in inputs:
+        value.name = new[value.name]
+    for node in graph.graph.node:
+        node.input[:] = [new.get(name, name) for name in node.input]
 
 
 def _tensor_type(values: Any) -> Any:
