@@ -151,6 +151,14 @@ class Broken(Slow):
         raise ValueError("cannot do that")
 
 
+class Grouped(Slow):
+    def set_params(self, cv):
+        self.cv = cv
+
+    def fit(self, X, y, groups):
+        raise ValueError(f"{self.cv.n_splits} folds of groups {np.unique(groups)}")
+
+
 CODES = np.tile([0, 1], 40)
 ROWS = np.random.default_rng(0).normal(size=(80, 2)) + CODES[:, None]
 
@@ -200,6 +208,14 @@ def test_fewer_groups_than_folds():
     found = measure(ours, ROWS, CODES, splits, groups=groups, seed=0, max_seconds=60)
     assert found.note == ""
     assert sorted(found.rows) == list(range(80))
+
+
+def test_groups_reach_classifiers_of_ours():
+    groups = np.arange(80) // 20
+    splits = make_splits(CODES, groups, 0)[:1]
+    rival = Rival("grouped", Grouped, is_ours=True)
+    found = measure(rival, ROWS, CODES, splits, groups=groups, seed=0, max_seconds=60)
+    assert found.note.startswith("ValueError: 3 folds of groups [")
 
 
 def test_intervals_contain_the_error():
