@@ -43,7 +43,7 @@ def watched(monitor: Monitor, on_interrupt: str) -> Iterator[None]:
 @contextmanager
 def _first_interrupt_ends(monitor: Monitor) -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:  # a program in the background
+    if before in (None, signal.SIG_IGN):  # not of Python, or a program in the background
         yield
         return
 
