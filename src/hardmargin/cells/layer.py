@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,13 +19,14 @@ from hardmargin.cells.machines import (
     CellRows,
     CellRules,
     Learned,
+    found_among,
     learn,
     log_probabilities,
     n_machines,
     seen_rows,
     shares_of_classes,
 )
-from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
+from hardmargin.kernels import FloatArray, Kernel, Rows, aligned, as_blocks, is_sparse
 from hardmargin.kernels.kernel import METRICS
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import Calibration, machine_probabilities
@@ -103,7 +105,12 @@ class Layer:
         n_jobs : int, optional
             Threads.
         """
-        cells = self.cuts.route(X, n_jobs)
+        return self.log_probabilities_in(self.cuts.route(X, n_jobs), X, support, n_jobs)
+
+    def log_probabilities_in(
+        self, cells: NDArray[np.int32], X: Rows, support: Rows, n_jobs: int | None = None
+    ) -> NDArray[np.float32]:
+        """Log-probabilities of rows whose cells are known."""
         margins = self._margins(X, cells, support, n_jobs) + self.intercepts[cells]
         if self.shares.shape[1] == 2:  # all cells at once
             every = self.shares[cells]
@@ -134,17 +141,17 @@ class Layer:
         if not is_sparse(X):
             _core.expand_cells(
                 [METRICS[name] for name in self.kernels],
-                self.gammas,
-                np.ascontiguousarray(X),
+                aligned(self.gammas),
+                aligned(np.ascontiguousarray(X)),
                 cells,
-                support,
-                self.members,
-                self.starts,
-                self.means,
-                self.scales,
-                self.coefficient_starts,
-                self.machines,
-                self.values,
+                aligned(support),
+                aligned(self.members),
+                aligned(self.starts),
+                aligned(self.means),
+                aligned(self.scales),
+                aligned(self.coefficient_starts),
+                aligned(self.machines),
+                aligned(self.values),
                 margins,
                 effective_n_jobs(n_jobs),
             )
@@ -190,9 +197,10 @@ class LayerInTraining:
 
     Attributes
     ----------
-    held_logs : (n, n_classes) array
-        Log-probabilities that training rows had when they were held out. Rows of cells that are
-        not learned have those of the classes' shares.
+    rows_of_cells : list of int arrays
+        Training rows of every cell.
+    shares : (n_cells, n_classes) array
+        Share of every class in every cell.
     """
 
     def __init__(
@@ -200,12 +208,12 @@ class LayerInTraining:
     ) -> None:
         self.cuts, self._rows, self._rules, self._n_jobs = cuts, rows, rules, n_jobs
         self._learned: dict[int, Learned | None] = {}
-        cells = cuts.route(rows.X, n_jobs)
-        order = np.argsort(cells, kind="stable")
-        self._rows_of = np.split(order, np.bincount(cells, minlength=cuts.n_cells).cumsum()[:-1])
-        self._shares = shares_of_classes(cells, cuts.n_cells, rows, rules.prior)
-        logs = np.log(np.maximum(self._shares, LEAST_PROBABILITY)).astype(np.float32)
-        self.held_logs = logs[cells]
+        routes = as_blocks(rows.X).each(partial(cuts.route, n_jobs=n_jobs))
+        self._cells = np.concatenate(routes)
+        order = np.argsort(self._cells, kind="stable")
+        sizes = np.bincount(self._cells, minlength=cuts.n_cells)
+        self.rows_of_cells = np.split(order, sizes.cumsum()[:-1])
+        self.shares = shares_of_classes(self._cells, cuts.n_cells, rows, rules.prior)
 
     def learn(
         self, cells: Sequence[int], candidates: Sequence[Candidate], monitor: Monitor
@@ -216,10 +224,18 @@ class LayerInTraining:
         of them could be learned.
         """
         todo = [c for c in cells if c not in self._learned]
+        found = self._learn(todo, candidates, monitor.part(n_machines=len(todo), unit="cell"))
+        shares = [own for own in found if own is not None]
+        return np.asarray(np.mean(shares, axis=0)) if shares else None
+
+    def _learn(
+        self, cells: Sequence[int], candidates: Sequence[Candidate], monitor: Monitor
+    ) -> list[FloatArray | None]:
+        """Learn cells, and return the shares of the candidates in their votes."""
 
         def learn_one(task: int, part: Monitor) -> Learned | None:
-            c = todo[task]
-            own, folds = self._rows_of[c], self._rules.folds
+            c = cells[task]
+            own, folds = self.rows_of_cells[c], self._rules.folds
             if folds is not None:
                 folds = Folds(folds.train[:, own], folds.test[:, own])
             found = learn(self._rows.some(own), c, candidates, self._rules, folds, part)
@@ -227,72 +243,139 @@ class LayerInTraining:
                 part.go_on(found.n_stages, found.log_loss)
             return found
 
-        part = monitor.part(n_machines=len(todo), unit="cell")
-        for c, found in zip(
-            todo, part.each(learn_one, len(todo), effective_n_jobs(self._n_jobs)), strict=True
-        ):
-            self._learned[c] = found
-            if found is not None:
-                self.held_logs[self._rows_of[c][found.held_rows]] = log_probabilities(
-                    found.classes, found.held_probabilities, self._shares[c]
-                )
-        shares = [found.shares for c in todo if (found := self._learned[c]) is not None]
-        return np.asarray(np.mean(shares, axis=0)) if shares else None
+        found = monitor.each(learn_one, len(cells), effective_n_jobs(self._n_jobs))
+        self._learned.update(zip(cells, found, strict=True))
+        return [None if own is None else own.shares for own in found]
 
     def rows_of(self, cells: Sequence[int]) -> NDArray[np.intp]:
         """Training rows of some cells."""
-        return np.concatenate([self._rows_of[c] for c in cells])
+        return np.concatenate([self.rows_of_cells[c] for c in cells])
+
+    def held_logs(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Log-probabilities that training rows had when they were held out.
+
+        Rows that were not, and those of cells that are not learned, have those of the classes'
+        shares.
+        """
+        logs = np.empty((len(rows), self.shares.shape[1]), dtype=np.float32)
+        by_cell = list(_by_cell(self._cells[rows], self.cuts.n_cells))
+        places = {c: np.searchsorted(self.rows_of_cells[c], rows[at]) for c, at in by_cell}
+        for (_, at), found in zip(by_cell, self._held_logs(places), strict=True):
+            logs[at] = found
+        return logs
+
+    def _held_logs(self, places: Mapping[int, NDArray[np.intp]]) -> list[NDArray[np.float32]]:
+        """Log-probabilities of some rows of cells; `places` says which."""
+        return [
+            held_logs_of_cell(self._learned.get(c), at, self.shares[c]) for c, at in places.items()
+        ]
 
     def finished(self) -> Layer:
         """Put all cells into flat arrays."""
-        n_cells, n_classes = self._shares.shape
-        found = {c: own for c, own in sorted(self._learned.items()) if own is not None}
-        candidates = sorted({candidate for own in found.values() for candidate in own.gammas})
-        most = max((len(own.intercepts) for own in found.values()), default=1)
-        sizes = np.zeros(n_cells, dtype=np.int64)
-        is_learned = np.zeros((n_cells, n_classes), dtype=bool)
-        means = np.zeros((n_cells, self._rows.X.shape[1]), dtype=np.float32)
-        scales = np.ones_like(means)
-        gammas = np.zeros((n_cells, len(candidates)))
-        intercepts, slopes = np.zeros((2, n_cells, most))
-        taus = np.ones(n_cells)
-        for c, own in found.items():
-            sizes[c] = len(own.members)
-            is_learned[c, own.classes] = True
-            means[c], scales[c], taus[c] = own.mean, own.scale, own.calibration.tau
-            intercepts[c, : len(own.intercepts)] = own.intercepts
-            slopes[c, : len(own.intercepts)] = own.calibration.slopes
-            for candidate, gamma in own.gammas.items():
-                gammas[c, candidates.index(candidate)] = gamma
-        coefficient_starts, machines, values = packed(
+        found = {c: own for c, own in sorted(self._found().items()) if own is not None}
+        members = [self.rows_of_cells[c][own.members] for c, own in found.items()]
+        multi_class, n_columns = self._rules.multi_class, self._rows.X.shape[1]
+        return pack(self.cuts, multi_class, self.shares, found, members, n_columns)
+
+    def _found(self) -> Mapping[int, Learned | None]:
+        """Return what is known of the cells that were learned."""
+        return self._learned
+
+
+def held_logs_of_cell(
+    learned: Learned | None, places: NDArray[np.intp], shares: FloatArray
+) -> NDArray[np.float32]:
+    """Log-probabilities that rows of a cell had when they were held out.
+
+    Parameters
+    ----------
+    learned : Learned or None
+        The cell, if it is learned.
+    places : (n_some,) int array
+        Which rows of the cell.
+    shares : (n_classes,) array
+        Shares of the classes in the cell, for rows that were not held out.
+    """
+    of_shares = np.log(np.maximum(shares, LEAST_PROBABILITY)).astype(np.float32)
+    logs = np.tile(of_shares, (len(places), 1))
+    if learned is None:
+        return logs
+    is_held, at = found_among(places, learned.held_rows)
+    held = learned.held_probabilities[at]
+    logs[is_held] = log_probabilities(learned.classes, held, shares)
+    return logs
+
+
+def pack(
+    cuts: Cuts,
+    multi_class: str,
+    shares: FloatArray,
+    learned: Mapping[int, Learned],
+    members: Sequence[NDArray[np.intp]],
+    n_columns: int,
+) -> Layer:
+    """Put learned cells into flat arrays.
+
+    Parameters
+    ----------
+    cuts : Cuts
+        The tree.
+    multi_class : {"ovo", "ovr"}
+        How machines divide the classes of a cell.
+    shares : (n_cells, n_classes) array
+        Share of every class in every cell.
+    learned : mapping of int to Learned
+        What is known of cells, in the order of their numbers.
+    members : sequence of int arrays
+        Support rows of each of these, as `Layer.members` numbers them.
+    n_columns : int
+        Columns of the rows.
+    """
+    n_cells, n_classes = shares.shape
+    candidates = sorted({candidate for own in learned.values() for candidate in own.gammas})
+    most = max((len(own.intercepts) for own in learned.values()), default=1)
+    sizes = np.zeros(n_cells, dtype=np.int64)
+    is_learned = np.zeros((n_cells, n_classes), dtype=bool)
+    means = np.zeros((n_cells, n_columns), dtype=np.float32)
+    scales = np.ones_like(means)
+    gammas = np.zeros((n_cells, len(candidates)))
+    intercepts, slopes = np.zeros((2, n_cells, most))
+    taus = np.ones(n_cells)
+    for c, own in learned.items():
+        sizes[c] = len(own.members)
+        is_learned[c, own.classes] = True
+        means[c], scales[c], taus[c] = own.mean, own.scale, own.calibration.tau
+        intercepts[c, : len(own.intercepts)] = own.intercepts
+        slopes[c, : len(own.intercepts)] = own.calibration.slopes
+        for candidate, gamma in own.gammas.items():
+            gammas[c, candidates.index(candidate)] = gamma
+    coefficient_starts, machines, values = packed(
+        [
             [
-                [
-                    own.coefficients.get(candidate, np.zeros((1, len(own.members)), np.float32))
-                    for own in found.values()
-                ]
-                for candidate in candidates
+                own.coefficients.get(candidate, np.zeros((1, len(own.members)), np.float32))
+                for own in learned.values()
             ]
-        )
-        return Layer(
-            self.cuts,
-            self._rules.multi_class,
-            self._shares,
-            is_learned,
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-            np.concatenate(
-                [np.empty(0, np.int32), *(self._rows_of[c][o.members] for c, o in found.items())]
-            ).astype(np.int32),
-            means,
-            scales,
-            [name for name, _ in candidates],
-            gammas,
-            coefficient_starts,
-            machines,
-            values,
-            intercepts,
-            slopes,
-            taus,
-        )
+            for candidate in candidates
+        ]
+    )
+    return Layer(
+        cuts,
+        multi_class,
+        shares,
+        is_learned,
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        np.concatenate([np.empty(0, np.int32), *members]).astype(np.int32),
+        means,
+        scales,
+        [name for name, _ in candidates],
+        gammas,
+        coefficient_starts,
+        machines,
+        values,
+        intercepts,
+        slopes,
+        taus,
+    )
 
 
 def packed(

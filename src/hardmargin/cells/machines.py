@@ -53,7 +53,7 @@ class CellRows(NamedTuple):
 
     Attributes
     ----------
-    X : (n, d) float32 array or CSR matrix
+    X : (n, d) float32 array or CSR matrix; of all rows, also RowBlocks
         The rows.
     codes : (n,) int32 array
         Their classes; -1 for rows that take no part.
@@ -182,6 +182,24 @@ def log_probabilities(
     every = np.tile(shares, (len(probabilities), 1))
     every[:, classes] = probabilities * shares[classes].sum()
     return np.log(np.maximum(every, LEAST_PROBABILITY)).astype(np.float32)
+
+
+def found_among(
+    rows: NDArray[np.intp], others: NDArray[np.intp]
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Find which rows are among others, and where; the last place, if there are several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.cells.machines import found_among
+    >>> found_among(np.array([7, 2, 5]), np.array([5, 9, 7, 5]))
+    (array([ True, False,  True]), array([2, 3]))
+    """
+    order = np.argsort(others, kind="stable")
+    at = (np.searchsorted(others[order], rows, side="right") - 1).clip(min=0)
+    is_there = others[order[at]] == rows if len(others) else np.zeros(len(rows), dtype=bool)
+    return is_there, order[at[is_there]]
 
 
 def learn(

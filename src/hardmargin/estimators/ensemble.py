@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -15,7 +16,7 @@ from scipy.special import log_softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.cells import CellRows, CellRules
+from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
@@ -28,17 +29,24 @@ from hardmargin.estimators._base.estimator import (
 from hardmargin.estimators._base.looking import UNSEEN, LookingClassifier, largest_machine
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.relevance import RelevanceMixin
-from hardmargin.estimators._base.scaling import standardized
+from hardmargin.estimators._base.scaling import (
+    extent,
+    find_scaling,
+    standardized,
+    two_valued,
+)
 from hardmargin.estimators.experts import (
     LARGEST_CELL,
     LEAST_SCALE,
     TABLE,
     ExpertOptions,
+    ExpertRows,
     Experts,
+    Mixture,
     Whole,
     as_cells_see,
     fit_experts,
-    two_valued,
+    scaled_for_cells,
     units_of,
 )
 from hardmargin.kernels import (
@@ -51,6 +59,7 @@ from hardmargin.kernels import (
     KernelSum,
     Rows,
     is_sparse,
+    mapped,
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
@@ -611,8 +620,8 @@ default="cv"
         if self.kernel not in ("cv", *DISTANCE_KERNELS):
             return False
         if not (self.standardize and look.standardized):
-            values = rows.X.data if is_sparse(rows.X) else rows.X
-            if max(values.max(initial=0.0), -values.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
+            low, high = extent(rows.X, None)
+            if max(high.max(initial=0.0), -low.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
         machines = machines_of(len(rows.classes), self._division)
         return largest_machine(rows.codes, machines) > MAX_STORED_ROWS
@@ -630,29 +639,34 @@ default="cv"
         bool
             False if no rows of a sample can be held out, so that experts cannot be judged.
         """
+        mixture = self._train_experts(rows, groups, monitor.part("held-out loss"))
+        if mixture is None:
+            return False
+        self._store_experts(mixture, rows)
+        return True
+
+    def _train_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Mixture | None:
+        """Train the experts, wherever the rows live."""
         X, codes, classes, weights, _ = rows
-        names = self.get_feature_names_out()
-        scaled = X
-        if self.standardized_:
-            scaled, self._scaling_ = standardized(X, weights, names)
-        scaled = as_cells_see(scaled)
-        present = slice(None) if (codes >= 0).all() else codes >= 0
-        units, is_two_valued = units_of(X[present], scaled[present]), two_valued(scaled[present])
-        w = np.ones(len(codes)) if weights is None else weights
         random = random_numbers(self.random_state)
         seed, folds = int(random.randint(2**31 - 1)), None
         is_given = groups is not None or not isinstance(self.cv, Integral | None)
         if is_given or (first_copies(X, codes) != np.arange(len(codes))).any():
             # A cell or a sample would not know the copies of its rows.
             folds = make_folds(self.cv, X, codes, groups=groups, random_state=random)
-        most = self._most_whole_rows()
-        prior = np.bincount(codes[codes >= 0], w[codes >= 0], minlength=len(classes))
+        seen, units, is_two_valued = self._seen_by_cells(rows)
+        prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
         prior = prior / prior.sum()
+        most = self._most_whole_rows()
+        class_weights = None
+        if self.class_weight is not None:
+            class_weights = self._class_weights(classes, codes, weights)
 
         def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
-            model = type(self)(
+            own = {name: getattr(self, name) for name in EnsembleSVC._get_param_names()}
+            model = EnsembleSVC(
                 **{
-                    **self.get_params(deep=False),
+                    **own,
                     "max_cell_rows": None,
                     "standardize": self.standardized_,
                     "class_weight": None,
@@ -661,11 +675,18 @@ default="cv"
                     "cv": self.cv if folds is None else folds.among(some),
                 }
             )
-            held, probabilities = model._fit_part(rows, some, part)
+            known, own_codes = np.unique(codes[some], return_inverse=True)
+            sample = TrainingRows(
+                X[some],
+                own_codes.astype(np.int32),
+                known,
+                None if weights is None else weights[some],
+            )
+            model, held, probabilities = self._fit_sample(model, sample, part)
             return Whole(model, model.classes_, some, some[held], probabilities)
 
         def make_rules(whole: Whole) -> CellRules:
-            known = getattr(whole.model, "encoded_relevance_", np.ones(scaled.shape[1]))
+            known = getattr(whole.model, "encoded_relevance_", np.ones(X.shape[1]))
             return CellRules(
                 prior,
                 np.maximum(known, LEAST_SCALE),
@@ -682,15 +703,8 @@ default="cv"
                 LARGEST_CELL * int(self.max_cell_rows or MAX_STORED_ROWS),
             )
 
-        class_weights = None
-        if self.class_weight is not None:
-            class_weights = self._class_weights(classes, codes, weights)
-        monitor = monitor.part("held-out loss")
         found = fit_experts(
-            X,
-            CellRows(scaled, codes, w),
-            units,
-            fit_whole,
+            ExpertRows(X, seen, units, partial(self._begin_layer, seen), fit_whole),
             make_rules,
             folds,
             ExpertOptions(
@@ -701,12 +715,11 @@ default="cv"
                 most_rows=most,
                 class_weights=class_weights,
                 seed=seed,
-                n_jobs=self.n_jobs,
             ),
             monitor,
         )
         if found is None:
-            return False
+            return None
         if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
             warn_caller("Training stopped at max_time; the model is that of the cells so far.")
         if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
@@ -716,16 +729,48 @@ default="cv"
                 "memory_limit.",
                 UserWarning,
             )
-        self._experts_ = found
         self._calibration_ = LogProbabilities()
         self._class_weights_ = class_weights
         self.classes_ = classes
+        self._store_relevance(found.relevance)
+        self.cv_log_loss_, self.cv_error_ = found.log_loss, found.error
+        return found
+
+    def _seen_by_cells(self, rows: TrainingRows) -> tuple[CellRows, FloatArray, NDArray[np.bool_]]:
+        """Return the rows as cells see them, the units of the columns, and which have two values.
+
+        Columns times their units are as they came.
+        """
+        X, codes, _, weights, _ = rows
+        scale: Callable[[Rows], Rows] = as_cells_see
+        if self.standardized_:
+            self._scaling_ = find_scaling(X, weights, self.get_feature_names_out())
+            scale = partial(scaled_for_cells, scaling=self._scaling_)
+        scaled = mapped(X, scale)
+        seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
+        if is_sparse(X):
+            return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
+        ends = np.array(extent(X, weights)).astype(X.dtype)
+        low, high = scaled_ends = scale(ends)
+        return seen, units_of(ends, scaled_ends), two_valued(scaled, weights, low, high)
+
+    def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
+        """Begin a tree whose cells are learned where the rows are."""
+        return LayerInTraining(cuts, seen, rules, self.n_jobs)
+
+    def _fit_sample(
+        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
+    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
+        """Train a model on a sample; return it, the rows held out and their probabilities then."""
+        return model, *model._fit_part(sample, monitor)
+
+    def _store_experts(self, mixture: Mixture, rows: TrainingRows) -> None:
+        """Store what predictions need."""
+        self._experts_ = mixture.finished()
         self.support_ = self._experts_.support_rows()
-        self.n_support_ = np.bincount(codes[self.support_], minlength=len(classes)).astype(np.int32)
-        self._by_class_ = np.argsort(codes[self.support_], kind="stable").astype(np.int32)
-        self._store_relevance(self._experts_.relevance)
-        self.cv_log_loss_, self.cv_error_ = self._experts_.log_loss, self._experts_.error
-        return True
+        codes = rows.codes[self.support_]
+        self.n_support_ = np.bincount(codes, minlength=len(rows.classes)).astype(np.int32)
+        self._by_class_ = np.argsort(codes, kind="stable").astype(np.int32)
 
     def _most_whole_rows(self) -> int:
         """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
@@ -735,15 +780,10 @@ default="cv"
         return min(MAX_STORED_ROWS, fits)
 
     def _fit_part(
-        self, rows: TrainingRows, some: NDArray[np.intp], monitor: Monitor
+        self, part: TrainingRows, monitor: Monitor
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Train on some of the rows that another estimator has read."""
-        X, codes, _, weights, _ = rows
-        classes, own = np.unique(codes[some], return_inverse=True)
-        self.n_features_in_ = X.shape[1]
-        part = TrainingRows(
-            X[some], own.astype(np.int32), classes, None if weights is None else weights[some]
-        )
+        """Train on rows that another estimator has read."""
+        self.n_features_in_ = part.X.shape[1]
         look = self._first_look(part, None, monitor.part(share=FIRST_SHARE))
         self.standardized_ = look.standardized
         return self._fit_vote(part, None, monitor, look)

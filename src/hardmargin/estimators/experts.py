@@ -21,11 +21,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from hardmargin.cells import CellRows, CellRules, Kind, Layer, LayerInTraining, find_cuts
+from hardmargin.cells import CellRows, CellRules, Cuts, Kind, Layer, LayerInTraining, find_cuts
 from hardmargin.cells.cuts import KINDS
-from hardmargin.cells.machines import Candidate, log_probabilities
+from hardmargin.cells.machines import Candidate, found_among, log_probabilities
 from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
-from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.estimators._base.scaling import Scaling
+from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
@@ -37,9 +38,12 @@ SHARE_OF_WHOLE = 0.3
 #: Rows that find the weights of the experts.
 WEIGHT_ROWS = 8_000
 
-#: Cuts are found on this share of the rows, and on no fewer than this number.
+#: Cuts are found on this share of the rows, on no fewer than this number, and on no more than that,
+#: unless they were a smaller share than the last one.
 CUT_SHARE = 0.2
 LEAST_CUT_ROWS = 20_000
+MOST_CUT_ROWS = 400_000
+LEAST_CUT_SHARE = 0.02
 
 #: Cells that try kernels and kinds of cuts.
 PILOT_CELLS = 8
@@ -122,15 +126,12 @@ class Whole:
         return np.isin(rows, self.held_rows) | (is_new & ~np.isin(rows, self.rows))
 
     def held_out_logs(
-        self, raw: Rows, rows: NDArray[np.intp], prior: FloatArray
+        self, raw: Rows | RowBlocks, rows: NDArray[np.intp], prior: FloatArray
     ) -> NDArray[np.float32]:
         """Log-probabilities of fair training rows."""
         logs = np.empty((len(rows), len(prior)), dtype=np.float32)
-        order = np.argsort(self.held_rows, kind="stable")
-        at = np.searchsorted(self.held_rows[order], rows).clip(max=len(order) - 1)
-        is_held = self.held_rows[order[at]] == rows
-        held = self.held_probabilities[order[at[is_held]]]
-        logs[is_held] = log_probabilities(self.classes, held, prior)
+        is_held, at = found_among(rows, self.held_rows)
+        logs[is_held] = log_probabilities(self.classes, self.held_probabilities[at], prior)
         if not is_held.all():
             logs[~is_held] = self.log_probabilities(raw[rows[~is_held]], prior)
         return logs
@@ -197,6 +198,72 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """The experts that take part, while rows are where they were in training.
+
+    Attributes
+    ----------
+    prior : (n_classes,) array
+        Shares of the classes.
+    seen : CellRows
+        Training rows, as cells see them.
+    layers : list of LayerInTraining
+        The trees that take part.
+    whole, weights, table, relevance, log_loss, error
+        As in `Experts`.
+    """
+
+    prior: FloatArray
+    seen: CellRows
+    layers: list[LayerInTraining]
+    whole: Whole | None
+    weights: FloatArray
+    table: NDArray[Any]
+    relevance: FloatArray | None
+    log_loss: float
+    error: float
+
+    def finished(self) -> Experts:
+        """Put the experts into flat arrays."""
+        return Experts(
+            self.prior,
+            self.seen.X,
+            [layer.finished() for layer in self.layers],
+            self.whole,
+            self.weights,
+            self.table,
+            self.relevance,
+            self.log_loss,
+            self.error,
+        )
+
+
+@dataclass(frozen=True)
+class ExpertRows:
+    """Training rows of experts, wherever they live.
+
+    Attributes
+    ----------
+    raw : rows or RowBlocks
+        As they came.
+    seen : CellRows
+        As cells see them.
+    units : (d,) array
+        Columns of `seen` times this have the units that they came in.
+    begin_layer : callable
+        Begins a layer with these cuts and rules.
+    fit_whole : callable
+        Trains the machine on a sample of the rows.
+    """
+
+    raw: Rows | RowBlocks
+    seen: CellRows
+    units: FloatArray
+    begin_layer: Callable[[Cuts, CellRules], LayerInTraining]
+    fit_whole: FitWhole
+
+
+@dataclass(frozen=True)
 class ExpertOptions:
     """How experts are trained.
 
@@ -214,8 +281,6 @@ class ExpertOptions:
         Factors of the classes' odds, for the judgement of the mixture.
     seed : int
         Draws samples.
-    n_jobs : int or None
-        Threads over cells.
     """
 
     max_cell_rows: int
@@ -225,33 +290,23 @@ class ExpertOptions:
     most_rows: int
     class_weights: FloatArray | None
     seed: int
-    n_jobs: int | None
 
 
 def fit_experts(
-    raw: Rows,
-    rows: CellRows,
-    units: FloatArray,
-    fit_whole: FitWhole,
+    rows: ExpertRows,
     make_rules: Callable[[Whole], CellRules],
     folds: Folds | None,
     options: ExpertOptions,
     monitor: Monitor,
-) -> Experts | None:
+) -> Mixture | None:
     """Train the experts, and find their weights; None if no rows can be held out.
 
     Parameters
     ----------
-    raw : rows
-        Training rows as they came.
-    rows : CellRows
-        The same as cells see them.
-    units : (d,) array
-        Columns of `rows` times this have the units that they came in.
-    fit_whole : callable
-        Trains the machine on a sample of rows.
+    rows : ExpertRows
+        Training rows.
     make_rules : callable
-        How cells are learned, once that machine is known.
+        How cells are learned, once the machine on a sample is known.
     folds : Folds or None
         Splits of the rows, if they are given.
     options : ExpertOptions
@@ -259,22 +314,23 @@ def fit_experts(
     monitor : Monitor
         The clock.
     """
-    order = np.random.RandomState(options.seed).permutation(np.flatnonzero(rows.codes >= 0))
-    taught, is_new = _apart(order, rows.codes, folds)
-    first = _sample(taught, rows.codes, options.first_rows)
+    seen, fit_whole = rows.seen, rows.fit_whole
+    order = np.random.RandomState(options.seed).permutation(np.flatnonzero(seen.codes >= 0))
+    taught, is_new = _apart(order, seen.codes, folds)
+    first = _sample(taught, seen.codes, options.first_rows)
     whole = replace(fit_whole(first, monitor.part(share=SHARE_OF_WHOLE)), is_new=is_new)
     if len(whole.held_rows) == 0:
         return None
-    forest = _Forest(rows, units, make_rules(whole), options, monitor)
-    judge = _Judge(raw, rows, whole, forest.rules.prior)
+    forest = _Forest(rows, make_rules(whole), options, monitor)
+    judge = _Judge(rows.raw, seen, whole, forest.rules.prior)
     forest.grow(judge)
     has_more = options.first_rows < min(options.most_rows, len(taught))
     if has_more and monitor.seconds_left > 0 and forest.needs(judge, judge.some(order)):
-        most = _sample(taught, rows.codes, options.most_rows)
+        most = _sample(taught, seen.codes, options.most_rows)
         whole = replace(fit_whole(most, monitor), is_new=is_new)
         judge = replace(judge, whole=whole)
     judges, logs = judge.logs(judge.some(order), forest.layers)
-    codes, weights = rows.codes[judges], rows.weights[judges]
+    codes, weights = seen.codes[judges], seen.weights[judges]
     found, _ = mixture_weights(logs, codes, weights)
     takes_part = found > 0
     takes_part[-1] |= not takes_part.any()  # on labels of noise
@@ -286,10 +342,10 @@ def fit_experts(
         mixture = log_softmax(mixture + np.log(options.class_weights), axis=1)
         weights = weights * options.class_weights[codes]
     scores = LogProbabilities().scores(mixture)
-    return Experts(
+    return Mixture(
         forest.rules.prior,
-        rows.X,
-        [layer.finished() for layer, part in zip(forest.layers, takes_part, strict=False) if part],
+        seen,
+        [layer for layer, part in zip(forest.layers, takes_part, strict=False) if part],
         whole.without_held_rows() if takes_part[-1] else None,
         found[takes_part],
         np.array(
@@ -311,7 +367,7 @@ class _Judge:
 
     Attributes
     ----------
-    raw, rows : rows
+    raw, rows : rows or RowBlocks, and CellRows
         Training rows as they came, and as cells see them.
     whole : Whole
         The machine on a sample of all rows.
@@ -319,7 +375,7 @@ class _Judge:
         Shares of the classes.
     """
 
-    raw: Rows
+    raw: Rows | RowBlocks
     rows: CellRows
     whole: Whole
     prior: FloatArray
@@ -335,7 +391,7 @@ class _Judge:
     ) -> tuple[NDArray[np.intp], list[NDArray[np.float32]]]:
         """Log-probabilities of the layers and of the machine, and of which rows."""
         at = np.sort(at[(self.rows.codes[at] >= 0) & self.whole.is_fair(at)])
-        logs = [layer.held_logs[at] for layer in layers]
+        logs = [layer.held_logs(at) for layer in layers]
         return at, [*logs, self.whole.held_out_logs(self.raw, at, self.prior)]
 
     def loss(self, at: NDArray[np.intp], logs: Sequence[NDArray[np.float32]]) -> float:
@@ -367,15 +423,10 @@ class _Forest:
     """
 
     def __init__(
-        self,
-        rows: CellRows,
-        units: FloatArray,
-        rules: CellRules,
-        options: ExpertOptions,
-        monitor: Monitor,
+        self, rows: ExpertRows, rules: CellRules, options: ExpertOptions, monitor: Monitor
     ) -> None:
         self.rules, self.layers, self.kinds = rules, list[LayerInTraining](), list[Kind]()
-        self._rows, self._units, self._options, self._monitor = rows, units, options, monitor
+        self._rows, self._options, self._monitor = rows, options, monitor
         self._random = np.random.RandomState([options.seed, 1])
         self._candidates = [c for c in CANDIDATES if c[0] in options.kernels]
         self._has_chosen = False
@@ -407,19 +458,19 @@ class _Forest:
 
     def _begin(self, kind: Kind, judge: _Judge) -> _Pilot:
         """Find the cuts of a tree, and learn its pilot cells."""
-        codes = self._rows.codes
+        X, codes, _ = self._rows.seen
         order = self._random.permutation(np.flatnonzero(codes >= 0))
-        some = np.sort(order[: max(LEAST_CUT_ROWS, int(CUT_SHARE * len(order)))])
+        some = np.sort(order[: _n_cut_rows(len(order))])
         cuts = find_cuts(
-            self._rows.X[some],
+            X[some],
             codes[some],
-            self._units,
+            self._rows.units,
             max_rows=self._options.max_cell_rows * len(some) / len(order),
             kind=kind,
             is_first=kind not in self.kinds,
             random_state=self._random,
         )
-        layer = LayerInTraining(cuts, self._rows, self.rules, self._options.n_jobs)
+        layer = self._rows.begin_layer(cuts, self.rules)
         pilots = self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist()
         shares = layer.learn(pilots, self._candidates, self._monitor)
         if not self._has_chosen:
@@ -442,9 +493,9 @@ class _Forest:
         at = pilot.rows
         if len(at) == 0:
             return 0.0
-        others = [*(layer.held_logs[at] for layer in self.layers), pilot.logs_of_whole]
+        others = [*(layer.held_logs(at) for layer in self.layers), pilot.logs_of_whole]
         without = judge.loss(at, others)
-        together = judge.loss(at, [*others[:-1], pilot.layer.held_logs[at], others[-1]])
+        together = judge.loss(at, [*others[:-1], pilot.layer.held_logs(at), others[-1]])
         return (without - together) / max(without, _TINY)
 
 
@@ -457,20 +508,28 @@ def as_cells_see(X: Rows) -> Rows:
     return type(X)((bounded, X.indices, X.indptr), shape=X.shape)
 
 
-def units_of(X: Rows, scaled: Rows) -> FloatArray:
-    """Find what scaled columns are multiplied by to have the units that they came in."""
-    if is_sparse(X):
-        return np.ones(X.shape[1])
-    apart, scaled_apart = np.ptp(X, axis=0).astype(np.float64), np.ptp(scaled, axis=0)
+def scaled_for_cells(X: Rows, scaling: Scaling) -> Rows:
+    """Rows scaled, in the precision of cells."""
+    return as_cells_see(scaling.transform(X))
+
+
+def units_of(ends: NDArray[Any], scaled_ends: NDArray[Any]) -> FloatArray:
+    """Find what scaled columns are multiplied by to have the units that they came in.
+
+    Parameters
+    ----------
+    ends, scaled_ends : (2, d) arrays
+        Least and largest values of the columns, as they came and scaled.
+    """
+    apart, scaled_apart = np.ptp(ends, axis=0).astype(np.float64), np.ptp(scaled_ends, axis=0)
     units = np.divide(apart, scaled_apart, out=np.zeros_like(apart), where=scaled_apart > 0)
     return np.asarray(units / (units.max(initial=0.0) or 1.0))
 
 
-def two_valued(X: Rows) -> NDArray[np.bool_]:
-    """Which columns have two values."""
-    if is_sparse(X):
-        return np.ones(X.shape[1], dtype=bool)
-    return np.asarray(((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0))
+def _n_cut_rows(n_rows: int) -> int:
+    """How many rows find the cuts."""
+    most = max(MOST_CUT_ROWS, int(LEAST_CUT_SHARE * n_rows))
+    return max(LEAST_CUT_ROWS, min(int(CUT_SHARE * n_rows), most))
 
 
 def _apart(

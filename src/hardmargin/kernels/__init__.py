@@ -1,5 +1,6 @@
 """Kernels: rows, gamma rules and values; also matrices, columns and low-rank factors."""
 
+from hardmargin.kernels.blocks import RowBlocks, as_blocks, mapped
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
@@ -10,6 +11,7 @@ from hardmargin.kernels.kernel import (
     KernelRows,
     Precision,
     Rows,
+    aligned,
     as_core_matrix,
     canonical,
     check_indices,
@@ -32,8 +34,11 @@ __all__ = [
     "KernelSum",
     "Precision",
     "Ranks",
+    "RowBlocks",
     "Rows",
     "View",
+    "aligned",
+    "as_blocks",
     "as_core_matrix",
     "canonical",
     "check_indices",
@@ -41,5 +46,6 @@ __all__ = [
     "is_sparse",
     "linear_weights",
     "make_kernel",
+    "mapped",
     "resolve_gamma",
 ]

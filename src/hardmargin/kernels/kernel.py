@@ -29,9 +29,6 @@ Precision: TypeAlias = Literal["float32", "float64"]
 FloatArray: TypeAlias = NDArray[np.float64]
 KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
 
-#: Whether rows are a scipy sparse matrix or array.
-is_sparse: Callable[[Any], bool] = sp.issparse
-
 NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
 DISTANCE_KERNELS = ("rbf", "laplacian")
 GAMMA_RULES = ("scale", "spread", "pairwise")
@@ -662,13 +659,22 @@ def _sparse_absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
 def as_core_matrix(X: Rows) -> _core.Matrix:
     """Rows in the form that the compiled core needs."""
     if not is_sparse(X):
-        array: NDArray[Any] = X
-        return array
+        return aligned(X)
     if X.format != "csr":
         raise TypeError(f"Sparse rows must be in CSR format, got {X.format!r}; use X.tocsr().")
     X = canonical(X)
-    indices = X.indices.astype(np.int32, copy=False)
-    return X.data, indices, X.indptr.astype(np.int64, copy=False), X.shape[1]
+    indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return aligned(X.data), aligned(indices), aligned(indptr), X.shape[1]
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that the compiled core can read; one that came over a network may not be."""
+    return array if array.flags.aligned else array.copy()
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether rows are a sparse matrix or array of SciPy, or blocks of them."""
+    return sp.issparse(X) or getattr(X, "holds_sparse", False)
 
 
 def canonical(X: Rows) -> Rows:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
+from hardmargin.kernels import FloatArray, Kernel, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import Folds, make_folds, random_ranks, subsample
 from hardmargin.selection.relevance import FIRST_SPLITS, FIRST_STAGES
@@ -66,22 +67,46 @@ def is_linear_candidate(X: Rows) -> bool:
     return is_sparse(X) or X.shape[1] > max(X.shape[0], MANY_COLUMNS)
 
 
-def is_open(X: Rows) -> bool:
+def is_open(X: Rows | RowBlocks) -> bool:
     """Whether rows may be better as they came than standardised: sparse ones, and of common norm.
 
     Where all columns have two values, standardising changes no distance. Numbers of extreme size
     need it.
     """
+    blocks = as_blocks(X)
     if is_sparse(X):
-        largest = float(np.abs(X.data).max(initial=0.0))
-        return 1 / LARGEST_SIZE < largest < LARGEST_SIZE and not (X.data == 1).all()
+        sizes, has_other = zip(*blocks.each(_sparse_sizes), strict=True)
+        return 1 / LARGEST_SIZE < max(sizes) < LARGEST_SIZE and any(has_other)
+    least, most = np.transpose(blocks.each(_squared_norms))
+    with np.errstate(invalid="ignore"):
+        is_common = most.max() - least.min() <= 2 * LARGEST_DIFFERENCE * most.max()
+    if not (is_common and 0 < most.max() < np.inf):
+        return False
+    ends = blocks.each(_ends)
+    low, high = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
+    return any(blocks.each(partial(_has_others, low=low, high=high)))
+
+
+def _sparse_sizes(X: Rows) -> tuple[float, bool]:
+    """Find the largest size of an entry of a block, and whether some entry is not one."""
+    return float(np.abs(X.data).max(initial=0.0)), not (X.data == 1).all()
+
+
+def _squared_norms(X: Rows) -> tuple[float, float]:
+    """Find the least and the largest squared norm of the rows of a block."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", X, X)
-        largest = float(squares.max(initial=0.0))
-        is_common = np.ptp(squares) <= 2 * LARGEST_DIFFERENCE * largest
-    if not (is_common and 0 < largest < np.inf):
-        return False
-    return not ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all()
+    return float(squares.min()), float(squares.max())
+
+
+def _ends(X: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Find the least and largest values of the columns of a block."""
+    return X.min(axis=0), X.max(axis=0)
+
+
+def _has_others(X: Rows, *, low: NDArray[Any], high: NDArray[Any]) -> bool:
+    """Whether a block has values other than the least and largest ones."""
+    return not ((low == X) | (high == X)).all()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit, RepeatedStratifiedKFold
 
-from hardmargin.kernels import Rows, is_sparse
+from hardmargin.kernels import RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.warn import warn_caller
 
 BoolArray = NDArray[np.bool_]
@@ -284,7 +285,9 @@ def _of_splitter(
             # The caller warns once of classes with few rows.
             warnings.filterwarnings("ignore", message="The least populated class")
             try:
-                splits = list(cv.split(X[present], codes[present], among))
+                # Splitters that look at rows cannot split those that live elsewhere.
+                own = np.empty((len(present), 0)) if isinstance(X, RowBlocks) else X[present]
+                splits = list(cv.split(own, codes[present], among))
             except (TypeError, ValueError) as error:
                 if groups is not None:
                     error.add_note("groups must be of one type that can be sorted, without NaN.")
@@ -348,7 +351,7 @@ def _groups_of_rows(groups: Any, n: int) -> NDArray[Any]:
     return given
 
 
-def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
+def first_copies(X: Rows | RowBlocks, codes: NDArray[np.int32]) -> NDArray[np.intp]:
     """Find the first copy of every row: the same features and the same class.
 
     Rows with few possible values are often equal by chance, and do not count as copies. Copies are
@@ -358,7 +361,7 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
 
     Parameters
     ----------
-    X : rows
+    X : rows or RowBlocks
         Dense or CSR.
     codes : (n,) int array
         Class of each row, -1 for rows that take no part: they are not copies.
@@ -368,10 +371,21 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
     (n,) int array
         The index of the first row that each row is equal to, which may be its own.
     """
-    itself = np.arange(len(codes))
+    itself, blocks = np.arange(len(codes)), as_blocks(X)
     present = np.flatnonzero(codes >= 0)
-    some = X if len(present) == len(codes) else X[present]
-    # Random multiples of the features' bits, added up and wrapped around: equal for equal rows.
+    hashes = np.concatenate(blocks.each(_hashes))[present] + codes[present].astype(np.uint64)
+    _, firsts, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    n_copies = len(present) - len(firsts)
+    is_first = np.zeros(len(codes), dtype=bool)
+    is_first[present[firsts]] = True
+    if n_copies < LEAST_SHARE * len(present) or not _has_many_values(blocks, is_first):
+        return itself
+    itself[present] = present[firsts[inverse]]
+    return itself
+
+
+def _hashes(X: Rows) -> NDArray[np.uint64]:
+    """Random multiples of the features' bits, added up and wrapped around: equal for equal rows."""
     factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
 
@@ -380,31 +394,40 @@ def first_copies(X: Rows, codes: NDArray[np.int32]) -> NDArray[np.intp]:
         as_bits = numbers.view(np.uint64)
         return as_bits ^ (as_bits >> np.uint64(32))  # the low bits of most numbers are zeros
 
-    if is_sparse(some):
-        sums = np.zeros(len(some.data) + 1, dtype=np.uint64)
-        np.cumsum(bits(some.data) * factors[some.indices], out=sums[1:])
-        hashes = sums[some.indptr[1:]] - sums[some.indptr[:-1]]
-    else:
-        hashes = np.empty(len(present), dtype=np.uint64)
-        step = max(1, _NUMBERS_AT_ONCE // max(X.shape[1], 1))
-        for begin in range(0, len(present), step):
-            part = slice(begin, begin + step)
-            hashes[part] = (bits(some[part]) * factors).sum(axis=1, dtype=np.uint64)
-    hashes += codes[present].astype(np.uint64)
-    _, firsts, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    n_copies = len(present) - len(firsts)
-    if n_copies < LEAST_SHARE * len(present) or not _has_many_values(some[np.sort(firsts)]):
-        return itself
-    itself[present] = present[firsts[inverse]]
-    return itself
+    if is_sparse(X):
+        sums = np.zeros(len(X.data) + 1, dtype=np.uint64)
+        np.cumsum(bits(X.data) * factors[X.indices], out=sums[1:])
+        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    hashes = np.empty(X.shape[0], dtype=np.uint64)
+    step = max(1, _NUMBERS_AT_ONCE // max(X.shape[1], 1))
+    for begin in range(0, X.shape[0], step):
+        part = slice(begin, begin + step)
+        hashes[part] = (bits(X[part]) * factors).sum(axis=1, dtype=np.uint64)
+    return hashes
 
 
-def _has_many_values(X: Rows) -> bool:
-    """Whether a feature takes enough values to distinguish rows."""
-    least = max(X.shape[0] / 2, LEAST_VALUES)
-    columns = X.tocsc() if is_sparse(X) else X
-    for j in range(X.shape[1]):
-        values = columns[:, [j]].data if is_sparse(X) else columns[:, j]
-        if len(values) >= least and len(np.unique(values)) >= least:
+def _has_many_values(blocks: RowBlocks, is_first: BoolArray) -> bool:
+    """Whether a feature takes enough values to distinguish different rows."""
+    least = max(is_first.sum() / 2, LEAST_VALUES)
+    most = np.sum(blocks.each(_n_values, is_first), axis=0)
+    for j in np.flatnonzero(most >= least):  # the same values may be in several blocks
+        found = blocks.each(partial(_values, column=int(j)), is_first)
+        if len(np.unique(np.concatenate(found))) >= least:
             return True
     return False
+
+
+def _n_values(X: Rows, is_first: BoolArray) -> NDArray[np.intp]:
+    """Count the values of every feature in a block."""
+    some = X[is_first]
+    columns = some.tocsc() if is_sparse(some) else some
+    return np.array([len(_values_of(columns, j)) for j in range(X.shape[1])])
+
+
+def _values(X: Rows, is_first: BoolArray, *, column: int) -> NDArray[Any]:
+    """Values of one feature in a block."""
+    return _values_of(X[is_first], column)
+
+
+def _values_of(X: Rows, column: int) -> NDArray[Any]:
+    return np.unique(X[:, [column]].data if is_sparse(X) else X[:, column])

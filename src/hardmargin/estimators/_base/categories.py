@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,17 @@ MANY_STRANGERS = 10
 
 #: Missing values of pandas that are not numbers.
 MISSING_TYPES = ("NAType", "NaTType")
+
+
+class _Values(NamedTuple):
+    """Values of a column: whether there are strings, and all of them as strings."""
+
+    has_strings: bool
+    strings: set[str | None]
+
+
+#: Values of some columns, by their numbers.
+ColumnValues: TypeAlias = dict[int, _Values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +143,23 @@ def find_categories(X: Any, features: Any) -> Categories | None:
         Which columns: those that the types of a data frame's columns tell; these and those with the
         names, numbers or True values listed; or none.
     """
+    return find_categories_in_parts(X, features, lambda function: [function(X)])
+
+
+def find_categories_in_parts(
+    X: Any, features: Any, each: Callable[[Callable[[Any], ColumnValues]], list[ColumnValues]]
+) -> Categories | None:
+    """Find the columns of categories of a table whose parts live elsewhere.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix
+        A part, perhaps without rows, whose columns have the types of all parts.
+    features : "from_dtype", array-like or None
+        As for `find_categories`.
+    each : callable
+        Calls a function with every part, where it lives, and returns the results.
+    """
     is_frame = is_data_frame(X)
     if features is None or (not is_frame and isinstance(features, str)):
         return None
@@ -139,29 +168,40 @@ def find_categories(X: Any, features: Any) -> Categories | None:
             "Sparse rows have no columns of categories; encode them first, and leave "
             "categorical_features at 'from_dtype'."
         )
-    if not is_frame:
-        X = np.asarray(X, dtype=object)
-        if X.ndim != 2:
-            return None  # validation explains it better
+    if not is_frame and np.asarray(X, dtype=object).ndim != 2:
+        return None  # validation explains it better
+    names = list(X.columns) if is_frame else range(np.asarray(X, dtype=object).shape[1])
     kinds = column_kinds(X) if is_frame else []
     declared = {j for j, kind in enumerate(kinds) if kind in DECLARED}
     if not isinstance(features, str):
-        declared |= set(_chosen(features, X.shape[1], list(X.columns) if is_frame else []))
+        declared |= set(_chosen(features, len(names), names if is_frame else []))
     maybe = {j for j, kind in enumerate(kinds) if kind in MAYBE_TEXT} - declared
-    columns, values = [], []
-    for j in sorted(declared | maybe):
-        if j in maybe and not _has_strings(X, j):
-            continue  # numbers, kept as objects
-        columns.append(j)
-        values.append(_strings(X, j))
-        n_different = len(set(values[-1]) - {None})
-        if n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES):
-            _refuse(_name(X, j), n_different, is_declared=j in declared)
-    if not columns:
+    if not (columns := sorted(declared | maybe)):
         return None
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    encoder.fit(np.column_stack(values))
-    return Categories(np.array(columns), X.shape[1], encoder)
+    found: dict[int, set[str | None]] = {}
+    parts = each(partial(_values, columns=columns))
+    for j in columns:
+        if j in maybe and not any(part[j].has_strings for part in parts):
+            continue  # numbers, kept as objects
+        found[j] = set().union(*(part[j].strings for part in parts))
+        n_different = len(found[j] - {None})
+        if n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES):
+            _refuse(names[j], n_different, is_declared=j in declared)
+    if not found:
+        return None
+    # The encoder learns from a table that has every value at least once.
+    longest = max(map(len, found.values()))
+    table = np.empty((longest, len(found)), dtype=object)
+    for k, values in enumerate(found.values()):
+        table[:, k] = [*values, *[next(iter(values))] * (longest - len(values))]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(table)
+    return Categories(np.array(list(found)), len(names), encoder)
+
+
+def _values(X: Any, columns: Sequence[int]) -> ColumnValues:
+    """Different values of some columns of a part."""
+    X = X if is_data_frame(X) else np.asarray(X, dtype=object)
+    return {j: _Values(_has_strings(X, j), set(_strings(X, j))) for j in columns}
 
 
 def column_kinds(X: Any) -> list[str]:

@@ -42,6 +42,7 @@ from hardmargin.kernels import (
     is_sparse,
     linear_weights,
     make_kernel,
+    mapped,
 )
 from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
 from hardmargin.selection.calibration import (
@@ -302,7 +303,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     ) -> TrainingRows:
         """Validate a table, turn its categories into numbers, and fill its missing numbers."""
         self._categories_ = find_categories(X, categorical_features)
-        rows = self._check_training(X, y, sample_weight).as_evidence()
+        return self._filled(self._check_training(X, y, sample_weight).as_evidence())
+
+    def _filled(self, rows: TrainingRows) -> TrainingRows:
+        """Fill the missing numbers of rows whose categories are numbers already."""
         self.is_categorical_: NDArray[np.bool_] | None = None
         if self._categories_ is not None:
             self.is_categorical_ = np.isin(
@@ -311,7 +315,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if self.kernel == "precomputed":
             return rows
         self._filling_ = find_filling(rows.X, rows.weights, list(self.get_feature_names_out()))
-        return rows if self._filling_ is None else rows._replace(X=self._filling_.transform(rows.X))
+        if self._filling_ is None or self._filling_.is_idle:
+            return rows
+        return rows._replace(X=mapped(rows.X, self._filling_.transform))
 
     def _training(
         self,

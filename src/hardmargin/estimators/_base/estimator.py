@@ -175,15 +175,35 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
         """Validate rows, labels and weights; there must be at least two classes."""
         X, y = self._validated(X, y=y, y_numeric=False)
         check_classification_targets(y)
+        return self._coded(X, *np.unique(y, return_inverse=True), sample_weight)
+
+    def _coded(
+        self, X: Rows, labels: NDArray[Any], codes: NDArray[Any], sample_weight: Any
+    ) -> TrainingRows:
+        """Validate weights, and number the classes that have rows of positive weight.
+
+        Parameters
+        ----------
+        X : rows or RowBlocks
+            Validated.
+        labels : (n_labels,) array
+            All labels, ascending.
+        codes : (n,) int array
+            Which of them every row has.
+        sample_weight : (n,) array or None
+            Weights of the rows.
+        """
         weights = None if sample_weight is None else check_weights(X, sample_weight)
-        classes = np.unique(y if weights is None else y[weights > 0])
+        is_used = np.zeros(len(labels), dtype=bool)
+        is_used[codes if weights is None else codes[weights > 0]] = True
+        classes = labels[is_used]
         if len(classes) < 2:
             found = "no class" if len(classes) == 0 else f"only one class ({classes[0]})"
             raise ValueError(
                 f"{type(self).__name__} needs rows of positive weight from at least two classes; "
                 f"y has {found}."
             )
-        codes = np.searchsorted(classes, y).astype(np.int32)
+        codes = (np.cumsum(is_used) - 1)[codes].astype(np.int32)
         if weights is not None:
             codes[weights == 0] = -1
             weights = None if (weights == 1).all() else weights

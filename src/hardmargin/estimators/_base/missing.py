@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.scaling import ROWS_FOR_QUANTILES, listed
-from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.estimators._base.scaling import listed, strided
+from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.warn import warn_caller
+
+#: Medians are those of evenly spaced rows. Where fewer of these have a value, all rows are used.
+LEAST_KNOWN = 1_000
+
+#: Numbers that are looked at, at a time.
+NUMBERS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,11 @@ class Filling:
     indicated: NDArray[np.intp]
     names: tuple[str, ...]
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no value was missing in ``fit``."""
+        return len(self.indicated) == 0 and not np.isnan(self.medians).any()
+
     def transform(self, X: Rows) -> Rows:
         """Fill the missing values of rows, and append the indicators.
 
@@ -42,8 +54,7 @@ class Filling:
         filled, with a warning that has the column's name.
         """
         is_empty = np.isnan(self.medians)
-        is_idle = len(self.indicated) == 0 and not is_empty.any()
-        if is_sparse(X) or (is_idle and not np.isnan(X).any()):
+        if is_sparse(X) or (self.is_idle and not np.isnan(X).any()):
             return X
         missing = np.isnan(X)
         filled = np.where(missing, self.medians.astype(X.dtype), X)
@@ -60,12 +71,14 @@ class Filling:
         return np.hstack([filled, missing[:, self.indicated].astype(X.dtype)])
 
 
-def find_filling(X: Rows, weights: FloatArray | None, names: Sequence[str]) -> Filling | None:
+def find_filling(
+    X: Rows | RowBlocks, weights: FloatArray | None, names: Sequence[str]
+) -> Filling | None:
     """Find the medians of dense rows, and the columns that need an indicator; None if sparse.
 
     Parameters
     ----------
-    X : rows
+    X : rows or RowBlocks
         Dense or CSR.
     weights : (n,) array or None
         Weights of the rows; rows of weight zero are ignored.
@@ -74,22 +87,49 @@ def find_filling(X: Rows, weights: FloatArray | None, names: Sequence[str]) -> F
     """
     if is_sparse(X):
         return None
-    if weights is not None and not weights.all():
-        X, weights = X[weights > 0], weights[weights > 0]
-    missing = np.isnan(X)
-    incomplete = missing.any(axis=0)
-    some = slice(None, None, -(-X.shape[0] // ROWS_FOR_QUANTILES))
-    medians = np.full(X.shape[1], np.nan)
-    complete = np.ascontiguousarray(X[some, ~incomplete].T)
-    medians[~incomplete] = _median(complete, None if weights is None else weights[some])
-    is_empty = missing.all(axis=0)
+    blocks = as_blocks(X)
+    n_missing = np.sum(blocks.each(_n_missing, weights), axis=0)
+    n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
+    incomplete, is_empty = n_missing > 0, n_missing == n_rows
     if is_empty.any():
         empty = listed([names[int(j)] for j in np.flatnonzero(is_empty)])
         warn_caller(f"Ignored, as no row has a value there: {empty}.", UserWarning)
+    some = strided(blocks, weights)
+    sample, w = blocks[some], None if weights is None else weights[some]
+    medians = np.full(blocks.n_columns, np.nan)
+    medians[~incomplete] = _median(np.ascontiguousarray(sample[:, ~incomplete].T), w)
     for j in np.flatnonzero(incomplete & ~is_empty):
-        known = ~missing[:, j]
-        medians[j] = _median(X[known, j], None if weights is None else weights[known])
+        values, own = sample[:, j], w
+        if (~np.isnan(values)).sum() < LEAST_KNOWN:  # then there are not many among all rows
+            values, own = (
+                None if parts[0] is None else np.concatenate(parts)
+                for parts in zip(*blocks.each(partial(_known, column=int(j)), weights), strict=True)
+            )
+        known = ~np.isnan(values)
+        medians[j] = _median(values[known], None if own is None else own[known])
     return Filling(medians, np.flatnonzero(incomplete & ~is_empty), tuple(names))
+
+
+def _n_missing(X: Rows, weights: FloatArray | None) -> NDArray[np.intp]:
+    """Count the missing values of every column of a block."""
+    if weights is not None and not weights.all():
+        X = X[weights > 0]
+    step = max(1, NUMBERS_AT_ONCE // X.shape[1])
+    counts = np.zeros(X.shape[1], dtype=np.intp)
+    for begin in range(0, X.shape[0], step):
+        counts += np.isnan(X[begin : begin + step]).sum(axis=0)
+    return counts
+
+
+def _known(
+    X: Rows, weights: FloatArray | None, *, column: int
+) -> tuple[NDArray[Any], FloatArray | None]:
+    """Values of one column of a block that are not missing, and the weights of their rows."""
+    known = ~np.isnan(X[:, column])
+    if weights is None:
+        return X[known, column], None
+    known &= weights > 0
+    return X[known, column], weights[known]
 
 
 def _median(values: NDArray[Any], weights: FloatArray | None) -> NDArray[Any]:

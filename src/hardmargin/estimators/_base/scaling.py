@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse, mapped
 from hardmargin.warn import warn_caller
 
 #: The middle of a column: the values between these quantiles.
@@ -53,8 +54,8 @@ class Scaling:
 
     def transform(self, X: Rows) -> Rows:
         """Scale rows."""
-        if self.scaler.with_mean and is_sparse(X):
-            X = X.toarray()  # shifted rows have no zeros to leave out
+        if self.scaler.with_mean:  # shifted rows have no zeros to leave out
+            X = X.toarray() if is_sparse(X) else np.ascontiguousarray(X)
         if self.clip is not None:
             X = _clipped(X, self.clip)
         if self.exponents is not None:
@@ -103,65 +104,148 @@ def standardized(
     feature_names : array
         Names of the features, for the warning.
     """
+    scaling = find_scaling(X, weights, feature_names)
+    return mapped(X, scaling.transform), scaling
+
+
+def find_scaling(
+    X: Rows | RowBlocks, weights: FloatArray | None, feature_names: NDArray[Any]
+) -> Scaling:
+    """Find how features are scaled: see `standardized`."""
+    blocks = as_blocks(X)
+    low, high = extent(blocks, weights)
+    scaling = _fit_scaling(blocks, low, high, weights)
+    clip = (_sparse_clip if is_sparse(X) else _clip)(blocks, weights, low, high, scaling)
+    if clip is None:
+        return scaling
+    columns = np.flatnonzero(np.isfinite(clip[0]))
+    warn_caller(
+        f"Some values of {listed(feature_names[columns])} are so large that all others would "
+        "look the same once standardised; they are clipped. Are they right? To keep them, "
+        "scale the features yourself and set standardize=False.",
+        UserWarning,
+    )
+    low, high = np.clip(low, *clip), np.clip(high, *clip)
+    scaling = _fit_scaling(blocks.map(partial(_clipped, clip=clip)), low, high, weights)
+    return replace(scaling, clip=clip)
+
+
+def extent(X: Rows | RowBlocks, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Least and largest values of the columns, in rows of positive weight."""
+    found = as_blocks(X).each(_extent, weights)
+    lows, highs = zip(*(ends for ends in found if ends is not None), strict=True)
+    return np.min(lows, axis=0), np.max(highs, axis=0)
+
+
+def two_valued(
+    X: Rows | RowBlocks, weights: FloatArray | None, low: FloatArray, high: FloatArray
+) -> NDArray[np.bool_]:
+    """Which columns only have their least and largest values, which differ."""
+    blocks = as_blocks(X)
+    found = blocks.each(partial(_two_valued, low=low, high=high), weights)
+    only_these = np.all([of_block for of_block, _ in found], axis=0)
     if not is_sparse(X):
-        X = np.ascontiguousarray(X)  # sums in another memory order would round differently
-    seen = X
-    if weights is not None and not weights.all():
-        seen, weights = X[weights > 0], weights[weights > 0]
-    low, high = seen.min(axis=0), seen.max(axis=0)
-    if is_sparse(X):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    low, high = low.astype(np.float64), high.astype(np.float64)
-    scaling = _fit_scaling(seen, low, high, weights)
-    clip = (_sparse_clip if is_sparse(X) else _clip)(seen, weights, low, high, scaling)
-    if clip is not None:
-        columns = np.flatnonzero(np.isfinite(clip[0]))
-        warn_caller(
-            f"Some values of {listed(feature_names[columns])} are so large that all others would "
-            "look the same once standardised; they are clipped. Are they right? To keep them, "
-            "scale the features yourself and set standardize=False.",
-            UserWarning,
-        )
-        seen = _clipped(seen, clip)
-        low, high = np.clip(low, *clip), np.clip(high, *clip)
-        scaling = replace(_fit_scaling(seen, low, high, weights), clip=clip)
-    return scaling.transform(X), scaling
+        return np.asarray(only_these)
+    n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
+    has_zeros = np.sum([n_entries for _, n_entries in found], axis=0) < n_rows
+    return np.asarray(only_these & ~(has_zeros & (low != 0) & (high != 0)))
 
 
-def _fit_scaling(X: Rows, low: FloatArray, high: FloatArray, weights: FloatArray | None) -> Scaling:
+def _fit_scaling(
+    blocks: RowBlocks, low: FloatArray, high: FloatArray, weights: FloatArray | None
+) -> Scaling:
     """Fit the scaler, and powers of two that bring columns of extreme size to about one.
 
     `low` and `high`, the least and largest values, show which columns take only these two.
     """
-    sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[X.dtype]
+    sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[blocks.dtype]
     extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
     exponents = None
     if extreme.any():
         exponents = np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
-        X = _times_powers(X, exponents)
+        blocks = blocks.map(partial(_times_powers, exponents=exponents))
         low, high = np.ldexp(low, exponents), np.ldexp(high, exponents)
-    scaler = StandardScaler(with_mean=not is_sparse(X))
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaler.fit(X, sample_weight=weights)
+    scaler = _merged(blocks.each(_scaler, weights))
     if not np.isfinite(scaler.var_).all():
         raise ValueError(
             "standardize=True cannot add up sample weights as large as these; scale them down, or "
             "use standardize=False."
         )
-    two_valued = low < high
+    has_two = two_valued(blocks, weights, low, high)
+    scaler.scale_[has_two] = (high - low)[has_two]
+    return Scaling(None, exponents, scaler)
+
+
+def _present(X: Rows, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
+    """Leave out rows of weight zero."""
+    if weights is None or weights.all():
+        return X, weights
+    return X[weights > 0], weights[weights > 0]
+
+
+def _extent(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
+    X, _ = _present(X, weights)
+    if X.shape[0] == 0:
+        return None
+    low, high = X.min(axis=0), X.max(axis=0)
+    if is_sparse(X):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
+    """Scaler of one block."""
+    X, weights = _present(X, weights)
+    if X.shape[0] == 0:
+        return None
+    if not is_sparse(X):
+        X = np.ascontiguousarray(X)  # sums in another memory order would round differently
+    with np.errstate(over="ignore", invalid="ignore"):
+        return StandardScaler(with_mean=not is_sparse(X)).fit(X, sample_weight=weights)
+
+
+def _merged(found: Sequence[StandardScaler | None]) -> StandardScaler:
+    """Merge the scalers of all blocks (Chan, Golub and LeVeque, 1983)."""
+    scalers = [scaler for scaler in found if scaler is not None]
+    merged = scalers[0]
+    if len(scalers) == 1:
+        return merged
+    sizes = np.array([scaler.n_samples_seen_ for scaler in scalers])
+    n = sizes.sum()
+    shares = sizes / n
+    means, variances = (np.array([getattr(s, a) for s in scalers]) for a in ("mean_", "var_"))
+    mean = shares @ means
+    variance = shares @ (variances + np.square(means - mean))
+    # Rounding alone may cause as much variance: such columns are constant, as in scikit-learn.
+    epsilon = np.finfo(np.float64).eps
+    is_constant = variance <= n * epsilon * variance + (n * epsilon * mean) ** 2
+    merged.n_samples_seen_, merged.mean_, merged.var_ = n, mean, variance
+    merged.scale_ = np.where(is_constant, 1.0, np.sqrt(variance))
+    return merged
+
+
+def _two_valued(
+    X: Rows, weights: FloatArray | None, *, low: FloatArray, high: FloatArray
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Columns that have two values in a block; of sparse ones, also the number of entries."""
+    X, _ = _present(X, weights)
+    has_two = low < high
     if is_sparse(X):
         inner = (X.data != low[X.indices]) & (X.data != high[X.indices])
-        two_valued[X.indices[inner]] = False
-        has_zeros = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]
-        two_valued[has_zeros & (low != 0) & (high != 0)] = False
-    else:
-        step = max(1, 1_000_000 // X.shape[1])
-        for begin in range(0, X.shape[0], step):
-            among = np.flatnonzero(two_valued)
-            part = X[begin : begin + step][:, among]
-            two_valued[among] = ((part == low[among]) | (part == high[among])).all(axis=0)
-    scaler.scale_[two_valued] = (high - low)[two_valued]
-    return Scaling(None, exponents, scaler)
+        has_two[X.indices[inner]] = False
+        return has_two, np.bincount(X.indices, minlength=X.shape[1])
+    step = max(1, 1_000_000 // X.shape[1])
+    for begin in range(0, X.shape[0], step):
+        among = np.flatnonzero(has_two)
+        part = X[begin : begin + step][:, among]
+        has_two[among] = ((part == low[among]) | (part == high[among])).all(axis=0)
+    return has_two, np.zeros(0, dtype=np.intp)
+
+
+def strided(blocks: RowBlocks, weights: FloatArray | None) -> NDArray[np.intp]:
+    """Numbers of evenly spaced rows of positive weight, which quantiles are computed from."""
+    present = np.arange(blocks.shape[0]) if weights is None else np.flatnonzero(weights)
+    return present[:: -(-len(present) // ROWS_FOR_QUANTILES)]
 
 
 def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
@@ -173,7 +257,11 @@ def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
 
 
 def _clip(
-    X: Rows, weights: FloatArray | None, low: FloatArray, high: FloatArray, scaling: Scaling
+    blocks: RowBlocks,
+    weights: FloatArray | None,
+    low: FloatArray,
+    high: FloatArray,
+    scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of the columns that outliers would flatten; infinite for the others."""
     mean, deviation = scaling.moments
@@ -183,9 +271,9 @@ def _clip(
         suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
     if len(suspects) == 0:
         return None
-    some = slice(None, None, -(-X.shape[0] // ROWS_FOR_QUANTILES))
+    some = strided(blocks, weights)
     below, above = np.quantile(
-        X[some, suspects],
+        blocks[some][:, suspects],
         MIDDLE,
         axis=0,
         method="inverted_cdf",
@@ -196,7 +284,7 @@ def _clip(
         flattened = (width > 0) & (deviation[suspects] > FLATTENED * width)
     if not flattened.any():
         return None
-    limits = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
+    limits = np.full((2, blocks.n_columns), [[-np.inf], [np.inf]])
     columns = suspects[flattened]
     limits[0, columns] = (below - CLIPPED_AT * width)[flattened]
     limits[1, columns] = (above + CLIPPED_AT * width)[flattened]
@@ -204,24 +292,46 @@ def _clip(
 
 
 def _sparse_clip(
-    X: Rows, weights: FloatArray | None, low: FloatArray, high: FloatArray, scaling: Scaling
+    blocks: RowBlocks,
+    weights: FloatArray | None,
+    low: FloatArray,
+    high: FloatArray,
+    scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of sparse columns that outliers would flatten, from the size of other entries."""
     _, deviation = scaling.moments
-    entries = np.bincount(X.indices, minlength=X.shape[1])
-    with np.errstate(divide="ignore"):
-        logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
+    entries, logs = np.sum(blocks.each(_entries_and_logs, weights), axis=0)
     # A few huge entries hardly move the geometric mean, but raise the deviation above it.
     is_suspect = deviation > np.exp(logs / np.maximum(entries, 1))
     suspects = np.flatnonzero(is_suspect & (entries >= LEAST_ENTRIES))
-    limits = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
-    columns = X[:, suspects].tocsc()
-    for column, begin, end in zip(suspects, columns.indptr[:-1], columns.indptr[1:], strict=True):
-        sizes = np.abs(columns.data[begin:end])
+    limits = np.full((2, blocks.n_columns), [[-np.inf], [np.inf]])
+    if len(suspects) == 0:
+        return None
+    found = blocks.each(partial(_sizes_of_entries, columns=suspects), weights)
+    for k, column in enumerate(suspects):
+        sizes = np.concatenate([of_block[k] for of_block in found])
         usual = float(np.quantile(sizes, MIDDLE[1], method="inverted_cdf"))
         if deviation[column] > FLATTENED * usual:
             limits[:, column] = -CLIPPED_AT * usual, CLIPPED_AT * usual
     return (limits[0], limits[1]) if np.isfinite(limits).any() else None
+
+
+def _entries_and_logs(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Count the entries of sparse columns, and add up the logarithms of their sizes."""
+    X, _ = _present(X, weights)
+    with np.errstate(divide="ignore"):
+        logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
+    entries = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
+    return entries, np.asarray(logs, dtype=np.float64)
+
+
+def _sizes_of_entries(
+    X: Rows, weights: FloatArray | None, *, columns: NDArray[np.intp]
+) -> list[FloatArray]:
+    """Sizes of all entries of some sparse columns."""
+    X, _ = _present(X, weights)
+    some = X[:, columns].tocsc()
+    return np.split(np.abs(some.data), some.indptr[1:-1])
 
 
 def _clipped(X: Rows, clip: tuple[FloatArray, FloatArray]) -> Rows:

@@ -1,0 +1,330 @@
+"""EnsembleSVC on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import dask
+import dask.dataframe as dd
+import distributed
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
+from hardmargin.dask.cluster import Cluster, DaskRows, Labels, identity, side_by_side, time_limit
+from hardmargin.dask.layer import DaskLayer, LayerOnCluster
+from hardmargin.dask.predictions import Voters, predict, voted
+from hardmargin.estimators._base.categories import find_categories_in_parts
+from hardmargin.estimators._base.estimator import TrainingRows
+from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC
+from hardmargin.estimators.experts import Mixture
+from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.kernels.blocks import stacked
+from hardmargin.monitor import Monitor
+from hardmargin.resources import single_threaded_blas
+from hardmargin.selection.first_look import Look
+from hardmargin.warn import warn_caller
+
+Result = TypeVar("Result")
+
+
+class DaskEnsembleSVC(EnsembleSVC):
+    """EnsembleSVC on the workers of a Dask cluster.
+
+    On the same rows in the same order, the model is that of :class:`hardmargin.EnsembleSVC`, but
+    for the rounding of sums. Where that would train one machine (up to 10,000 rows, text, or a
+    kernel that is given), one worker does.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        The cluster; None is the current client.
+    **parameters
+        Those of :class:`hardmargin.EnsembleSVC`. `max_time` ends the training of cells; rows are
+        not reduced to keep it. `memory_limit` is that of the client and of every task.
+
+    Attributes
+    ----------
+    classes_, experts_, cv_log_loss_, cv_error_, relevance_, feature_importances_
+        As in EnsembleSVC.
+    n_features_in_, feature_names_in_, n_samples_fit_
+        As in EnsembleSVC.
+
+    See Also
+    --------
+    predict : Predictions of any fitted estimator on collections.
+
+    Notes
+    -----
+    Workers keep the training rows and, for every tree, the rows as its cells see them, in float32.
+    The client keeps about 30 bytes per row. Partitions should have 10,000 to 1,000,000 rows.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import make_moons
+    >>> from hardmargin.dask import DaskEnsembleSVC
+    >>> X, y = make_moons(12_000, noise=0.2, random_state=0)
+    >>> dX, dy = da.from_array(X, chunks=(3_000, 2)), da.from_array(y, chunks=3_000)
+    >>> with Client(processes=False, dashboard_address=None) as client:  # doctest: +SKIP
+    ...     clf = DaskEnsembleSVC(client=client).fit(dX, dy)
+    ...     print(clf.predict(dX)[:5].compute())
+    [1 0 0 0 0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EnsembleSVC._parameter_constraints,
+        "client": [distributed.Client, None],
+    }
+
+    #: The experts, whose cells are on the cluster; None for a single machine.
+    _mixture_: _OnCluster | None = None
+
+    __signature__ = inspect.Signature(
+        [
+            *inspect.signature(EnsembleSVC).parameters.values(),
+            inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None),
+        ]
+    )
+
+    def __init__(self, *args: Any, client: Any = None, **parameters: Any) -> None:
+        super().__init__(*args, **parameters)
+        self.client = client
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted([*EnsembleSVC._get_param_names(), "client"])
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(**self.get_params(deep=False))  # of the same cluster
+
+    def __getstate__(self) -> Any:
+        raise TypeError(
+            "A DaskEnsembleSVC refers to its cluster and cannot be saved; save to_local(), which "
+            "is an ordinary EnsembleSVC."
+        )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Train on a collection.
+
+        Parameters
+        ----------
+        X : dask array or data frame
+            Training rows. Chunks of arrays may be sparse matrices of SciPy.
+        y : dask array or series
+            Labels, in the same partitions.
+        sample_weight : dask array or series, or (n_samples,) array, optional
+            Row weights.
+        groups : dask array or series, or (n_samples,) array, optional
+            Group of each row, for a splitter given as `cv`.
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting() as monitor:
+            cluster = Cluster(self._client())
+            table, labels = side_by_side(X, y, cluster)
+            rows = self._read_blocks(X, table, labels, _of_rows(sample_weight, "sample_weight"))
+            self._fit_rows(rows, _of_rows(groups, "groups"), monitor)
+            self.n_samples_fit_ = int((rows.codes >= 0).sum())
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class of every row of a collection, lazily."""
+        return self._predicted(X, "predict")
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, lazily; columns in the order of ``classes_``."""
+        return self._predicted(X, "predict_proba")
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of the probabilities, lazily."""
+        return self._predicted(X, "predict_log_proba")
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of rows, lazily."""
+        return self._predicted(X, "decision_function")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose class is predicted."""
+        found, truth = self._client().compute([self.predict(X), y], sync=True)
+        return float(accuracy_score(truth, found, sample_weight=_of_rows(sample_weight, "weights")))
+
+    def to_local(self) -> EnsembleSVC:
+        """Gather the model: an ordinary EnsembleSVC, which can be saved and exported.
+
+        It has all training rows.
+        """
+        check_is_fitted(self)
+        model = self._bare()
+        if self._mixture_ is not None:
+            mixture, rows = self._mixture_.mixture, self._mixture_.rows
+            X = stacked(mixture.seen.X.each(identity))
+            gathered = replace(mixture, seen=mixture.seen._replace(X=X))
+            model._store_experts(gathered, rows)
+        return model
+
+    def _client(self) -> distributed.Client:
+        try:
+            return distributed.get_client() if self.client is None else self.client
+        except ValueError:
+            raise ValueError(
+                "There is no Dask client: make one, client = distributed.Client(address), or pass "
+                "DaskEnsembleSVC(client=client)."
+            ) from None
+
+    def _bare(self) -> EnsembleSVC:
+        """Return an ordinary estimator, with the attributes that do not refer to the cluster."""
+        own = {name: getattr(self, name) for name in EnsembleSVC._get_param_names()}
+        model = EnsembleSVC(**own)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        model.__dict__.update({k: v for k, v in fitted.items() if k != "_mixture_"})
+        return model
+
+    def _read_blocks(
+        self, X: Any, table: DaskRows, labels: Sequence[Labels], sample_weight: Any
+    ) -> TrainingRows:
+        """Validate a table, turn its categories into numbers, and fill its missing numbers."""
+        empty = X._meta if isinstance(X, dd.DataFrame) else np.empty((0, X.shape[1]))
+        features = self.categorical_features
+        self._categories_ = find_categories_in_parts(empty, features, table.each)
+        validate_data(self, empty, skip_check_array=True)
+        numbers = table.map(partial(_read, self._bare())).kept()
+        kinds = set(numbers.each(_kind))
+        if len(kinds) > 1:
+            raise ValueError(
+                "Partitions must be all dense or all sparse, and of one type of numbers; found "
+                f"{', '.join(sorted(map(str, kinds)))}."
+            )
+        numbers = replace(numbers, **kinds.pop()._asdict())
+        classes = np.unique(np.concatenate([own.classes for own in labels]))
+        check_classification_targets(classes)
+        codes = np.concatenate([np.searchsorted(classes, own.classes)[own.codes] for own in labels])
+        rows = self._filled(self._coded(numbers, classes, codes, sample_weight).as_evidence())
+        filled = replace(rows.X.kept(), n_columns=len(self.get_feature_names_out()))
+        return rows._replace(X=filled)
+
+    def _fit_vote(
+        self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
+    ) -> tuple[NDArray[np.intp], FloatArray]:
+        """Train one machine, on a worker that gets all rows."""
+        blocks = rows.X
+        n_rows = blocks.shape[0]
+        if n_rows > MAX_STORED_ROWS:
+            warn_caller(
+                f"These rows and parameters need one machine, so that one worker holds all "
+                f"{n_rows:,} rows.",
+                UserWarning,
+            )
+        arguments = (self._bare(), rows._replace(X=None), groups, look, monitor.seconds_left)
+        task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
+        (model, rows_held, probabilities), caught = blocks.cluster.results([task])[0]
+        _warn_again(caught)
+        self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+        return rows_held, probabilities
+
+    def _fit_sample(
+        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
+    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
+        cluster = Cluster(self._client())
+        arguments = pickle.dumps((model, sample, monitor.seconds_left))
+        (fitted, *held), caught = cluster.results([cluster.submit(_fit_sample_of, arguments)])[0]
+        _warn_again(caught)
+        return fitted, held[0], held[1]
+
+    def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
+        return DaskLayer(cuts, seen, rules)
+
+    def _store_experts(self, mixture: Mixture, rows: TrainingRows) -> None:
+        parts = [layer.on_cluster() for layer in mixture.layers if isinstance(layer, DaskLayer)]
+        self._mixture_ = _OnCluster(mixture, rows._replace(X=None), parts)
+
+    @property
+    def experts_(self) -> NDArray[Any]:
+        """What votes: kind, rows, cells, weight, and the log-loss on rows held out."""
+        check_is_fitted(self)
+        if self._mixture_ is not None:
+            return self._mixture_.mixture.table
+        return super().experts_
+
+    def _predicted(self, X: Any, method: str) -> Any:
+        check_is_fitted(self)
+        model = self._bare()
+        if self._mixture_ is None:
+            return predict(model, X, method=method)
+        mixture = self._mixture_.mixture
+        voters = Voters(model, mixture.prior, mixture.weights, mixture.whole, self._class_weights_)
+        return voted(voters, self._mixture_.layers, X, method)
+
+
+class _OnCluster(NamedTuple):
+    """Fitted experts: the mixture, classes and weights of the rows, and trees that predict."""
+
+    mixture: Mixture
+    rows: TrainingRows
+    layers: list[LayerOnCluster]
+
+
+class _Kind(NamedTuple):
+    """What rows are like."""
+
+    n_columns: int
+    dtype: np.dtype[Any]
+    holds_sparse: bool
+
+
+def _kind(block: Rows) -> _Kind:
+    return _Kind(block.shape[1], block.dtype, is_sparse(block))
+
+
+def _read(model: EnsembleSVC, part: Any) -> Rows:
+    """Validate a part of a table, and turn its categories into numbers."""
+    rows = model._validated(part, reset=False)
+    return rows if is_sparse(rows) else np.ascontiguousarray(rows)
+
+
+def _recorded(function: Callable[[], Result]) -> tuple[Result, list[tuple[str, type[Warning]]]]:
+    """Call a function; return its result, and what it warned of."""
+    with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
+        warnings.simplefilter("always")
+        result = function()
+    return result, [(str(one.message), one.category) for one in caught]
+
+
+def _warn_again(caught: Sequence[tuple[str, type[Warning]]]) -> None:
+    for message, category in caught:
+        warn_caller(message, category)
+
+
+def _fit_sample_of(arguments: bytes) -> Any:
+    model, sample, seconds = pickle.loads(arguments)
+    return _recorded(lambda: (model, *model._fit_part(sample, Monitor(time_limit(seconds)))))
+
+
+def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
+    model, rows, groups, look, seconds = pickle.loads(arguments)
+    rows = rows._replace(X=stacked(blocks))
+    monitor = Monitor(time_limit(seconds))
+    return _recorded(lambda: (model, *model._fit_vote(rows, groups, monitor, look)))
+
+
+def _of_rows(values: Any, name: str) -> NDArray[Any] | None:
+    """Values with an entry per row, in memory."""
+    if values is None:
+        return None
+    computed = values.compute() if dask.is_dask_collection(values) else values
+    array = np.asarray(computed)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, got shape {array.shape}.")
+    return array

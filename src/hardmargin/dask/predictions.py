@@ -1,0 +1,235 @@
+"""Predictions on collections, chunk by chunk."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import scipy.sparse as sp
+from dask.delayed import Delayed
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hardmargin.cells import Layer
+from hardmargin.dask.cluster import partitions, shipped
+from hardmargin.dask.layer import LayerOnCluster
+from hardmargin.estimators.ensemble import EnsembleSVC
+from hardmargin.estimators.experts import Whole, as_cells_see
+from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.resources import single_threaded_blas
+from hardmargin.selection.calibration import winning_codes
+from hardmargin.selection.mixture import LogProbabilities, mixed
+
+#: What can be predicted.
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
+
+
+def predict(model: BaseEstimator, X: Any, *, method: str = "predict") -> Any:
+    """Apply a fitted estimator to a collection, chunk by chunk.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted estimator of this package or of scikit-learn.
+    X : dask array or data frame
+        Rows.
+    method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}
+        What to predict.
+
+    Returns
+    -------
+    dask array; for a data frame, a series or a data frame with its index
+        Nothing is computed yet.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_iris
+    >>> from hardmargin import GreedySVC
+    >>> from hardmargin.dask import predict
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GreedySVC().fit(X, y)
+    >>> predict(model, da.from_array(X, chunks=(50, 4)))[:5].compute()
+    array([0, 0, 0, 0, 0])
+    """
+    check_is_fitted(model)
+    if hasattr(model, "to_local"):  # it is on the cluster already
+        return getattr(model, method)(X)
+    shared = shipped(model)
+    return collected(model, X, method, lambda part: dask.delayed(_call)(shared, part, method))
+
+
+def collected(model: Any, X: Any, method: str, of_part: Callable[[Delayed], Delayed]) -> Any:
+    """Put predictions of all partitions together, as a collection like X."""
+    width, dtype = _shape_of(model, method)
+    if isinstance(X, dd.DataFrame):
+        columns = list(model.classes_) if width else None
+        empty = _with_index(np.empty((0, *width), dtype=dtype), X._meta, columns)
+        parts = [dask.delayed(_with_index)(of_part(part), part, columns) for part in partitions(X)]
+        return dd.from_delayed(parts, meta=empty, divisions=X.divisions, verify_meta=False)
+    if not isinstance(X, da.Array):
+        raise TypeError(f"X must be a dask array or data frame, got {type(X).__name__}.")
+    arrays = [
+        da.from_delayed(of_part(part), (n, *width), dtype=dtype)
+        for part, n in zip(partitions(X), X.chunks[0], strict=True)
+    ]
+    return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _with_index(values: NDArray[Any], part: Any, columns: list[Any] | None) -> Any:
+    """Give predictions the index of their rows."""
+    import pandas as pd
+
+    if columns is None:
+        return pd.Series(values, index=part.index)
+    return pd.DataFrame(values, index=part.index, columns=columns)
+
+
+def _call(shared: bytes, part: Any, method: str) -> NDArray[Any]:
+    model = pickle.loads(shared)
+    if part.shape[0] == 0:
+        return _nothing(model, method)
+    return np.asarray(getattr(model, method)(part))
+
+
+def _nothing(model: BaseEstimator, method: str) -> NDArray[Any]:
+    """Predictions of no rows."""
+    width, dtype = _shape_of(model, method)
+    return np.empty((0, *width), dtype=dtype)
+
+
+def _shape_of(model: Any, method: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape of a prediction, without the rows, and its type."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
+    classes = getattr(model, "classes_", None)
+    if method == "predict":
+        return (), np.dtype(np.float64) if classes is None else np.asarray(classes).dtype
+    n_classes = 1 if classes is None else len(classes)
+    is_flat = method == "decision_function" and n_classes <= 2
+    return () if is_flat else (n_classes,), np.dtype(np.float64)
+
+
+class Voters(NamedTuple):
+    """What predictions need besides the cells."""
+
+    model: EnsembleSVC
+    prior: FloatArray
+    weights: FloatArray
+    whole: Whole | None
+    class_weights: FloatArray | None
+
+
+def voted(voters: Voters, layers: Sequence[LayerOnCluster], X: Any, method: str) -> Any:
+    """Predict with cells that are on the cluster: queries are sent to them, piece by piece.
+
+    Parameters
+    ----------
+    voters : Voters
+        The other experts, and how all of them vote.
+    layers : sequence of LayerOnCluster
+        The trees.
+    X : dask array or data frame
+        Queries.
+    method : str
+        What to predict.
+    """
+    shared = shipped(voters)
+    plans = [(shipped((own.cuts, own.bundle_of)), own.parts) for own in layers]
+
+    def of_part(part: Delayed) -> Delayed:
+        queries = dask.delayed(_queries)(part, shared)
+        logs = []
+        for plan, parts in plans:
+            pieces = dask.delayed(_split_queries, nout=len(parts))(queries, plan)
+            logs.append([dask.delayed(_logs)(pieces[b], own) for b, own in enumerate(parts)])
+        return dask.delayed(_mixture)(queries, logs, shared, method)
+
+    return collected(voters.model, X, method, of_part)
+
+
+class _Queries(NamedTuple):
+    """Queries as they came, and as cells see them; None if there are none."""
+
+    raw: Rows
+    seen: Rows
+
+
+class _Piece(NamedTuple):
+    """Queries that belong to a bundle: which, their cells, and the rows."""
+
+    at: NDArray[np.intp]
+    cells: NDArray[np.int32]
+    seen: Rows
+
+
+def _queries(part: Any, voters: bytes) -> _Queries | None:
+    """Validate, fill and scale queries."""
+    if part.shape[0] == 0:
+        return None
+    model = pickle.loads(voters).model
+    raw = model._validated(part, reset=False)
+    if model._filling_ is not None:
+        raw = model._filling_.transform(raw)
+    scaled = raw if model._scaling_ is None else model._scaling_.transform(raw)
+    return _Queries(raw, as_cells_see(scaled))
+
+
+def _split_queries(queries: _Queries | None, plan: bytes) -> list[_Piece | None]:
+    cuts, bundle_of = pickle.loads(plan)
+    n_bundles = int(bundle_of.max()) + 1
+    if queries is None:
+        return [None] * n_bundles
+    cells = cuts.route(queries.seen)
+    bundles = bundle_of[cells]
+    places = [np.flatnonzero(bundles == b) for b in range(n_bundles)]
+    return [_Piece(at, cells[at], queries.seen[at]) if len(at) else None for at in places]
+
+
+def _logs(
+    piece: _Piece | None, part: tuple[Layer, Rows, NDArray[np.intp]]
+) -> tuple[NDArray[np.intp], NDArray[np.float32]] | None:
+    if piece is None:
+        return None
+    layer, support, numbers = part
+    seen = piece.seen
+    if is_sparse(seen) != is_sparse(support):
+        seen = seen.toarray() if is_sparse(seen) else sp.csr_array(seen)
+    cells = np.searchsorted(numbers, piece.cells).astype(np.int32)
+    with single_threaded_blas():
+        return piece.at, layer.log_probabilities_in(cells, seen, support)
+
+
+def _mixture(
+    queries: _Queries | None, logs: Sequence[Sequence[Any]], shipped: bytes, method: str
+) -> NDArray[Any]:
+    """Mix the log-probabilities of all experts."""
+    voters: Voters = pickle.loads(shipped)
+    if queries is None:
+        return _nothing(voters.model, method)
+    every = []
+    for of_layer in logs:
+        own = np.empty((queries.raw.shape[0], len(voters.prior)), dtype=np.float32)
+        for at, found in filter(None, of_layer):
+            own[at] = found
+        every.append(own)
+    if voters.whole is not None:
+        every.append(voters.whole.log_probabilities(queries.raw, voters.prior))
+    mixture = mixed(every, voters.weights)
+    if voters.class_weights is not None:
+        mixture = log_softmax(mixture + np.log(voters.class_weights), axis=1)
+    if method == "predict_log_proba":
+        return mixture
+    if method == "predict_proba":
+        return LogProbabilities().probabilities(mixture)
+    scores = LogProbabilities().scores(mixture)
+    if method == "predict":
+        return np.asarray(voters.model.classes_[winning_codes(scores)])
+    return scores[:, 1] if scores.shape[1] == 2 else scores

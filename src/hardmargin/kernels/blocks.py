@@ -1,0 +1,207 @@
+"""Rows that live in blocks: in memory, in a file, or on the workers of a cluster.
+
+What is needed of all rows (ranges, moments, hashes) is found block by block, where the blocks are,
+and merged. Other steps need some rows only, by their numbers.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hardmargin.kernels.kernel import Rows, is_sparse
+
+Result = TypeVar("Result")
+
+#: Smaller files are treated like rows in memory.
+LEAST_FILE_BYTES = 2**26
+
+#: Memory that a block of a file takes in float64.
+BLOCK_BYTES = 2**24
+
+
+class RowBlocks(ABC):
+    """Rows in blocks; none of them is empty.
+
+    Attributes
+    ----------
+    starts : (n_blocks + 1,) int array
+        The number of the first row of every block, and the number of all rows.
+    n_columns : int
+        Number of columns.
+    dtype : dtype
+        Type of the numbers.
+    holds_sparse : bool
+        Whether blocks are CSR matrices.
+    """
+
+    starts: NDArray[np.intp]
+    n_columns: int
+    dtype: np.dtype[Any]
+    holds_sparse: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return int(self.starts[-1]), self.n_columns
+
+    @abstractmethod
+    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
+        """Call a function with every block.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a block, and its part of `per_row`.
+        *per_row : (n, ...) arrays or None
+            With an entry for every row.
+        """
+
+    @abstractmethod
+    def map(self, function: Callable[[Any], Any]) -> RowBlocks:
+        """Rows that a function makes of each block, when it is needed."""
+
+    @abstractmethod
+    def __getitem__(self, rows: NDArray[Any]) -> Rows:
+        """Return some rows, by their numbers."""
+
+
+class Resident(RowBlocks):
+    """Rows in memory: one block.
+
+    Parameters
+    ----------
+    X : rows
+        Dense or CSR.
+    """
+
+    def __init__(self, X: Rows) -> None:
+        self.X, self.starts = X, np.array([0, X.shape[0]])
+        self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, is_sparse(X)
+
+    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
+        """Call the function once."""
+        return [function(self.X, *per_row)]
+
+    def map(self, function: Callable[[Any], Any]) -> Resident:
+        """Apply the function at once."""
+        return Resident(function(self.X))
+
+    def __getitem__(self, rows: NDArray[Any]) -> Rows:
+        return self.X[rows]
+
+
+class FileRows(RowBlocks):
+    """Dense rows in a memory-mapped file, which are looked at a few at a time.
+
+    Parameters
+    ----------
+    X : (n, d) array
+        The rows.
+    """
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        step = max(1, BLOCK_BYTES // (8 * X.shape[1]))
+        self.X, self.starts = X, np.append(np.arange(0, len(X), step), len(X))
+        self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, False
+
+    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
+        """Call the function with one block after the other."""
+        parts = [slice(*ends) for ends in pairwise(self.starts)]
+        return [
+            function(self.X[part], *(None if a is None else a[part] for a in per_row))
+            for part in parts
+        ]
+
+    def map(self, function: Callable[[Any], Any]) -> FileRows:
+        """Apply the function to one block after the other; the result is in a temporary file."""
+        first = function(self.X[: self.starts[1]])
+        out = temporary_rows((len(self.X), first.shape[1]), first.dtype)
+        out[: len(first)] = first
+        for begin, end in pairwise(self.starts[1:]):
+            out[begin:end] = function(self.X[begin:end])
+        return FileRows(out)
+
+    def __getitem__(self, rows: NDArray[Any]) -> Rows:
+        return self.X[rows]
+
+
+def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Make an array in a temporary file, which is gone when nothing refers to the array.
+
+    The file is in the folder for temporary files (``TMPDIR``); an OSError says if it is full.
+    """
+    n_bytes = int(np.prod(shape)) * dtype.itemsize
+    with tempfile.TemporaryFile(prefix="hardmargin-") as file:
+        if hasattr(os, "posix_fallocate"):
+            # A hole in the file would end the process where the disk has no room for it.
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
+
+
+def as_blocks(X: Rows | RowBlocks) -> RowBlocks:
+    """Rows in memory as one block, those of a large file as several."""
+    if isinstance(X, RowBlocks):
+        return X
+    return FileRows(X) if is_large_file(X) else Resident(X)
+
+
+def mapped(X: Rows | RowBlocks, function: Callable[[Rows], Rows]) -> Rows | RowBlocks:
+    """Apply a function to all rows; the result lives where they live."""
+    if isinstance(X, RowBlocks):
+        return X.map(function)
+    return FileRows(X).map(function).X if is_large_file(X) else function(X)
+
+
+def is_large_file(X: Any) -> bool:
+    """Whether rows are a large array that lives in a memory-mapped file."""
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.nbytes > LEAST_FILE_BYTES):
+        return False
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap)
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """Put rows below each other: those of several blocks, all dense or all sparse."""
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+
+def in_blocks(rows: NDArray[Any], starts: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Divide row numbers among the blocks that have them.
+
+    Parameters
+    ----------
+    rows : (n_some,) int array
+        Numbers of rows, in any order.
+    starts : (n_blocks + 1,) int array
+        The number of the first row of every block, and the number of all rows.
+
+    Returns
+    -------
+    list of (int, int array)
+        Blocks, and which of `rows` they have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.kernels.blocks import in_blocks
+    >>> [(b, at.tolist()) for b, at in in_blocks(np.array([7, 0, 5]), np.array([0, 4, 4, 8]))]
+    [(0, [1]), (2, [0, 2])]
+    """
+    owner = np.searchsorted(starts, rows, side="right") - 1
+    order = np.argsort(owner, kind="stable")
+    blocks, begins = np.unique(owner[order], return_index=True)
+    return list(zip(blocks.tolist(), np.split(order, begins[1:]), strict=True))

@@ -1,0 +1,87 @@
+"""Workers and schedulers that die: fits run on to the same result, or say what happened."""
+
+import functools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from problems.cells import many_rows
+
+from hardmargin import EnsembleSVC
+from hardmargin.dask import DaskEnsembleSVC
+
+pytestmark = pytest.mark.filterwarnings("ignore:memory_limit:UserWarning")
+
+#: Many cells, and a small machine of all rows, so that a fit takes seconds.
+PARAMETERS = {"max_cell_rows": 300, "n_trees": 1, "memory_limit": "10MB"}
+N_ROWS = 10_500
+
+
+@functools.cache
+def local():
+    """The model that a fit without trouble gives, and its seconds."""
+    begin = time.monotonic()
+    return EnsembleSVC(**PARAMETERS).fit(*many_rows(N_ROWS)), time.monotonic() - begin
+
+
+def fitted(client):
+    X, y = many_rows(N_ROWS)
+    dX, dy = da.from_array(X, chunks=(2_000, 4)), da.from_array(y, chunks=2_000)
+    return DaskEnsembleSVC(client=client, **PARAMETERS).fit(dX, dy)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_worker_that_is_killed_changes_nothing(seed):
+    expected, seconds = local()
+    rng = random.Random(seed)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        victim = rng.choice(list(client.run(os.getpid).values()))
+        killer = threading.Timer(rng.uniform(0, seconds), os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        found = fitted(client).to_local()
+        killer.join()
+    for own, other in zip(found._experts_.layers, expected._experts_.layers, strict=True):
+        np.testing.assert_allclose(own.values, other.values, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found._experts_.weights, expected._experts_.weights, rtol=1e-6)
+
+
+SCHEDULER = """
+import time
+from distributed import LocalCluster
+
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_scheduler_that_is_killed_is_an_error():
+    with subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        killer = threading.Timer(2.0, os.killpg, (process.pid, signal.SIGKILL))
+        with Client(address, timeout=20, set_as_default=False) as client:
+            killer.start()
+            with pytest.raises(ConnectionError, match="scheduler is lost"):
+                fit_for_ever(client)
+
+
+def fit_for_ever(client):
+    while True:
+        fitted(client)
