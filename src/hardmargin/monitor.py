@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+from hardmargin.checkpoint import Checkpoint
 from hardmargin.resources import single_threaded_blas
 
 Result = TypeVar("Result")
@@ -78,6 +79,11 @@ class Monitor:
     clock : callable, optional
         Returns the time in seconds; None is ``time.monotonic``.
 
+    Attributes
+    ----------
+    checkpoint : Checkpoint or None
+        Where finished steps are kept.
+
     Examples
     --------
     >>> from hardmargin.monitor import Monitor
@@ -95,6 +101,7 @@ class Monitor:
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
+        self.checkpoint: Checkpoint | None = None
         self._listeners, self._clock = tuple(listeners), clock or time.monotonic
         self._start = self._clock()
         self._deadline = math.inf if max_seconds is None else self._start + max_seconds
@@ -166,6 +173,21 @@ class Monitor:
     def go_on(self, stage: int, value: float) -> bool:
         """Report a stage; return whether there is time for another one."""
         return self.report(self._n_done, stage, value) and self.seconds_left > 0
+
+    def once(self, step: str, compute: Callable[[], Result]) -> Result:
+        """Return the result of a step: from the checkpoint, if the same fit has made it before.
+
+        Parameters
+        ----------
+        step : str
+            Its name; unique among steps that threads may take at the same time.
+        compute : callable
+            Makes the result.
+        """
+        if self.checkpoint is None:
+            return compute()
+        result: Result = self.checkpoint.step(step, compute, lambda: self.seconds_left > 0)
+        return result
 
     def check(self) -> None:
         """Raise :class:`Stopped` if a long step should not go on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
@@ -208,6 +209,7 @@ class LayerInTraining:
     ) -> None:
         self.cuts, self._rows, self._rules, self._n_jobs = cuts, rows, rules, n_jobs
         self._learned: dict[int, Learned | None] = {}
+        self._name = f"tree {crc32(cuts.thresholds.tobytes()):x}"
         routes = as_blocks(rows.X).each(partial(cuts.route, n_jobs=n_jobs))
         self._cells = np.concatenate(routes)
         order = np.argsort(self._cells, kind="stable")
@@ -238,7 +240,11 @@ class LayerInTraining:
             own, folds = self.rows_of_cells[c], self._rules.folds
             if folds is not None:
                 folds = Folds(folds.train[:, own], folds.test[:, own])
-            found = learn(self._rows.some(own), c, candidates, self._rules, folds, part)
+
+            def learned() -> Learned | None:
+                return learn(self._rows.some(own), c, candidates, self._rules, folds, part)
+
+            found = part.once(f"cell {c} of {self._name}", learned)
             if found is not None:
                 part.go_on(found.n_stages, found.log_loss)
             return found

@@ -132,6 +132,8 @@ class DaskEnsembleSVC(EnsembleSVC):
         -------
         self
         """
+        if self.checkpoint is not None:
+            raise ValueError("Fits on a cluster have no checkpoint; set checkpoint=None.")
         with self._fitting() as monitor:
             cluster = Cluster(self._client())
             table, labels = side_by_side(X, y, cluster)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -284,6 +285,11 @@ default="cv"
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.
+    checkpoint : str, path or None, default=None
+        A file that finished steps of the fit are written to, every few seconds. If the fit ends
+        early (Ctrl-C, a killed process, `max_time`), the same call reads them and goes on; the
+        model is the same as without the break. The file is deleted at the end. It holds pickled
+        objects: do not use files that others could have written.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -413,6 +419,7 @@ default="cv"
         "cv": ["cv_object"],
         "max_stages": [COUNT, None],
         "on_interrupt": [Choice({"raise", "keep"})],
+        "checkpoint": [str, PathLike, None],
         "fit_intercept": ["boolean"],
         "standardize": [Choice({"auto"}), "boolean"],
         "categorical_features": [Choice({"from_dtype"}), "array-like", None],
@@ -451,6 +458,7 @@ default="cv"
         n_jobs: int | None = None,
         max_time: float | None = None,
         on_interrupt: str = "raise",
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -477,6 +485,7 @@ default="cv"
         self.n_jobs = n_jobs
         self.max_time = max_time
         self.on_interrupt = on_interrupt
+        self.checkpoint = checkpoint
         self.verbose = verbose
         self.random_state = random_state
 
@@ -532,7 +541,8 @@ default="cv"
             )
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            self._fit_in_time(rows, groups, monitor)
+            with self._resumed(rows, groups, monitor):
+                self._fit_in_time(rows, groups, monitor)
         return self
 
     @property
@@ -671,6 +681,7 @@ default="cv"
                     "standardize": self.standardized_,
                     "class_weight": None,
                     "verbose": 0,
+                    "checkpoint": None,
                     "random_state": seed,
                     "cv": self.cv if folds is None else folds.among(some),
                 }
@@ -902,19 +913,25 @@ default="cv"
         if is_stored:
             votes = self._matrix_votes(training, kernels, problem, folds, options, monitor)
             return kernels, counted_together(votes), relevance
-        found = low_rank_votes(
-            kernels,
-            problem,
-            folds,
-            options,
-            monitor,
-            rank=int(rank) if isinstance(rank, Integral) else rank,
-            landmarks=self.landmarks,
-            dtype="float64" if self.dtype == "float64" else "float32",
-            memory_bytes=limit,
-            n_jobs=self.n_jobs,
-            random_state=random,
-        )
+
+        def vote() -> tuple[LowRankVotes, Any]:
+            votes = low_rank_votes(
+                kernels,
+                problem,
+                folds,
+                options,
+                monitor,
+                rank=int(rank) if isinstance(rank, Integral) else rank,
+                landmarks=self.landmarks,
+                dtype="float64" if self.dtype == "float64" else "float32",
+                memory_bytes=limit,
+                n_jobs=self.n_jobs,
+                random_state=random,
+            )
+            return votes, random.get_state()
+
+        found, state = monitor.once("low-rank votes", vote)
+        random.set_state(state)
         self.rank_ = found.rank
         is_short = rank == "auto" and largest <= MAX_STORED_ROWS
         _warn_of_rank(found, largest if is_short else None, limit)
@@ -1032,14 +1049,17 @@ default="cv"
                 self.dtype == "float64" or n <= MAX_FLOAT64_ROWS
             )
             compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
-            votes += matrix_votes(
+            part = monitor.part(share=1 / (len(groups) - done))
+            vote = partial(
+                matrix_votes,
                 kernels,
                 replace(problem, codes=codes, machines=group),
                 folds,
                 replace(options, compact=compact),
-                monitor.part(share=1 / (len(groups) - done)),
+                part,
                 dtype="float64" if is_double else "float32",
             )
+            votes += part.once("votes", vote)
         return votes
 
     def _store_votes(

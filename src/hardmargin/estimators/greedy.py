@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -194,6 +195,11 @@ default="cv"
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.
+    checkpoint : str, path or None, default=None
+        A file that finished steps of the fit are written to, every few seconds. If the fit ends
+        early (Ctrl-C, a killed process, `max_time`), the same call reads them and goes on; the
+        model is the same as without the break. The file is deleted at the end. It holds pickled
+        objects: do not use files that others could have written.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -343,6 +349,7 @@ default="cv"
         "step_tol": [Interval(Real, 0, None, closed="left")],
         "max_stages": [COUNT, None],
         "on_interrupt": [Choice({"raise", "keep"})],
+        "checkpoint": [str, PathLike, None],
         "threshold": [Choice({"auto"}), Interval(Real, None, None, closed="neither")],
         "standardize": [Choice({"auto"}), "boolean"],
         "categorical_features": [Choice({"from_dtype"}), "array-like", None],
@@ -372,6 +379,7 @@ default="cv"
         n_jobs: int | None = None,
         max_time: float | None = None,
         on_interrupt: str = "raise",
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -394,6 +402,7 @@ default="cv"
         self.n_jobs = n_jobs
         self.max_time = max_time
         self.on_interrupt = on_interrupt
+        self.checkpoint = checkpoint
         self.verbose = verbose
         self.random_state = random_state
 
@@ -444,7 +453,8 @@ default="cv"
         """
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            self._fit_in_time(rows, groups, monitor)
+            with self._resumed(rows, groups, monitor):
+                self._fit_in_time(rows, groups, monitor)
         return self
 
     @property
@@ -490,11 +500,10 @@ default="cv"
             training = replace(training, values=values)
             held_out, max_visits = choice.held_out, choice.max_visits
             relevance = next(iter(choice.source.relevance), None)
-        solutions = greedy.solve(
-            replace(training, values=through_view(training.values)),
-            replace(options, max_visits=int(max_visits)),
-            monitor.part("largest open step", n_machines=len(training.machines)),
-        )
+        problem = replace(training, values=through_view(training.values))
+        options = replace(options, max_visits=int(max_visits))
+        part = monitor.part("largest open step", n_machines=len(training.machines))
+        solutions = part.once("machines", lambda: greedy.solve(problem, options, part))
         self._warn_if_cut_short(solutions)
         thresholds, slopes = self._cut(training, solutions, held_out, random)
         machines = [

@@ -350,7 +350,9 @@ class Trials:
             )
 
         def score(job: int, monitor: Monitor) -> Part:
-            return self._score(*jobs[job], options, monitor)
+            candidate, split = jobs[job]
+            name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(candidate)}"
+            return monitor.once(name, lambda: self._score(candidate, split, options, monitor))
 
         monitor = self.options.monitor
         self._parts.update(zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True))

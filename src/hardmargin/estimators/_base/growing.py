@@ -13,13 +13,19 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import NDArray
 
+from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
 from hardmargin.monitor import Monitor
@@ -38,12 +44,20 @@ from hardmargin.warn import warn_caller
 SHARE_ASIDE = 0.1
 MAX_ROWS_ASIDE = 2_000
 
+#: Parameters that do not change the result.
+WITHOUT_EFFECT = {"checkpoint", "max_time", "n_jobs", "on_interrupt", "verbose"}
+
 #: A first fit of more than this share of the rows would save too little time.
 LARGEST_FIRST_SHARE = 0.5
 
 
 class GrowingClassifier(KernelClassifier):
-    """Base of classifiers whose time limit decides how many rows they are trained on."""
+    """Base of classifiers whose time limit decides how many rows they are trained on.
+
+    They have the parameter ``checkpoint``.
+    """
+
+    checkpoint: str | PathLike[str] | None
 
     @property
     def _grows(self) -> bool:
@@ -76,6 +90,39 @@ class GrowingClassifier(KernelClassifier):
         """
         self.support_ = rows[self.support_].astype(np.int32)
 
+    @contextmanager
+    def _resumed(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Iterator[None]:
+        """Let a fit use the steps that it has made before, and keep its steps."""
+        if self.checkpoint is None:
+            yield
+            return
+        monitor.checkpoint = Checkpoint(self.checkpoint, self._name_of_fit(rows, groups))
+        try:
+            yield
+        except BaseException:
+            monitor.checkpoint.write()
+            raise
+        if monitor.seconds_left > 0:
+            monitor.checkpoint.remove()
+        else:
+            monitor.checkpoint.write()
+
+    def _name_of_fit(self, rows: TrainingRows, groups: Any) -> str:
+        """Tell this fit from others that have another result."""
+        weights = np.empty(0) if rows.weights is None else rows.weights
+        parameters = self.get_params(deep=False)
+        described = [
+            (name, _described(parameters[name]))
+            for name in sorted(parameters)
+            if name not in WITHOUT_EFFECT
+        ]
+        among = [] if groups is None else [np.asarray(groups)]
+        labels = [rows.classes, rows.codes, weights, *among]
+        versions = [version("hardmargin"), np.__version__, sklearn.__version__]
+        return fingerprint(
+            [type(self).__name__, *versions, *described, *arrays_of(rows.X), *labels]
+        )
+
     def _fit_in_time(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         """Train on all rows or, with a time limit, on as many as there is time for."""
         n_rows = int((rows.codes >= 0).sum())
@@ -102,6 +149,23 @@ class GrowingClassifier(KernelClassifier):
                 f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
                 f"{self.n_samples_fit_:,} of {n_rows:,}. Raise max_time to use more of them."
             )
+
+
+def _described(value: Any) -> Any:
+    """Return what a parameter looks like, the same in every process."""
+    if isinstance(value, np.random.RandomState):
+        return fingerprint(value.get_state())
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, list | tuple):
+        return [_described(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return fingerprint([value])
+    if isinstance(value, Iterator):
+        raise ValueError(
+            "checkpoint needs splits that can be read again; turn them into a list: cv=list(cv)."
+        )
+    return repr(value)
 
 
 @dataclass(frozen=True)

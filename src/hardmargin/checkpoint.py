@@ -1,0 +1,188 @@
+"""Checkpoints: the finished steps of a fit in a file, so that the same fit can go on later.
+
+A fit is a sequence of steps that depend on its rows and parameters alone: votes, cells, trials of
+gammas, machines. A step that is finished is kept; when the same fit runs again, its result is read
+instead of computed, and the model is the same, bit for bit.
+
+The file is written to a temporary one first, which then takes its place: whatever happens, a whole
+checkpoint is there. It holds pickled objects, so read none that others could have written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.warn import warn_caller
+
+#: The file is written again after this many seconds and, if that takes long, after this many times
+#: as long as it took.
+SECONDS_BETWEEN = 5.0
+REST = 20.0
+
+_MAGIC = b"hardmargin checkpoint 1\n"
+_DIGEST_BYTES = 32
+
+
+class Checkpoint:
+    """Finished steps of one fit.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. If it is there, its steps are used.
+    fit : str
+        What tells this fit from others: see `fingerprint`.
+    clock : callable, optional
+        Returns the time in seconds; None is ``time.monotonic``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from hardmargin.checkpoint import Checkpoint
+    >>> path = Path(tempfile.mkdtemp()) / "fit.checkpoint"
+    >>> first = Checkpoint(path, "this fit")
+    >>> first.step("a sum", lambda: 1 + 1)
+    2
+    >>> first.write()
+    >>> Checkpoint(path, "this fit").step("a sum", lambda: 1 / 0)
+    2
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], fit: str, clock: Callable[[], float] | None = None
+    ) -> None:
+        self._path, self._fit, self._clock = Path(path), fit, clock or time.monotonic
+        self._steps: dict[tuple[str, int], bytes] = {}
+        self._uses: Counter[str] = Counter()
+        self._lock, self._is_new = Lock(), False
+        if self._path.exists():
+            self._steps = _read(self._path, fit)
+        else:
+            self._write()  # better to hear now that it cannot be written
+        self._next = self._clock() + SECONDS_BETWEEN
+
+    def step(
+        self, name: str, compute: Callable[[], Any], is_finished: Callable[[], bool] = lambda: True
+    ) -> Any:
+        """Return the result of a step, and keep it.
+
+        Parameters
+        ----------
+        name : str
+            Of the step. If there are several of one name, their order must always be the same.
+        compute : callable
+            Called if the result is not known.
+        is_finished : callable
+            Called after that; a result that is not finished is not kept.
+        """
+        with self._lock:
+            key = name, self._uses[name]
+            self._uses[name] += 1
+        if key in self._steps:
+            return pickle.loads(self._steps[key])
+        result = compute()
+        if is_finished():
+            pickled = pickle.dumps(result, protocol=5)
+            with self._lock:
+                self._steps[key], self._is_new = pickled, True
+                if self._clock() >= self._next:
+                    self._try_to_write()
+        return result
+
+    def write(self) -> None:
+        """Write what is new; a file that cannot be written is a warning."""
+        with self._lock:
+            if self._is_new:
+                self._try_to_write()
+
+    def remove(self) -> None:
+        """Delete the file: the fit is finished."""
+        self._path.unlink(missing_ok=True)
+
+    def _try_to_write(self) -> None:
+        begin = self._clock()
+        try:
+            self._write()
+        except OSError as error:
+            warn_caller(
+                f"The checkpoint {str(self._path)!r} could not be written ({error.strerror}): the "
+                "fit goes on, and the last checkpoint is still there.",
+                UserWarning,
+            )
+        took = self._clock() - begin
+        self._next, self._is_new = begin + took + max(SECONDS_BETWEEN, REST * took), False
+
+    def _write(self) -> None:
+        """Write a whole file beside the old one, and put it in its place."""
+        payload = pickle.dumps((self._fit, self._steps), protocol=5)
+        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
+        try:
+            with open(temporary, "wb") as file:
+                file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self._path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _read(path: Path, fit: str) -> dict[tuple[str, int], bytes]:
+    """Read the steps of a fit, and refuse those of others."""
+    content = path.read_bytes()
+    if not content.startswith(_MAGIC):
+        raise ValueError(f"{str(path)!r} is not a checkpoint of this version; choose another name.")
+    digest, payload = content[len(_MAGIC) :][:_DIGEST_BYTES], content[len(_MAGIC) + _DIGEST_BYTES :]
+    if hashlib.sha256(payload).digest() != digest:
+        raise ValueError(f"The checkpoint {str(path)!r} is damaged; delete it to begin again.")
+    of_fit, steps = pickle.loads(payload)
+    if of_fit != fit:
+        raise ValueError(
+            f"The checkpoint {str(path)!r} is of another fit, with other rows, labels, weights, "
+            "parameters or another version; delete it to begin again, or choose another name."
+        )
+    found: dict[tuple[str, int], bytes] = steps
+    return found
+
+
+def fingerprint(parts: Iterable[Any]) -> str:
+    """Tell fits apart: a hash of arrays, and of what others look like.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.checkpoint import fingerprint
+    >>> fingerprint([np.ones(3), "a"]) == fingerprint([np.ones(3), "a"])
+    True
+    >>> fingerprint([np.ones(3), "a"]) == fingerprint([np.ones(3), "b"])
+    False
+    """
+    found = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray) and part.dtype != object:
+            found.update(f"{part.dtype} {part.shape}".encode())
+            for block in np.array_split(part, max(1, part.nbytes // 2**24)):
+                found.update(np.ascontiguousarray(block).data)
+        elif isinstance(part, np.ndarray):
+            found.update(repr(part.tolist()).encode())
+        else:
+            found.update(repr(part).encode())
+        found.update(b"\n")
+    return found.hexdigest()
+
+
+def arrays_of(X: Any) -> list[NDArray[Any]]:
+    """Arrays that rows consist of."""
+    return [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [np.asarray(X)]

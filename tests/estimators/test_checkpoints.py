@@ -1,0 +1,245 @@
+"""``checkpoint``: a fit that was broken off goes on where it was, to the same model."""
+
+import errno
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+from problems.cells import few_rows_are_many, many_rows
+from sklearn.datasets import make_classification
+
+from hardmargin import EnsembleSVC, GreedySVC, checkpoint
+from hardmargin.checkpoint import Checkpoint
+
+
+def two_classes():
+    return make_classification(300, n_informative=5, flip_y=0.2, random_state=0)
+
+
+def three_classes():
+    return make_classification(400, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+
+
+#: What is fitted: a vote, a vote per machine, one at low rank, trees of cells, and greedy machines.
+FITS = {
+    "vote": (EnsembleSVC(), two_classes),
+    "many rows": (EnsembleSVC(random_state=np.random.RandomState(3)), lambda: many_rows(290)),
+    "low rank": (EnsembleSVC(rank=20), three_classes),
+    "cells": (EnsembleSVC(max_cell_rows=100, n_trees=2), lambda: many_rows(700, 3)),
+    "cells of two threads": (EnsembleSVC(max_cell_rows=100, n_jobs=2), lambda: many_rows(700)),
+    "greedy": (GreedySVC(), three_classes),
+    "greedy of one gamma": (GreedySVC(gamma=0.1), two_classes),
+}
+ALL_FITS = pytest.mark.parametrize("fit", FITS)
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch):
+    few_rows_are_many(monkeypatch)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.checkpoint"
+
+
+class Broken(BaseException):
+    """What ends a fit, like KeyboardInterrupt."""
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Counts the steps that are computed, and breaks the fit off after `limit` of them."""
+
+    class Steps(Counter):
+        limit = None
+
+    counted, step = Steps(), Checkpoint.step
+
+    def counting(self, name, compute, is_finished=lambda: True):
+        def computed():
+            if sum(counted.values()) == counted.limit:
+                raise Broken
+            counted[name] += 1
+            return compute()
+
+        return step(self, name, computed, is_finished)
+
+    monkeypatch.setattr(Checkpoint, "step", counting)
+    return counted
+
+
+def fitted(fit, path=None, **parameters):
+    model, data = FITS[fit]
+    model = pickle.loads(pickle.dumps(model))  # its random state moves on
+    return model.set_params(checkpoint=path, **parameters).fit(*data())
+
+
+@ALL_FITS
+def test_a_fit_that_was_broken_off_goes_on_to_the_same_model(fit, path, steps):
+    expected = fitted(fit)
+    fitted(fit, path)
+    n_steps = sum(steps.values())
+    assert n_steps > 0
+    for limit in {0, n_steps // 2, n_steps - 1}:
+        steps.clear()
+        steps.limit = limit
+        with pytest.raises(Broken):
+            fitted(fit, path)
+        assert path.exists()
+        steps.limit = None
+        found = fitted(fit, path)
+        # No step is made twice, but for one that was cut short on another thread.
+        assert sum(steps.values()) - n_steps in (0, (found.n_jobs or 1) - 1)
+        assert not path.exists()
+        queries = FITS[fit][1]()[0]
+        np.testing.assert_array_equal(
+            found.decision_function(queries), expected.decision_function(queries)
+        )
+        np.testing.assert_equal(found.cv_log_loss_, expected.cv_log_loss_)
+
+
+def test_broken_off_again_and_again(path, steps):
+    expected = fitted("cells")
+    for _ in range(200):
+        steps.limit = sum(steps.values()) + 3
+        try:
+            found = fitted("cells", path)
+            break
+        except Broken:
+            continue
+    queries = many_rows(700, 3)[0]
+    np.testing.assert_array_equal(found.predict_proba(queries), expected.predict_proba(queries))
+
+
+def broken_off(fit, path, steps, limit=1):
+    steps.limit = limit
+    with pytest.raises(Broken):
+        fitted(fit, path)
+    steps.limit = None
+
+
+def test_another_number_of_threads_goes_on(path, steps):
+    broken_off("cells", path, steps)
+    fitted("cells", path, n_jobs=2)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("change", [{"max_stages": 20}, {"random_state": 1}, {"cv": 3}])
+def test_other_parameters_are_another_fit(path, steps, change):
+    broken_off("cells", path, steps)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="of another fit"):
+        fitted("cells", path, **change)
+    assert path.read_bytes() == before
+
+
+def test_other_rows_are_another_fit(path, steps):
+    broken_off("vote", path, steps, limit=0)
+    X, y = two_classes()
+    X[7, 1] += 1e-9
+    with pytest.raises(ValueError, match="of another fit"):
+        EnsembleSVC(checkpoint=path).fit(X, y)
+
+
+def test_damage_is_noticed(path, steps):
+    broken_off("cells", path, steps)
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged; delete it"):
+        fitted("cells", path)
+
+
+@pytest.mark.parametrize("content", [b"", b"a letter"])
+def test_other_files_are_left_alone(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        fitted("vote", path)
+    assert path.read_bytes() == content
+
+
+def test_splits_that_cannot_be_read_again(path):
+    splits = iter([(np.arange(100), np.arange(100, 300))])
+    with pytest.raises(ValueError, match=r"cv=list\(cv\)"):
+        EnsembleSVC(cv=splits, checkpoint=path).fit(*two_classes())
+
+
+# --- disks that are full --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    def fill():
+        def fsync(_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", fsync)
+
+    return fill
+
+
+def test_a_disk_that_is_full_at_the_start_is_an_error(path, full_disk):
+    full_disk()
+    with pytest.raises(OSError, match="No space left"):
+        fitted("vote", path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_costs_neither_the_fit_nor_the_last_checkpoint(
+    path, steps, full_disk, monkeypatch
+):
+    expected = fitted("cells")
+    broken_off("cells", path, steps, limit=5)
+    before = path.read_bytes()
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "REST", 0.0)
+    monkeypatch.setattr(Checkpoint, "remove", lambda self: None)
+    full_disk()
+    with pytest.warns(UserWarning, match=r"could not be written \(No space left on device\)"):
+        found = fitted("cells", path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+    queries = many_rows(700, 3)[0]
+    np.testing.assert_array_equal(found.predict_proba(queries), expected.predict_proba(queries))
+
+
+# --- processes that are killed --------------------------------------------------------------------
+
+KILLED = """
+    import sys
+    from sklearn.datasets import make_classification
+    from hardmargin import GreedySVC, checkpoint
+
+    checkpoint.SECONDS_BETWEEN = checkpoint.REST = 0.0  # it writes all the time
+    X, y = make_classification(1500, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+    print("begin", flush=True)
+    GreedySVC(checkpoint=sys.argv[1]).fit(X, y)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_whole_checkpoint(path):
+    X, y = make_classification(1500, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+    rng, n_read = np.random.default_rng(0), 0
+    for _ in range(5):
+        with subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(KILLED), str(path)], stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(rng.uniform(0.02, 0.5))
+            process.send_signal(signal.SIGKILL)
+        if path.exists():
+            name = pickle.loads(path.read_bytes()[len(checkpoint._MAGIC) + 32 :])[0]
+            Checkpoint(path, name)  # is whole
+            n_read += 1
+    assert n_read > 0
+    found, expected = GreedySVC(checkpoint=path).fit(X, y), GreedySVC().fit(X, y)
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
