@@ -261,6 +261,13 @@ def test_more_classes_than_rows_of_a_class(model):
     outcome(MODELS[model], X, np.arange(30) % 11)
 
 
+@pytest.mark.parametrize("model", sorted(STANDARDIZED))
+def test_constant_columns_with_weights_far_apart(model):
+    # Rounding makes the variance that scikit-learn finds negative.
+    rows, weights = np.column_stack([X[:17], np.full(17, 0.1)]), 10.0 ** np.linspace(-12, 12, 17)
+    assert outcome(MODELS[model], rows, Y[:17], sample_weight=weights) is None
+
+
 # --- parameters ----------------------------------------------------------------------------------
 
 SIZES = (LEAST, 1e-300, 1e-20, 1e20, 1e300, np.finfo(np.float64).max)
@@ -371,6 +378,20 @@ def test_core_sets_in_float32_accept_any_C(model, C):
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_core_sets_in_float32_accept_any_weights(model, weights):
     assert outcome(IN_FLOAT32[model], X, Y, sample_weight=WEIGHTS[weights]) is None
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", lambda A, B: 1e60 * (A @ B.T)])
+@pytest.mark.parametrize(
+    "model", ["RhoSVC", "MultiplicativeSVC", "CoreVectorSVC", "MarginDiscriminantAnalysis"]
+)
+def test_kernel_values_beyond_float32_are_refused_by_name(model, kernel):
+    rows = 1e60 * X @ X.T if kernel == "precomputed" else X
+    assert "dtype='float32'" in refused(changed(model, kernel=kernel, dtype="float32"), rows, Y)
+
+
+def test_powers_beyond_float32_are_refused_in_fit():
+    model = ParzenClassifier(kernel="poly", gamma=1.0, dtype="float32")
+    assert "dtype='float32'" in refused(model, 1e9 * X, Y)
 
 
 # --- predictions ---------------------------------------------------------------------------------

@@ -186,6 +186,21 @@ def test_code_in_a_file_is_not_run(model, tmp_path):
         load(path)
 
 
+@pytest.mark.parametrize("notes", ["x", 3, None, [1]])
+def test_notes_that_are_none_are_refused(model, tmp_path, notes):
+    path = dump(model, tmp_path / "model.skops")
+    replace_entry(path, ABOUT, json.dumps({"format": 1, "notes": notes}).encode())
+    with pytest.raises(ModelFileError, match=r"model\.skops is damaged: its notes"):
+        notes_of(path)
+
+
+def test_a_file_that_does_not_name_its_version_is_loaded(model, tmp_path):
+    path = dump(model, tmp_path / "model.skops")
+    replace_entry(path, ABOUT, b'{"format": 1}')
+    assert notes_of(path) == {"hardmargin": "unknown"}
+    np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
+
+
 def test_a_file_of_a_later_format_is_refused(model, tmp_path):
     path = dump(model, tmp_path / "model.skops")
     about = {"format": FORMAT + 1, "hardmargin": "9.0", "notes": {}}

@@ -1,5 +1,7 @@
 """Blocks of rows on threads, and the threads of BLAS."""
 
+import subprocess
+import sys
 from threading import Thread
 
 import numpy as np
@@ -119,3 +121,28 @@ def test_blocks_in_several_threads_of_the_caller():
             thread.join()
         assert all(inside)
         assert blas_threads() == {3}
+
+
+FORKS = """
+import os, threading
+from hardmargin.resources import single_threaded_blas
+
+def go_on():
+    while True:
+        with single_threaded_blas():
+            pass
+
+threading.Thread(target=go_on, daemon=True).start()
+for _ in range(30):
+    child = os.fork()
+    if child == 0:
+        with single_threaded_blas():
+            os._exit(0)
+    os.waitpid(child, 0)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="fork is unsafe on macOS")
+def test_a_fork_while_another_thread_begins_a_block_does_not_hang():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], timeout=60, check=True)

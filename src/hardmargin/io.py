@@ -265,6 +265,9 @@ def _about(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path} is damaged: {broken} was changed or cut short.")
     if not isinstance(about, dict) or not isinstance(about.get("format"), int):
         raise ModelFileError(f"{path} does not say which version of hardmargin saved it.")
+    about = {"hardmargin": "unknown", "notes": {}, **about}
+    if not isinstance(about["notes"], dict):
+        raise ModelFileError(f"{path} is damaged: its notes are no JSON object.")
     if about["format"] > FORMAT:
         raise ModelFileError(
             f"{path} was saved by hardmargin {about.get('hardmargin')}; this is "

@@ -42,6 +42,13 @@ _BLOCK_WORK, _BLOCK_ROWS = 2_000_000, 512
 #: Open blocks of single-threaded BLAS, and the numbers of threads to restore at the end.
 _OPEN_BLOCKS = SimpleNamespace(lock=Lock(), n=0, before=[])
 
+# Were another thread to hold the lock during a fork, nobody could release it in the child.
+os.register_at_fork(
+    before=_OPEN_BLOCKS.lock.acquire,
+    after_in_parent=_OPEN_BLOCKS.lock.release,
+    after_in_child=_OPEN_BLOCKS.lock.release,
+)
+
 
 def memory_bytes(memory_limit: float | str | None) -> int:
     """Turn ``memory_limit`` into bytes.

@@ -6,9 +6,12 @@ from io import StringIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 import skops.io
+from problems.dataset_files import NOT_ARRAYS, write_member
 from problems.tables import customers, write_customers
 from sklearn.datasets import dump_svmlight_file, load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -414,6 +417,53 @@ def test_files_that_are_no_tables(capsys, tmp_path, name, message):
     line = refused(capsys, "train", path, "--target", "churn", "-o", tmp_path / "m.skops")
     assert name in line
     assert message in line
+
+
+def test_names_of_columns_in_another_encoding(capsys, tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("größe,churn\n1,yes\n2,no\n".encode("latin-1"))
+    line = refused(capsys, "train", path, "--target", "churn", "-o", tmp_path / "m.skops")
+    assert "latin.csv, line 1: the text is not utf-8" in line
+
+
+def test_a_column_number_that_is_too_large(capsys, tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text(f"1 {2**70}:1\n")
+    assert "not in svmlight format" in refused(capsys, "train", path, "-o", tmp_path / "m.skops")
+
+
+def test_parquet_whose_notes_of_pandas_are_damaged(capsys, tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.Table.from_pandas(customers()).replace_schema_metadata({"pandas": "{}"})
+    pq.write_table(table, path)
+    line = refused(capsys, "train", path, "--target", "churn", "-o", tmp_path / "m.skops")
+    assert "t.parquet is damaged" in line
+
+
+@pytest.mark.parametrize("content", NOT_ARRAYS.values(), ids=NOT_ARRAYS)
+def test_npz_files_whose_members_are_no_arrays(capsys, tmp_path, content):
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=np.eye(3), y=np.arange(3))
+    write_member(path, "X.npy", content)
+    assert "array" in refused(capsys, "train", path, "-o", tmp_path / "m.skops")
+
+
+def test_npz_files_with_labels_of_another_shape(capsys, tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=np.eye(4), y=np.array([0, 1]))
+    line = refused(capsys, "train", path, "-o", tmp_path / "m.skops")
+    assert "'y' has the shape (2,), not one label per row" in line
+
+
+@pytest.mark.parametrize("command", ["inspect", "predict"])
+def test_a_model_that_was_changed_and_does_not_work(capsys, tmp_path, command):
+    X, y = load_iris(return_X_y=True)
+    np.savez(tmp_path / "iris.npz", X=X, y=y)
+    model = GreedySVC(1.0, max_visits=1).fit(X, y)
+    model.relevance_, model._filling_ = np.ones((2, 3)), "nothing"
+    path = dump(model, tmp_path / "m.skops")
+    table = [tmp_path / "iris.npz"] if command == "predict" else []
+    assert "m.skops was loaded but does not work" in refused(capsys, command, path, *table)
 
 
 @pytest.mark.parametrize("name", ["bad.parquet", "bad.npz", "bad.svm"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from problems.dataset_files import write_libsvm, write_npz
+from problems.dataset_files import NOT_ARRAYS, write_libsvm, write_member, write_npz
 
 from hardmargin.datasets import FOLDER_NAMES, load_covtype_binary, load_folder
 from hardmargin.datasets import folder as folder_module
@@ -145,6 +145,57 @@ def test_features_and_labels_of_different_lengths(folder):
     write_npz(folder / "segment.npz", X=np.zeros((3, 2)), y=np.zeros(2))
     with pytest.raises(ValueError, match=r"segment\.npz' has features \(3, 2\) but labels \(2,\)"):
         load_folder("segment", folder)
+
+
+@pytest.mark.parametrize("content", NOT_ARRAYS.values(), ids=NOT_ARRAYS)
+def test_members_that_are_no_arrays(folder, content):
+    write_member(folder / "segment.npz", "X.npy", content)
+    with pytest.raises(ValueError, match=r"segment\.npz' (is damaged|has another layout)"):
+        load_folder("segment", folder)
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], [1.5, 1, 2], [np.nan, 1, 2], [np.inf, 1, 2]])
+def test_labels_that_are_not_whole_numbers(folder, labels):
+    write_npz(folder / "segment.npz", X=np.zeros((3, 2)), y=np.array(labels))
+    with pytest.raises(ValueError, match=r"whole numbers|no array of numbers"):
+        load_folder("segment", folder)
+
+
+def test_features_without_columns(folder):
+    write_npz(folder / "segment.npz", X=np.zeros(3), y=np.zeros(3))
+    with pytest.raises(ValueError, match=r"has features \(3,\) but labels \(3,\)"):
+        load_folder("segment", folder)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"wilderness": np.full(3, 4)},
+        {"soil": np.full(3, 2**62)},
+        {"soil": np.zeros((3, 1))},
+        {"X10": np.zeros((2, 10))},
+    ],
+    ids=["areas", "soils", "shape", "rows"],
+)
+def test_covtype_with_values_that_do_not_exist(folder, damage):
+    whole = {"X10": np.zeros((3, 10)), "wilderness": np.zeros(3), "soil": np.zeros(3)}
+    write_npz(folder / "covtype.npz", **whole | {"y": np.ones(3)} | damage)
+    with pytest.raises(ValueError, match=r"an area \(0 to 3\) and a soil \(0 to 39\)"):
+        load_folder("covtype", folder)
+
+
+def test_realizations_of_rows_that_do_not_exist(folder):
+    X, y, rows = np.zeros((3, 2)), np.zeros(3), np.array([[0, 3]])
+    members = {"heart_X": X, "heart_y": y, "heart_train": rows, "heart_test": rows}
+    write_npz(folder / "ida_benchmark.npz", **members)
+    with pytest.raises(ValueError, match="realizations of 'heart' have rows that do not exist"):
+        load_folder("ida-heart", folder)
+
+
+def test_columns_beyond_all_integers(folder):
+    write_libsvm(folder / "a9a.libsvm.xz", f"1 {2**70}:1\n")
+    with pytest.raises(ValueError, match="is damaged"):
+        load_folder("a9a", folder)
 
 
 def test_parts_of_another_file(folder):

@@ -35,14 +35,16 @@ UNKNOWN = "unknown"
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
 def inspect(model: Path, as_json: bool) -> None:
     """Show what a model is and how it was trained."""
-    notes = notes_of_model(model)
-    about = about_model(load_model(model), notes)
+    notes, loaded = notes_of_model(model), load_model(model)
+    with working(model):
+        about = about_model(loaded, notes)
+        facts = described(about)
     saved = {"path": str(model), "bytes": model.stat().st_size, "hardmargin": notes["hardmargin"]}
     if as_json:
         show_json({**about, "saved": saved})
         return
     size = f"{saved['bytes'] / 1e6:.1f} MB, hardmargin {saved['hardmargin']}"
-    show({**described(about), "file": f"{model} ({size})"})
+    show({**facts, "file": f"{model} ({size})"})
 
 
 def load_model(path: Path) -> Any:
@@ -71,6 +73,20 @@ def _refusing(path: Path) -> Iterator[None]:
         raise InputError(f"{path} does not exist.") from None
     except (ModelFileError, OSError) as error:
         raise InputError(str(error)) from error
+
+
+@contextmanager
+def working(path: Path) -> Iterator[None]:
+    """Say in one line that a model does not work, as one that was changed on purpose may not."""
+    try:
+        yield
+    except click.ClickException:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path} was loaded but does not work ({reason}); was it changed?"
+        ) from error
 
 
 def inner_model(model: Any) -> Any:

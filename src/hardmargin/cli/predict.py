@@ -11,7 +11,13 @@ import click
 import numpy as np
 
 from hardmargin.cli.errors import InputError, did_you_mean
-from hardmargin.cli.inspect import columns_known, first_step, load_model, notes_of_model
+from hardmargin.cli.inspect import (
+    columns_known,
+    first_step,
+    load_model,
+    notes_of_model,
+    working,
+)
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import reading_options
 from hardmargin.cli.outputs import check_output, spoken_warnings
@@ -69,12 +75,13 @@ def predict(
         raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
     table = read_table(file, delimiter=delimiter, encoding=encoding)
     kept = _kept(table, keep)
-    table, known = _as_trained(table, loaded, notes)
-    try:
-        with spoken_warnings():
-            found = _scored(loaded, table.X, labels_only=labels_only)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{file}: {error}") from error
+    with working(model):
+        table, known = _as_trained(table, loaded, notes)
+        try:
+            with spoken_warnings():
+                found = _scored(loaded, table.X, labels_only=labels_only)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{file}: {error}") from error
     if both := sorted(kept.keys() & found.keys()):
         raise InputError(f"--keep {both[0]}: predictions have a column of this name too.")
     scored = pd.DataFrame(kept | found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -256,7 +255,10 @@ def _text(path: Path, kind: str, delimiter: str | None, encoding: str) -> pd.Dat
             table = arrow.read_csv(path, single, parse, convert)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise InputError(_text_error(path, str(error), encoding)) from error
-    names = table.column_names
+    try:
+        names = table.column_names
+    except UnicodeDecodeError as error:
+        raise InputError(_encoding_error(f"{path}, line 1", encoding)) from error
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"{path} has two columns named {repeated[0]!r}.")
     if table.num_rows == 0:
@@ -322,7 +324,10 @@ def _parquet(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is not a Parquet file: {error}") from error
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows.")
-    return _frame(table)
+    try:
+        return _frame(table)
+    except Exception as error:  # such as a KeyError, if what pandas wrote about itself is damaged
+        raise InputError(f"{path} is damaged ({type(error).__name__}: {error}).") from error
 
 
 def _frame(table: Any) -> pd.DataFrame:
@@ -344,7 +349,7 @@ def _svmlight(path: Path) -> Table:
 
     try:
         X, y = load_svmlight_file(str(path))
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{path} is not in svmlight format: {error}") from error
     return Table(path, sp.csr_array(X), y)
 
@@ -362,8 +367,16 @@ def _arrays(path: Path) -> Table:
                 raise InputError(f"{path} has no array named 'X'; it has {_listed(stored.files)}.")
             y = None if names[1] is None else stored[names[1]]
             X = stored[names[0]]
-    except (ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is not a file of numpy arrays: {error}") from error
+    except InputError:
+        raise
+    except Exception as error:  # numpy's reader raises nearly anything
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"{path} is not a file of numpy arrays ({reason}).") from error
+    for name, member in zip(names, (X, y), strict=True):
+        if name is not None and not isinstance(member, np.ndarray):
+            raise InputError(f"{path}: {name!r} is no array.")
+    if y is not None and y.shape != X.shape[:1]:
+        raise InputError(f"{path}: {names[1]!r} has the shape {y.shape}, not one label per row.")
     if X.ndim != 2:
         raise InputError(f"{path}: {names[0]!r} has {X.ndim} dimensions, not rows and columns.")
     return Table(path, X, y)

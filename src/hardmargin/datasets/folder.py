@@ -67,8 +67,6 @@ Features are on the scale of their source; `load` checks the numbers of rows, co
 from __future__ import annotations
 
 import lzma
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -103,8 +101,6 @@ FOLDER_NAMES: tuple[str, ...] = tuple(
         )
     )
 )
-
-_DAMAGE = (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True)
@@ -213,7 +209,7 @@ def load_folder(name: str, data_dir: str | Path) -> FolderSet:
         data = _ida(name, folder)
     else:
         data = _archive(name, folder)
-    if data.X.shape[:1] != data.y.shape:
+    if data.X.ndim != 2 or data.X.shape[:1] != data.y.shape:
         path = str(folder / files_of(name)[0])
         raise ValueError(f"{path!r} has features {data.X.shape} but labels {data.y.shape}")
     return data
@@ -334,26 +330,48 @@ def _ida(name: str, folder: Path) -> FolderSet:
         raise FileNotFoundError(f"{str(path)!r} has no member '{key}_X', only sets {found}")
     X, y = _read_members(path, f"{key}_X", f"{key}_y")
     if f"{key}_train" not in members:
-        return FolderSet(name, X, y.astype(np.int64))
+        return FolderSet(name, X, _whole(y, path))
     trains, tests = _read_members(path, f"{key}_train", f"{key}_test")
+    for rows in (trains, tests):
+        if rows.ndim != 2 or not np.isin(rows, np.arange(len(y))).all():
+            raise ValueError(f"{str(path)!r}: realizations of {key!r} have rows that do not exist")
     pairs = zip(trains.astype(np.intp), tests.astype(np.intp), strict=True)
-    return FolderSet(name, X, y.astype(np.int64), tuple(pairs))
+    return FolderSet(name, X, _whole(y, path), tuple(pairs))
 
 
 def _archive(name: str, folder: Path) -> FolderSet:
     path = folder / files_of(name)[0]
     if name == "covtype":
         numbers, wilderness, soil, y = _read_members(path, "X10", "wilderness", "soil", "y")
+        are_types = _are_types(wilderness, 4, len(y)) and _are_types(soil, 40, len(y))
+        if numbers.shape != (len(y), 10) or not are_types:
+            raise ValueError(
+                f"{str(path)!r}: every row needs ten numbers, an area (0 to 3) and a soil (0 to 39)"
+            )
         X = _covtype_features(numbers, wilderness, soil)
-        return FolderSet(name, X, y.astype(np.int64))
+        return FolderSet(name, X, _whole(y, path))
     if name == "letter-uci":
         X, y = _read_members(path, "X", "y")
         n_train = len(y) * 4 // 5
+        y = _whole(y, path)
         return _stacked(name, X[:n_train], y[:n_train], X[n_train:], y[n_train:])
     if name in _WITH_SPLIT:
-        return _stacked(name, *_read_members(path, "Xtr", "ytr", "Xte", "yte"))
+        X_train, y_train, X_test, y_test = _read_members(path, "Xtr", "ytr", "Xte", "yte")
+        return _stacked(name, X_train, _whole(y_train, path), X_test, _whole(y_test, path))
     X, y = _read_members(path, "X", "y")
-    return FolderSet(name, X, y.astype(np.int64))
+    return FolderSet(name, X, _whole(y, path))
+
+
+def _whole(labels: npt.NDArray[Any], path: Path) -> Labels:
+    with np.errstate(invalid="ignore"):  # of infinite and missing ones
+        whole = labels.astype(np.int64)
+    if not np.array_equal(whole, labels):
+        raise ValueError(f"{str(path)!r} has labels that are not whole numbers")
+    return whole
+
+
+def _are_types(values: npt.NDArray[Any], n_types: int, n_rows: int) -> bool:
+    return values.shape == (n_rows,) and bool(np.isin(values, np.arange(n_types)).all())
 
 
 def _covtype_features(
@@ -374,8 +392,7 @@ def _stacked(name: str, X_train: Any, y_train: Labels, X_test: Any, y_test: Labe
     X: Any = np.concatenate(parts) if dense else sp.vstack(parts, format="csr")
     rows = np.arange(len(y_train) + len(y_test))
     split = rows[: len(y_train)], rows[len(y_train) :]
-    y = np.concatenate([y_train, y_test]).astype(np.int64)
-    return FolderSet(name, X, y, (split,))
+    return FolderSet(name, X, np.concatenate([y_train, y_test]), (split,))
 
 
 def _read_libsvm(path: Path, width: int) -> tuple[sp.csr_matrix[Any], Labels]:
@@ -385,13 +402,13 @@ def _read_libsvm(path: Path, width: int) -> tuple[sp.csr_matrix[Any], Labels]:
     try:
         with lzma.open(path) as text:
             X, y = load_svmlight_file(text, n_features=width)
-    except _DAMAGE as error:
+    except Exception as error:
         if isinstance(error, lzma.LZMAError) and not path.read_bytes().startswith(b"\xfd7zXZ"):
             raise ValueError(f"{str(path)!r} is not an xz file") from error
         raise _damaged(path, error) from error
     # Many estimators, scikit-learn's SVC among them, refuse the reader's 64-bit indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y.astype(np.int64)
+    return sp.csr_matrix((X.data, indices, indptr), shape=X.shape), _whole(y, path)
 
 
 def _member_names(path: Path) -> list[str]:
@@ -399,7 +416,7 @@ def _member_names(path: Path) -> list[str]:
     try:
         with path.open("rb") as file, np.load(file) as archive:
             return list(archive.files)
-    except _DAMAGE as error:
+    except Exception as error:
         raise _damaged(path, error) from error
 
 
@@ -412,9 +429,14 @@ def _read_members(path: Path, *names: str) -> list[npt.NDArray[Any]]:
         )
     try:
         with path.open("rb") as file, np.load(file) as archive:
-            return [archive[name] for name in names]
-    except _DAMAGE as error:
+            members = [archive[name] for name in names]
+    except Exception as error:  # numpy's reader raises nearly anything
         raise _damaged(path, error) from error
+    for name, member in zip(names, members, strict=True):
+        # Members that are no arrays are read as bytes.
+        if not isinstance(member, np.ndarray) or member.dtype.kind not in "biuf" or not member.ndim:
+            raise ValueError(f"{str(path)!r} has another layout: {name!r} is no array of numbers")
+    return members
 
 
 def _require(path: Path) -> None:

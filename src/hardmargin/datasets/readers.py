@@ -92,7 +92,7 @@ def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
         # Files that number the letters of the alphabet start at 1.
         first = 1 if "".join(classes) == ascii_uppercase else 0
         return Table(X, (codes + first).astype(np.int64), [str(c) for c in classes], **others)
-    if not (values == np.round(values)).all():
+    if not (np.isfinite(values) & (values == np.round(values))).all():
         raise ValueError(f"{len(classes)} labels that are not whole numbers")
     y = values[codes].astype(np.int64)
     return Table(X, y, [str(c) for c in np.unique(y)], **others)
@@ -163,6 +163,8 @@ def _read_rows(cells: Sequence[Sequence[str]], layout: Layout) -> Table:
         raise ValueError("the rows have different numbers of columns")
     rows = np.char.strip(np.array(cells, dtype=str))
     rows = rows[~(rows == "?").any(axis=1)]
+    if not len(rows):
+        raise ValueError("every row has missing values")
     n_columns = rows.shape[1]
     others = {column % n_columns for column in (layout.label, *layout.drop)}
     if layout.train_flag is not None:
@@ -192,6 +194,8 @@ def _known_letters(
     """Split words into one letter per column, and keep the rows of A, C, G and T only."""
     words = ["".join(row) for row in columns]
     known = np.array([set(word) <= set("ACGT") for word in words])
+    if not known.any():
+        raise ValueError("every row has letters other than A, C, G and T")
     letters = np.array(
         [list(word) for word, is_known in zip(words, known, strict=True) if is_known]
     )
@@ -244,7 +248,10 @@ def read_libsvm(path: Path, n_features: int) -> Table:
     """
     from sklearn.datasets import load_svmlight_file
 
-    X, y = load_svmlight_file(str(path), n_features=n_features)
+    try:
+        X, y = load_svmlight_file(str(path), n_features=n_features)
+    except OverflowError as error:  # of column numbers
+        raise ValueError(f"{str(path)!r} is damaged: {error}") from error
     # Many estimators, scikit-learn's SVC among them, refuse the reader's 64-bit indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return table(sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y)

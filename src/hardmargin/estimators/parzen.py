@@ -8,6 +8,7 @@ import numpy as np
 
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.kernels import KernelFunction
+from hardmargin.kernels.kernel import in_precision
 from hardmargin.solvers.problem import Expansion, finite_diagonal
 
 
@@ -133,7 +134,9 @@ default="rbf"
         """
         with self._fitting():
             training = self._training(self._check_training(X, y, sample_weight))
-            finite_diagonal(training.kernel, training.X, training.codes)
+            diagonal = finite_diagonal(training.kernel, training.X, training.codes)
+            if diagonal is not None and training.kernel.name == "poly":
+                in_precision(diagonal, training.dtype)  # predictions would overflow
             weights = training.row_weights()
             machines = []
             for m in range(len(training.machines)):

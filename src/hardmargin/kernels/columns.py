@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels.kernel import in_precision
 from hardmargin.resources import each_block
 
 #: Columns evaluated at once, so that Ctrl-C can interrupt in between.
@@ -157,7 +158,7 @@ class KernelColumns:
                 end = store.n_used + len(part)
                 out = store.values[store.n_used : end, : self.n_rows]
                 if self.kernel.name == "precomputed":
-                    out[:] = self.X[:, part].T
+                    out[:] = in_precision(self.X[:, part].T, out.dtype)
                 else:
                     self.kernel.block(self.X[part], self.X, out=out, n_jobs=self.n_jobs)
                 store.slots[part] = np.arange(store.n_used, end)
@@ -174,7 +175,7 @@ class KernelColumns:
             block = self.kernel.block(
                 self.X[rows], self.X[columns], dtype=self.dtype, n_jobs=self.n_jobs
             )
-        values = np.ascontiguousarray(block, dtype=self.dtype)
+        values = np.ascontiguousarray(in_precision(block, self.dtype))
         return values, np.arange(len(rows)), np.arange(len(columns))
 
     @contextmanager

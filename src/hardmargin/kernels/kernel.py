@@ -128,7 +128,7 @@ class Kernel:
             values = self._call(X, X if Z is None else Z) if is_function else _dense(X)
             if out is None:
                 return values
-            out[:] = values
+            out[:] = in_precision(values, out.dtype)
             return out
         Z = X if Z is None else Z
         rows = as_core_matrix(X)
@@ -693,6 +693,18 @@ def check_indices(X: Rows) -> None:
     X.check_format(full_check=True)
     if (np.diff(X.indptr) < 0).any():  # which SciPy misses where the last one is negative
         raise ValueError("indptr must not decrease")
+
+
+def in_precision(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Convert a kernel's values, unless some are too large."""
+    try:
+        with np.errstate(over="raise"):
+            return values.astype(dtype, copy=False)
+    except FloatingPointError:
+        raise ValueError(
+            f"dtype={np.dtype(dtype).name!r} cannot hold kernel values as large as "
+            f"{np.abs(values).max():.3g}; scale the kernel or use dtype='float64'."
+        ) from None
 
 
 def _dense(X: Rows) -> NDArray[Any]:

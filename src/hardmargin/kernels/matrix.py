@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels.kernel import in_precision
 from hardmargin.resources import multiply
 
 #: Smaller multipliers would be subnormal in float32: subnormals are slow and change no sum.
@@ -127,7 +128,7 @@ def kernel_matrix(
     """
     if kernel.name == "precomputed":
         values = X if rows is None else X[np.ix_(rows, rows)]
-        values = np.asarray(values, dtype=dtype, order="C")
+        values = np.asarray(in_precision(values, dtype), order="C")
         if not np.array_equal(values, values.T):
             values = (values + values.T) / 2
         return StoredMatrix(values, n_jobs)
@@ -135,8 +136,8 @@ def kernel_matrix(
     n = int(chosen.shape[0])
     if n * n * np.dtype(dtype).itemsize > memory_bytes:
         return StreamedMatrix(kernel, chosen, dtype, n_jobs)
-    values = np.ascontiguousarray(kernel.block(chosen, dtype=dtype, n_jobs=n_jobs), dtype)
-    return StoredMatrix(values, n_jobs)
+    values = in_precision(kernel.block(chosen, dtype=dtype, n_jobs=n_jobs), dtype)
+    return StoredMatrix(np.ascontiguousarray(values), n_jobs)
 
 
 def as_precision(V: FloatArray, dtype: Any) -> NDArray[Any]:

@@ -171,6 +171,8 @@ def _fit_scaling(
             "standardize=True cannot add up sample weights as large as these; scale them down, or "
             "use standardize=False."
         )
+    # Of a constant column, rounding may make it negative.
+    scaler.var_ = np.maximum(scaler.var_, 0.0)
     has_two = two_valued(blocks, weights, low, high)
     scaler.scale_[has_two] = (high - low)[has_two]
     return Scaling(None, exponents, scaler)
