@@ -4,10 +4,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 60
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WHEEL = $$(echo $(VENV)/wheel/*.whl)
+
+# What reaches the core by all of its functions, with wrong arguments, and from damaged models.
+ASAN_TESTS := tests/test_core_boundary.py tests/test_damaged_models.py tests/test_corrupt_sparse_rows.py
 
 # Folders are listed too: their times show that files were added or deleted.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find core src \
@@ -18,10 +22,11 @@ MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test reproduce docs docs-quick linkcheck package lint typecheck cpp-test format clean
+.PHONY: help demo test reproduce docs docs-quick linkcheck package lint typecheck cpp-test \
+	cpp-test-threads asan-test fuzz format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn's SVC
 	@$(BIN)/python examples/demo.py
@@ -61,10 +66,31 @@ typecheck: $(VENV)/.dev ## check the types of the package
 
 cpp-test: $(VENV)/.dev ## run the C++ tests with address and undefined-behaviour sanitizers
 	@PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja --log-level=NOTICE \
-		-DHARDMARGIN_PYTHON=OFF -DHARDMARGIN_TESTS=ON -DHARDMARGIN_SANITIZE=ON
+		-DHARDMARGIN_PYTHON=OFF -DHARDMARGIN_TESTS=ON -DHARDMARGIN_SANITIZE=address,undefined
 	@$(BIN)/cmake --build build/sanitize
 	@UBSAN_OPTIONS=print_stacktrace=1 \
 		$(BIN)/ctest --test-dir build/sanitize --output-on-failure --no-tests=error
+
+# Tests that start no threads are left out.
+cpp-test-threads: $(VENV)/.dev ## run the C++ tests with the thread sanitizer
+	@PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/threads -G Ninja --log-level=NOTICE \
+		-DHARDMARGIN_PYTHON=OFF -DHARDMARGIN_TESTS=ON -DHARDMARGIN_SANITIZE=thread
+	@$(BIN)/cmake --build build/threads
+	@$(BIN)/ctest --test-dir build/threads --output-on-failure --no-tests=error -j 2 \
+		-E 'core_set|interpolation|layout|test_level|wide_vectors'
+
+# Python itself is not instrumented, so the sanitizer must be loaded before it; so must the C++ library,
+# as the sanitizer cannot see exceptions otherwise. What Python leaves to the system is no leak of ours.
+asan-test: $(VENV)/.dev ## run Python tests of the compiled core with the address sanitizer
+	@$(PIP) install --no-deps --upgrade --target build/asan . \
+		-C build-dir=build/asan-objects -C install.strip=false \
+		-C cmake.define.HARDMARGIN_SANITIZE=address
+	@ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$(abspath build/asan) \
+		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+		$(BIN)/python -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
+
+fuzz: $(VENV)/.test ## feed damaged files to every reader, for FUZZ_SECONDS
+	@$(BIN)/python tools/fuzz_readers.py --seconds $(FUZZ_SECONDS)
 
 format: $(VENV)/.dev ## format Python and C++
 	@$(BIN)/ruff check --fix-only .

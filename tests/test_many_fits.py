@@ -1,0 +1,157 @@
+"""Fits one after another, in threads and in processes: the same answers, and no more memory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+BEGIN = """
+import gc, multiprocessing, os, re, warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+from problems.every_estimator import MODELS, answers, three_classes
+
+warnings.simplefilter("ignore")
+X, Y = three_classes()
+
+
+def fit(name, n_jobs=None):
+    return clone(MODELS[name]).set_params(n_jobs=n_jobs).fit(X, Y)
+
+
+def fit_and_answer(name, n_jobs=None):
+    return answers(fit(name, n_jobs), X)
+
+
+def same(some, others):
+    return all(np.array_equal(a, b) for a, b in zip(some, others, strict=True))
+"""
+
+
+def run(tmp_path, program, seconds=120):
+    """Run a program in a process of its own, which must end in time without an error."""
+    file = tmp_path / "program.py"
+    file.write_text(BEGIN + program, encoding="utf-8")
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    ended = subprocess.run(
+        [sys.executable, str(file)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory is read from /proc")
+def test_a_thousand_fits_need_no_more_memory_than_some(tmp_path):
+    program = """
+def memory():
+    gc.collect()
+    return int(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+
+def fits(n):
+    names = list(MODELS)
+    for k in range(n):
+        fit_and_answer(names[k % len(names)], n_jobs=1 + k % 2)
+
+
+fits(200)
+before = memory()
+fits(1_000)
+print(memory() - before)
+"""
+    grown = float(run(tmp_path, program, seconds=300))
+    assert grown < 4.0  # MB; 4 kB per fit
+
+
+def test_eight_threads_find_what_one_finds(tmp_path):
+    run(
+        tmp_path,
+        """
+names = [name for name in MODELS for _ in range(4)]
+alone = {name: fit_and_answer(name) for name in MODELS}
+with ThreadPoolExecutor(8) as threads:
+    for name, found in zip(names, threads.map(fit_and_answer, names)):
+        assert same(alone[name], found), name
+""",
+    )
+
+
+def test_eight_threads_ask_one_model(tmp_path):
+    run(
+        tmp_path,
+        """
+for name in MODELS:
+    model = fit(name, n_jobs=2)
+    alone = answers(model, X)
+    with ThreadPoolExecutor(8) as threads:
+        for found in threads.map(lambda _: answers(model, X), range(16)):
+            assert same(alone, found), name
+""",
+    )
+
+
+START_METHODS = pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(
+            "fork", marks=pytest.mark.skipif(sys.platform == "darwin", reason="unsafe on macOS")
+        ),
+        "spawn",
+    ],
+)
+
+
+@START_METHODS
+def test_processes_fit_after_a_fit_in_their_parent(tmp_path, method):
+    run(
+        tmp_path,
+        f"""
+if __name__ == "__main__":
+    alone = {{name: fit_and_answer(name, n_jobs=2) for name in MODELS}}
+    with ProcessPoolExecutor(2, multiprocessing.get_context({method!r})) as processes:
+        for name, found in zip(MODELS, processes.map(fit_and_answer, MODELS, [2] * len(MODELS))):
+            assert same(alone[name], found), name
+""",
+    )
+
+
+@START_METHODS
+def test_processes_ask_a_model_of_their_parent(tmp_path, method):
+    run(
+        tmp_path,
+        f"""
+if __name__ == "__main__":
+    models = [fit(name, n_jobs=2) for name in MODELS]
+    with ProcessPoolExecutor(2, multiprocessing.get_context({method!r})) as processes:
+        for model, found in zip(models, processes.map(answers, models, [X] * len(models))):
+            assert same(answers(model, X), found), model
+""",
+    )
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="fork is unsafe on macOS")
+def test_a_fork_after_fits_in_threads_can_fit(tmp_path):
+    run(
+        tmp_path,
+        """
+alone = {name: fit_and_answer(name) for name in MODELS}
+for name in MODELS:
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(fit_and_answer, [name] * 4, [2] * 4))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if same(alone[name], fit_and_answer(name, n_jobs=2)) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, name
+""",
+    )
