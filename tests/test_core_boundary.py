@@ -219,6 +219,7 @@ def block(dtype: str) -> dict[str, Argument]:
         "support": dense_rows(S, S[:, :2], S[:-1], np.hstack([S, S])),
         "out": written(own, np.zeros((N, 8), dtype), np.zeros((N - 1, 7), dtype), overlapping),
         "n_threads": threads(),
+        "check": Argument(None, [3, "x", True]),
     }
 
 
@@ -254,7 +255,7 @@ def expand() -> dict[str, Argument]:
 
 def expand_decays() -> dict[str, Argument]:
     case = expand()
-    del case["kernel"]
+    del case["kernel"], case["check"]
     parts = [case.pop(name) for name in ("starts", "machines", "values")]
     right = tuple(part.value for part in parts)
     wrong: list[Any] = [[right], [], [right, right[:2]], None, "x", [right, "x"]]
@@ -349,6 +350,15 @@ def hard_margin() -> dict[str, Argument]:
         "bias": flag(True),
         "tol": number(1e-3, -1.0, INF),
         "memory_bytes": count(2**24, 0),
+    }
+
+
+def soft_margin() -> dict[str, Argument]:
+    case = hard_margin()
+    del case["bias"]
+    return case | {
+        "weights": optional(numbers(np.ones(N), INF, NAN, 0.0, -1.0)),
+        "C": number(1.0, -1.0, INF),
     }
 
 
@@ -618,6 +628,7 @@ TABLE: dict[str, list[Callable[[], dict[str, Argument]]]] = {
     "expand_decays": [expand_decays],
     "greedy": [greedy, sparse_greedy, precomputed_greedy, function_greedy],
     "hard_margin": [hard_margin],
+    "soft_margin": [soft_margin],
     "tilt": [tilt],
     "interpolate_columns": [interpolate_columns],
     "route_cells": [route_cells, sparse_route_cells],
@@ -752,7 +763,13 @@ def test_several_wrong_arguments_at_once_do_not_crash():
 
 # --- monitors ------------------------------------------------------------------------------------
 
-LONG_RUNS = ["greedy", "hard_margin", "staged_vote_float64", "core_set_steps_float64"]
+LONG_RUNS = [
+    "greedy",
+    "hard_margin",
+    "soft_margin",
+    "staged_vote_float64",
+    "core_set_steps_float64",
+]
 
 
 def long_run(name: str) -> dict[str, Any]:
@@ -785,6 +802,8 @@ def long_run(name: str) -> dict[str, Any]:
     case |= {"diagonal": None, "memory_bytes": 2**30, "kernel": ("rbf", 0.02, 0.0, 3.0)}
     if name == "greedy":
         return case | {"weights": None, "max_visits": 1e6, "step_tol": 0.0}
+    if name == "soft_margin":
+        case |= {"weights": None, "C": 1e6}
     return case | {"tol": 0.0}
 
 
@@ -827,3 +846,16 @@ def test_a_monitor_that_fails_ends_the_call(name, answer, error):
     case = long_run(name) | {"monitor": SimpleNamespace(seconds_left=INF, report=report)}
     with pytest.raises(error or KeyboardInterrupt):
         call(name, case)
+
+
+@pytest.mark.parametrize("name", ["block_float32", "block_float64", "expand"])
+def test_a_check_may_end_an_evaluation(name):
+    class Enough(Exception):
+        pass
+
+    def check():
+        raise Enough
+
+    with pytest.raises(Enough):
+        call(name, values_of(TABLE[name][0]()) | {"check": check})
+    call(name, values_of(TABLE[name][0]()) | {"check": lambda: None})

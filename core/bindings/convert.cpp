@@ -130,3 +130,17 @@ Control::Poll Monitor::poll() const {
         return answer.is(nb::bool_(true));
     };
 }
+
+Control::Poll to_poll(const nb::object& check) {
+    if (!check.is_none() && !PyCallable_Check(check.ptr()))
+        throw nb::type_error(
+            text("check must be a function or None, got ", nb::type_name(check.type()).c_str())
+                .c_str());
+    const nb::handle called = check;
+    return [called](const Progress&) {
+        const nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        if (!called.is_none()) called();
+        return true;
+    };
+}

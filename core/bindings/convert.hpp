@@ -45,6 +45,9 @@ class Monitor {
     nb::object report_ = nb::none();
 };
 
+// Lets Python handle signals, and calls a function, or None, which may raise. Must not outlive it.
+hardmargin::Control::Poll to_poll(const nb::object& check);
+
 // An array of its own: a model that keeps it does not keep the whole result.
 template <class T>
 nb::object to_numpy(const std::vector<T>& values) {
@@ -65,6 +68,7 @@ void bind_errors(nb::module_& module);
 void bind_kernels(nb::module_& module);
 void bind_greedy(nb::module_& module);
 void bind_hard_margin(nb::module_& module);
+void bind_soft_margin(nb::module_& module);
 void bind_staged_vote(nb::module_& module);
 void bind_tilt(nb::module_& module);
 void bind_core_set(nb::module_& module);

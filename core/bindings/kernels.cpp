@@ -13,14 +13,14 @@ namespace {
 
 template <class T>
 void block(nb::handle kernel, nb::handle queries, nb::handle support, nb::handle out,
-           std::int64_t n_threads) {
+           std::int64_t n_threads, const nb::object& check) {
     const KernelSpec spec = to_kernel(kernel);
     const auto [q, s] = to_matrices(queries, support);
     const Grid<T> to(out, "out", q.matrix.n_rows, s.matrix.n_rows);
     q.check_apart_from("out", to.array, "queries");
     s.check_apart_from("out", to.array, "support");
     const int threads = to_n_threads(n_threads);
-    Control control(Monitor().poll());
+    Control control(to_poll(check));
     const nb::gil_scoped_release released;
     kernel_block<T>(spec, q.matrix, s.matrix, to.data, to.stride, threads, control);
 }
@@ -55,7 +55,7 @@ Grid<double> to_sums(nb::handle out, const HeldMatrix& queries, const HeldMatrix
 
 void expansion(nb::handle kernel, nb::handle queries, nb::handle support, nb::handle starts,
                nb::handle machines, nb::handle values, nb::handle out, const std::string& dtype,
-               std::int64_t n_threads) {
+               std::int64_t n_threads, const nb::object& check) {
     const KernelSpec spec = to_kernel(kernel);
     const auto [q, s] = to_matrices(queries, support);
     const Grid<double> sums = to_sums(out, q, s);
@@ -63,7 +63,7 @@ void expansion(nb::handle kernel, nb::handle queries, nb::handle support, nb::ha
     check_apart("out", sums.array, "values", held.values.array);
     const bool wide = is_float64(dtype);
     const int threads = to_n_threads(n_threads);
-    Control control(Monitor().poll());
+    Control control(to_poll(check));
     const nb::gil_scoped_release released;
     if (wide)
         expand<double>(spec, q.matrix, s.matrix, held.coefficients, sums.data, threads, control);
@@ -110,8 +110,9 @@ void expansion_of_decays(const std::string& metric, const std::vector<double>& g
 template <class T>
 void define_block(nb::module_& module, const char* name) {
     module.def(name, &block<T>, nb::arg("kernel"), nb::arg("queries"), nb::arg("support"),
-               nb::arg("out"), nb::arg("n_threads"),
-               "Fill out[q, s] with the kernel of queries[q] and support[s].");
+               nb::arg("out"), nb::arg("n_threads"), nb::arg("check").none(),
+               "Fill out[q, s] with the kernel of queries[q] and support[s]. `check` is called now "
+               "and then, and may raise.");
 }
 
 }  // namespace
@@ -124,9 +125,9 @@ void bind_kernels(nb::module_& module) {
     define_block<double>(module, "block_float64");
     module.def("expand", &expansion, nb::arg("kernel"), nb::arg("queries"), nb::arg("support"),
                nb::arg("starts"), nb::arg("machines"), nb::arg("values"), nb::arg("out"),
-               nb::arg("dtype"), nb::arg("n_threads"),
+               nb::arg("dtype"), nb::arg("n_threads"), nb::arg("check").none(),
                "Fill out[q, m] with the sum over s of coef[s, m] times the kernel; coef is CSR by "
-               "support row.");
+               "support row. `check` is called now and then, and may raise.");
     module.def("expand_decays", &expansion_of_decays, nb::arg("metric"), nb::arg("gammas"),
                nb::arg("queries"), nb::arg("support"), nb::arg("coefficients"), nb::arg("out"),
                nb::arg("dtype"), nb::arg("n_threads"),

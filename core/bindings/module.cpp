@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
     bind_kernels(module);
     bind_greedy(module);
     bind_hard_margin(module);
+    bind_soft_margin(module);
     bind_staged_vote(module);
     bind_tilt(module);
     bind_core_set(module);

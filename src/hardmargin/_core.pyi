@@ -69,6 +69,22 @@ class HardMarginResult:
     @property
     def stop_reason(self) -> Literal["converged", "rho_zero", "max_stages", "max_time"]: ...
 
+class SoftMarginResult:
+    @property
+    def support(self) -> NDArray[np.int32]: ...
+    @property
+    def multipliers(self) -> NDArray[np.float64]: ...
+    @property
+    def intercept(self) -> float: ...
+    @property
+    def violation(self) -> float: ...
+    @property
+    def n_stages(self) -> int: ...
+    @property
+    def n_values(self) -> int: ...
+    @property
+    def stop_reason(self) -> Literal["converged", "max_stages", "max_time"]: ...
+
 class StagedVotePath:
     @property
     def coefficients(self) -> NDArray[np.float64]: ...
@@ -101,10 +117,20 @@ class StagedVoteResult:
 
 def level() -> str: ...
 def block_float32(
-    kernel: KernelSpec, queries: Matrix, support: Matrix, out: NDArray[np.float32], n_threads: int
+    kernel: KernelSpec,
+    queries: Matrix,
+    support: Matrix,
+    out: NDArray[np.float32],
+    n_threads: int,
+    check: Callable[[], object] | None,
 ) -> None: ...
 def block_float64(
-    kernel: KernelSpec, queries: Matrix, support: Matrix, out: NDArray[np.float64], n_threads: int
+    kernel: KernelSpec,
+    queries: Matrix,
+    support: Matrix,
+    out: NDArray[np.float64],
+    n_threads: int,
+    check: Callable[[], object] | None,
 ) -> None: ...
 def expand(
     kernel: KernelSpec,
@@ -116,6 +142,7 @@ def expand(
     out: NDArray[np.float64],
     dtype: str,
     n_threads: int,
+    check: Callable[[], object] | None,
 ) -> None: ...
 def expand_decays(
     metric: str,
@@ -196,6 +223,24 @@ def hard_margin(
     n_threads: int,
     monitor: _Monitor | None,
 ) -> list[HardMarginResult]: ...
+def soft_margin(
+    matrix: Matrix,
+    kernel: KernelSpec | None,
+    column: Callable[[int], NDArray[np.float64]] | None,
+    *,
+    classes: NDArray[np.int32],
+    n_classes: int,
+    machines: _Machines,
+    weights: NDArray[np.float64] | None,
+    diagonal: NDArray[np.float64] | None,
+    C: float,
+    tol: float,
+    max_stages: int,
+    dtype: str,
+    memory_bytes: int,
+    n_threads: int,
+    monitor: _Monitor | None,
+) -> list[SoftMarginResult]: ...
 def tilt(
     logs: NDArray[np.float64],
     values: NDArray[np.float64],

@@ -79,6 +79,7 @@ TRUSTED = (
     "hardmargin.estimators._base.planes.Stages",
     "hardmargin.estimators._base.scaling.Scaling",
     "hardmargin.estimators._base.second_layer.MachineVote",
+    "hardmargin.estimators._base.soft_margin.SoftMarginSVC",
     "hardmargin.estimators.core_vector.CoreVectorSVC",
     "hardmargin.estimators.discriminant.MarginDiscriminantAnalysis",
     "hardmargin.estimators.diversified.DiversifiedSVC",

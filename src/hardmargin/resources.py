@@ -8,12 +8,15 @@ share them, each block is computed in the same way.
 
 from __future__ import annotations
 
+import ctypes
+import math
 import os
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -38,6 +41,9 @@ _LEAST_WORK = 10_000_000
 
 #: The fewest multiplications, and rows, in a block of a product.
 _BLOCK_WORK, _BLOCK_ROWS = 2_000_000, 512
+
+#: Smaller arrays are not worth pages of their own.
+_LEAST_MAPPED = 2**20
 
 #: Open blocks of single-threaded BLAS, and the numbers of threads to restore at the end.
 _OPEN_BLOCKS = SimpleNamespace(lock=Lock(), n=0, before=[])
@@ -85,6 +91,36 @@ def _bytes_of(match: re.Match[str]) -> float:
     number, unit, is_binary = match.groups()
     power = " KMGT".index(unit.upper() or " ")
     return float(number) * (1024.0 if is_binary else 1000.0) ** power
+
+
+def new_array(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
+    """Return an array of any content whose memory goes back to the system when it is freed.
+
+    What threads free otherwise stays with the process: glibc keeps it for further arrays of each
+    thread, so that a process would grow over fits on threads.
+
+    Examples
+    --------
+    >>> from hardmargin.resources import new_array
+    >>> new_array((2, 3)).shape
+    (2, 3)
+    """
+    is_small = math.prod(shape) * np.dtype(dtype).itemsize < _LEAST_MAPPED
+    return np.empty(shape, dtype) if is_small else mapped_array(shape, dtype)
+
+
+def mapped_array(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
+    """Return zeros in pages of their own, which are only used once they are written to."""
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    pages = mmap(-1, n_bytes, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    return np.frombuffer(pages, dtype=dtype).reshape(shape)
+
+
+def give_back_memory() -> None:
+    """Return freed memory to the system; glibc keeps some of it between the parts in use."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def tasks_at_once(n_threads: int, n_tasks: int, bytes_each: int, n_bytes: int) -> int:

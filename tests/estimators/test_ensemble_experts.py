@@ -419,7 +419,7 @@ def test_little_memory_warns():
         pytest.warns(UserWarning, match="memory_limit allows the distances between 100 rows"),
         pytest.warns(UserWarning, match="2 of 4 families of kernels"),
     ):
-        model = experts(memory_limit="100KB").fit(*many_rows())
+        model = experts(memory_limit="110KB").fit(*many_rows())
     assert model.experts_["rows"][-1] == 100
     assert_sensible(model, QUERIES)
 

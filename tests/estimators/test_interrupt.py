@@ -134,13 +134,31 @@ for name in ("two classes", "many classes"):
     print(json.dumps({"name": name, "growth": growth}), flush=True)
 """
 
+MATRICES = """
+def resident_bytes():
+    with open("/proc/self/statm") as numbers:
+        return int(numbers.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+X, y = noise(2_000, 4)
+for estimator in (MultiplicativeSVC, RigorousSVC):
+    estimator(n_jobs=2).fit(X[:60], y[:60])
+before = resident_bytes()
+for model in (MultiplicativeSVC(max_stages=10**6, n_jobs=2), RigorousSVC(1e3, n_jobs=2)):
+    sizes = []
+    for _ in range(50):
+        interrupted_fit(model, X, y, float(rng.uniform(0.01, 0.25)))
+        sizes.append(resident_bytes())
+    growth = float(np.median(sizes[-10:]) - before) / 1e6
+    print(json.dumps({"name": type(model).__name__, "growth": growth}), flush=True)
+"""
+
 
 @functools.cache
-def run(script):
+def run(script, n_arenas="1"):
     """Results of the child by name, as far as it got."""
     done = subprocess.run(
         [sys.executable, "-c", CHILD + script],
-        env={**os.environ, "MALLOC_ARENA_MAX": "1"},  # one per thread would look like a leak
+        env={**os.environ, "MALLOC_ARENA_MAX": n_arenas},  # one per thread would look like a leak
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -210,3 +228,11 @@ def test_an_interrupted_estimator_can_be_fitted(case):
 def test_interrupted_fits_do_not_leak(case):
     # Seven fits lie between the two measurements, and each packs all rows.
     assert run(MANY_FITS)[case]["growth"] < 2.0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("case", ["MultiplicativeSVC", "RigorousSVC"])
+def test_kernel_matrices_of_interrupted_fits_go_back_to_the_system(case):
+    # In MB, over fifty fits on two threads, whose matrices have 8 MB each; what threads free on the
+    # heap would stay there.
+    assert run(MATRICES, n_arenas="8")[case]["growth"] < 40.0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles.core_vector import core_set_steps, enclosing_ball, l2_svm, l2_svms
+from problems.clock import Clock
 from problems.two_class import KERNELS, gram, small
 
 from hardmargin import _core
@@ -14,6 +15,7 @@ from hardmargin.kernels import Kernel
 from hardmargin.kernels.columns import KernelColumns
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.core_sets import core_vector
+from hardmargin.solvers.core_sets.core_set import CoreSet
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions
 from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, L2Problem, constrained, slack_of
 from hardmargin.solvers.problem import Problem
@@ -373,6 +375,22 @@ def test_time_is_limited():
     assert solution.stop_reason == "max_time"
     assert next(seconds) < 5
     assert np.isfinite(solution.coefficients).all()
+
+
+def test_time_is_left_to_price_all_rows(monkeypatch):
+    X, y = many()
+    clock, plain = Clock(), CoreSet.price
+
+    def price(self, rows):
+        clock.now += 1e-6 * len(rows) * int(np.count_nonzero(self.alpha))
+        return plain(self, rows)
+
+    monkeypatch.setattr(CoreSet, "price", price)
+    monkeypatch.setattr(core_vector, "_LEAST_TIMED", 1_000)
+    monitor = Monitor(max_seconds=1.0, clock=clock)
+    solution = solve_one(KernelColumns(KERNEL, X, memory_bytes=0), y, monitor, C=1e6, tol=1e-9)
+    assert solution.stop_reason == "max_time"
+    assert 0.2 < clock.now < 1.1
 
 
 def test_a_listener_may_stop_it():

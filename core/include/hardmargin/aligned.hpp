@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <new>
 #include <vector>
 
@@ -38,17 +37,24 @@ struct RawAllocator : AlignedAllocator<T> {
     RawAllocator() = default;
     template <class U>
     RawAllocator(const RawAllocator<U>&) {}
-    T* allocate(std::size_t n) {
-        T* p = AlignedAllocator<T>::allocate(n);
 #if defined(__linux__)
-        // Large pages are filled faster; without them, nothing is lost.
-        constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
-        const auto first = (reinterpret_cast<std::uintptr_t>(p) + page - 1) / page * page;
-        const auto last = (reinterpret_cast<std::uintptr_t>(p) + n * sizeof(T)) / page * page;
-        if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-#endif
-        return p;
+    // Large arrays have pages of their own, which go back to the system with them. Large pages are
+    // filled faster; on the heap they would also be taken by small arrays later on.
+    static constexpr std::size_t least_mapped = std::size_t{1} << 22;
+
+    T* allocate(std::size_t n) {
+        const std::size_t bytes = n * sizeof(T);
+        if (bytes < least_mapped) return AlignedAllocator<T>::allocate(n);
+        void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED) throw std::bad_alloc();
+        madvise(p, bytes, MADV_HUGEPAGE);  // without them, nothing is lost
+        return static_cast<T*>(p);
     }
+    void deallocate(T* p, std::size_t n) {
+        if (n * sizeof(T) < least_mapped) AlignedAllocator<T>::deallocate(p, n);
+        else munmap(p, n * sizeof(T));
+    }
+#endif
     template <class U>
     void construct(U* p) {
         ::new (static_cast<void*>(p)) U;

@@ -18,6 +18,7 @@ class ColumnCache {
 
     // Forgets all columns; new ones have `length` values each and keys below `n_keys`.
     void reset(std::size_t n_keys, std::size_t length, std::size_t memory_bytes) {
+        if (length != length_) slots_.clear();  // of another length, they would exceed the memory
         slot_of_.assign(n_keys, none);
         length_ = length;
         n_used_ = 0;

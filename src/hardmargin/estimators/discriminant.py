@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -31,7 +32,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.columns import KernelColumns
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import (
     COLUMNS_SHARE,
     CORE_SHARE,
@@ -133,7 +134,9 @@ default="rbf"
         Number of threads: over classes in ``fit``, over rows in ``transform``. The directions do
         not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the directions so far, with a warning.
+        Seconds after which ``fit`` returns the directions so far, with a warning. Without time for
+        the matrices of ``solver="exact"``, ``"lagrangian"`` or ``"nystroem"``, these are directions
+        of core sets of a few rows.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -300,15 +303,18 @@ default="rbf"
             X, is_precomputed = rows.X, self.kernel == "precomputed"
             low_rank: LowRankMatrix | None = None
             if self.solver == "nystroem":
-                low_rank = low_rank_matrix(
-                    self._kernel_,
-                    X,
-                    min(self.rank, len(codes)),
-                    dtype=self._dtype_,
-                    memory_bytes=memory_bytes(self.memory_limit),
-                    n_jobs=self.n_jobs,
-                    random_state=random,
-                )
+                with suppress(Stopped):  # without time for it, core sets use the kernel itself
+                    low_rank = low_rank_matrix(
+                        self._kernel_,
+                        X,
+                        min(self.rank, len(codes)),
+                        dtype=self._dtype_,
+                        memory_bytes=memory_bytes(self.memory_limit),
+                        n_jobs=self.n_jobs,
+                        random_state=random,
+                        monitor=monitor,
+                    )
+            if low_rank is not None:
                 # A kernel of low rank is the linear one of its factor.
                 rows = KernelRows(Kernel("linear"), low_rank.factor, self._dtype_)
             machines = machines_of(len(self.classes_), "ovr")
@@ -397,9 +403,12 @@ default="rbf"
                 effective_n_jobs(self.n_jobs), n_machines, matrix_bytes, spare + matrix_bytes
             )
             options["n_jobs"] = self.n_jobs
-            if self.solver == "lagrangian":
-                return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
-            return newton.solve(problem, DenseOptions(**options), monitor)
+            with suppress(Stopped):  # core sets of a few rows need no time for a whole matrix
+                if self.solver == "lagrangian":
+                    return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
+                return newton.solve(problem, DenseOptions(**options), monitor)
+            for name in ("machines_at_once", "n_jobs"):
+                del options[name]
         columns = KernelColumns(
             rows.kernel,
             rows.X,

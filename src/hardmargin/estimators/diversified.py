@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -33,9 +34,23 @@ from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solve
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
-from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.folds import (
+    ROWS_PER_CLASS,
+    Folds,
+    make_folds,
+    random_ranks,
+    subsample,
+)
+from hardmargin.selection.growing import Growth, growing_sizes
 from hardmargin.solvers.core_sets.core_vector import Stopping
 from hardmargin.solvers.core_sets.l2_svm import Constraint, Scope
+from hardmargin.warn import warn_caller
+
+#: Share of `max_time` for the first layers; the rest is for projections and the second layer.
+FIRST_SHARE = 0.7
+
+#: With a time limit, the second layer is first trained on this many rows, for this long at least.
+FIRST_ROWS, LEAST_SECONDS = 1_000, 0.1
 
 #: Parameters that are passed on to the first layer unchanged.
 FIRST_LAYER = (
@@ -90,12 +105,12 @@ class DiversifiedSVC(
         Machines per class (two classes share theirs); fewer if further ones would not help. The
         paper has 1, 3 and 5.
     final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier, default="svm"
-        The second layer. ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean
-        squared distance between projections, ``"mlp"`` a network with ten hidden units, ``"cvm"``
-        `CoreVectorSVC` with the same C and gamma, for more rows than ``"svm"`` can handle. These
-        three see the projections scaled to a standard deviation of one, ``"mlp"`` also with their
-        means subtracted. ``predict_proba`` exists
-        for ``"mlp"`` and for classifiers that have it. With ``"vote"`` the machines vote and
+        The second layer. ``"svm"`` is the SVM of scikit-learn's `SVC`, with C = 1 and 1 / gamma the
+        mean squared distance between projections, trained by a solver of ours, ``"mlp"`` a network
+        with ten hidden units, ``"cvm"`` `CoreVectorSVC` with the same C and gamma, for more rows
+        than ``"svm"`` can handle. These three see the projections scaled to a standard deviation of
+        one, ``"mlp"`` also with their means subtracted. ``predict_proba`` exists for ``"mlp"`` and
+        for classifiers that have it. With ``"vote"`` the machines vote and
         nothing is trained. The paper does so with bagged SVMs; here it is much worse, as each
         further orthogonal machine says less about the class: on scikit-learn's digits it has 3 %
         errors with one machine per class and 11 % with five, where a trained layer has 2 %. Named
@@ -148,8 +163,10 @@ default="rbf"
         Number of threads: over classes in ``fit``, over rows in ``predict``; splits are processed
         one after another. The model does not depend on it.
     max_time : float or None, default=None
-        Seconds for the first layers of all splits together. When they are up, there is a warning,
-        and the second layer, whose time is not limited, is trained on the machines so far.
+        Seconds that ``fit`` may take. The first layers may take most of them, and keep the machines
+        so far, with a warning. The second layer is trained on some rows first, then on as many as
+        there is time for, with a warning if these are not all; only ``"mlp"``, and a classifier
+        given as an object, may take longer on the first of them.
     verbose : int, default=0
         Print the progress of long fits of the first layer.
     random_state : int, RandomState instance or None, default=None
@@ -183,8 +200,7 @@ default="rbf"
     little; with C = 100 and noisy labels it helps. All directions have length one and their class
     on the positive side, so that projections from different splits are comparable.
 
-    Ctrl-C ends a fit of the first layer within a second; an `SVC` as second layer first runs to its
-    end.
+    Ctrl-C ends a fit within a second, unless a classifier given as an object does not hear it.
 
     References
     ----------
@@ -297,42 +313,43 @@ default="rbf"
             folds = self._folds(X, codes, groups)
             seed = random_numbers(self.random_state).randint(2**31 - 1)
 
+            first = monitor.part(share=FIRST_SHARE)
             held_out: list[_HeldOut] = []
             n_rows = [*folds.train.sum(axis=1), present.sum()]
             for k, (train, test) in enumerate(zip(folds.train, folds.test, strict=True)):
-                mda = self._first_layer(_share(monitor, n_rows[k:]), seed)
+                mda = self._first_layer(_share(first, n_rows[k:]), seed)
                 of_train = None if weights is None else weights[train]
                 mda.fit(self._part(X, train, train), y[train], of_train)
                 Z = _projections(mda, self._part(X, test, train))
                 held_out.append(_HeldOut(test, Z, _machines(mda)))
-            mda = self._first_layer(_share(monitor, n_rows[-1:]), seed)
+            mda = self._first_layer(_share(first, n_rows[-1:]), seed)
             is_absent = weights is None and not present.all()
             mda.fit(X, y, present.astype(np.float64) if is_absent else weights)
             mda.set_params(max_time=self.max_time)
-            if held_out:
-                used, Z = _mean_projections(held_out, _machines(mda))
-            else:
-                used, Z = present, _projections(mda, X[present])
-            if hasattr(self, "feature_names_in_"):  # from now on it may be given data frames
-                mda.feature_names_in_ = self.feature_names_in_
             self.discriminant_ = mda
             self.estimators_ = [mda]
 
-            of_used = None if weights is None else weights[used]
-            self._shifts_, self._scales_ = shifts_and_scales(self.final_estimator, Z, of_used)
-            Z = (Z - self._shifts_) / self._scales_
-            layer = second_layer(
-                self.final_estimator,
-                Z,
-                sample_weight=of_used,
-                machine_classes=mda.direction_classes_,
-                intercepts=mda.intercepts_,
-                memory_limit=self.memory_limit,
-                n_jobs=self.n_jobs,
-                random_state=seed,
+            if held_out:
+                used, Z = _mean_projections(held_out, _machines(mda))
+                projected = _Projections(Z)
+            else:
+                used, rows = present, np.flatnonzero(present)
+                projected = _Projections(
+                    np.empty((len(rows), len(mda.directions_))),
+                    lambda some: _projections(mda, X if len(some) == X.shape[0] else X[rows[some]]),
+                )
+            second = self._second_layer(
+                projected,
+                codes[used],
+                None if weights is None else weights[used],
+                _check_method_params(X, final_params, np.flatnonzero(used)),
+                seed,
+                monitor,
             )
-            final_params = _check_method_params(X, final_params, np.flatnonzero(used))
-            self.final_estimator_ = fit_second_layer(layer, Z, y[used], **final_params)
+            self._shifts_, self._scales_ = second.shifts, second.scales
+            self.final_estimator_ = second.layer
+            if hasattr(self, "feature_names_in_"):  # from now on it may be given data frames
+                mda.feature_names_in_ = self.feature_names_in_
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -471,6 +488,80 @@ default="rbf"
             random_state=seed,
         )
 
+    def _second_layer(
+        self,
+        projected: _Projections,
+        codes: NDArray[np.int32],
+        weights: FloatArray | None,
+        final_params: dict[str, Any],
+        seed: int,
+        monitor: Monitor,
+    ) -> _Second:
+        """Train the second layer on all rows or, with a time limit, on as many as it allows."""
+        n_rows, best = len(codes), None
+        sizes: Iterable[int] = [n_rows]
+        if monitor.has_limit:
+            least = max(FIRST_ROWS, ROWS_PER_CLASS * len(self.classes_))
+            sizes = growing_sizes(Growth(n_rows, n_rows, least), monitor)
+        ranks = random_ranks(codes, random_numbers(seed))
+        for size in sizes:
+            is_whole = size >= n_rows
+            some = np.arange(n_rows) if is_whole else np.flatnonzero(subsample(codes, ranks, size))
+            max_time = max(monitor.seconds_left, LEAST_SECONDS) if monitor.has_limit else None
+            second = self._second_layer_on(
+                some, projected, codes, weights, final_params, seed, max_time
+            )
+            if best is None or not second.is_cut:
+                best = second
+        assert best is not None  # the first fit is always made
+        for caught in best.warnings:
+            warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
+        if best.n_rows < n_rows:
+            warn_caller(
+                f"max_time={self.max_time:g} is too short for all rows: the second layer was "
+                f"trained on {best.n_rows:,} of {n_rows:,}. Raise max_time to use more of them."
+            )
+        return best
+
+    def _second_layer_on(
+        self,
+        some: NDArray[np.intp],
+        projected: _Projections,
+        codes: NDArray[np.int32],
+        weights: FloatArray | None,
+        final_params: dict[str, Any],
+        seed: int,
+        max_time: float | None,
+    ) -> _Second:
+        """Train the second layer on some rows."""
+        mda, Z = self.discriminant_, projected.of(some)
+        of_some = None if weights is None else weights[some]
+        shifts, scales = shifts_and_scales(self.final_estimator, Z, of_some)
+        Z = (Z - shifts) / scales
+        layer = second_layer(
+            self.final_estimator,
+            Z,
+            sample_weight=of_some,
+            machine_classes=mda.direction_classes_,
+            intercepts=mda.intercepts_,
+            memory_limit=self.memory_limit,
+            n_jobs=self.n_jobs,
+            max_time=max_time,
+            random_state=seed,
+        )
+        params = final_params
+        if len(some) < len(codes):
+            params = _check_method_params(codes, final_params, some)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit_second_layer(layer, Z, self.classes_[codes[some]], **params)
+        is_cut = isinstance(self.final_estimator, str) and "max_time" in np.atleast_1d(
+            getattr(layer, "stop_reason_", "")
+        )
+        if isinstance(layer, KernelEstimator) and isinstance(self.final_estimator, str):
+            layer.set_params(max_time=self.max_time)
+        return _Second(layer, shifts, scales, len(some), is_cut, caught)
+
     def _part(self, X: Rows, rows: NDArray[np.bool_], trained_on: NDArray[np.bool_]) -> Rows:
         """Return some rows; of a kernel matrix, their values against the rows trained on."""
         return X[rows][:, trained_on] if self.kernel == "precomputed" else X[rows]
@@ -518,6 +609,57 @@ class _HeldOut(NamedTuple):
     test: NDArray[np.bool_]
     Z: FloatArray
     machines: list[tuple[Any, int]]
+
+
+class _Second(NamedTuple):
+    """A second layer.
+
+    Attributes
+    ----------
+    layer : classifier
+        It, fitted.
+    shifts, scales : (n_machines,) arrays
+        How projections are scaled for it.
+    n_rows : int
+        Rows that it was trained on.
+    is_cut : bool
+        Whether its time was up before it was finished.
+    warnings : list of warnings
+        What its fit warned of.
+    """
+
+    layer: Any
+    shifts: FloatArray
+    scales: FloatArray
+    n_rows: int
+    is_cut: bool
+    warnings: list[warnings.WarningMessage]
+
+
+class _Projections:
+    """Projections of the rows that train the second layer, made when they are needed.
+
+    Parameters
+    ----------
+    Z : (n, n_machines) array
+        Projections.
+    project : callable, optional
+        Fills in those of some rows; by default all are known.
+    """
+
+    def __init__(
+        self, Z: FloatArray, project: Callable[[NDArray[np.intp]], FloatArray] | None = None
+    ) -> None:
+        self._Z, self._project = Z, project
+        self._is_known = np.full(len(Z), project is None)
+
+    def of(self, some: NDArray[np.intp]) -> FloatArray:
+        """Return those of some rows."""
+        new = some[~self._is_known[some]]
+        if self._project is not None and len(new):
+            self._Z[new] = self._project(new)
+            self._is_known[new] = True
+        return self._Z[some]
 
 
 def _share(monitor: Monitor, n_rows: Sequence[int]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -1131,8 +1132,11 @@ def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
 
 
 def _pair_bytes(n_families: int) -> int:
-    """Memory per pair of rows: distances of every family of kernels, and a thread's matrix."""
-    return 4 * n_families + 2
+    """Memory per pair of rows: distances of every family of kernels, and a thread's matrix.
+
+    A tenth more is for copies of the rows, and for paths.
+    """
+    return math.ceil(1.1 * (4 * n_families + 2))
 
 
 def _that_fit(kernels: list[Kernel], n_rows: int, limit: int) -> list[Kernel]:

@@ -83,7 +83,8 @@ default="rbf"
         Number of threads: over machines and kernel values in ``fit``, over rows in ``predict``. The
         model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning.
+        Seconds after which ``fit`` returns the model so far, with a warning. Without time for the
+        kernel matrix and one product with it, that is the start, whose margin is NaN.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None

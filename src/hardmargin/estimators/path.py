@@ -89,7 +89,8 @@ default="rbf"
         Number of threads: over splits or machines in ``fit``, over rows in ``predict``. The model
         does not depend on it.
     max_time : float or None, default=None
-        Seconds after which the paths end where they are, with a warning.
+        Seconds after which the paths end where they are, with a warning. Without time for the
+        kernel matrix, that is C = 0, where the larger class is always predicted.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None

@@ -87,8 +87,9 @@ default="rbf"
         Number of threads: over machines and kernel values in ``fit``, over rows in ``predict``. The
         model does not depend on it.
     max_time : float or None, default=None
-        Seconds after which ``fit`` returns the model so far, with a warning. The time is checked
-        before every stage; the kernel matrix and one product with it are always computed.
+        Seconds after which ``fit`` returns the model so far, with a warning. Without time for the
+        kernel matrix and one product with it, that is the Parzen window of all rows, and its
+        objective in `rho_path_` is NaN. A kernel function is called once for the whole matrix.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -114,7 +115,7 @@ default="rbf"
 `RhoEnsembleSVC`
         The path; only with ``solver="multiplicative"``.
     rank_ : int or None
-        Rank of the approximation.
+        Rank of the approximation; None if there is none, or was no time for one.
     support_ : (n_support,) array
         Rows with a coefficient; with multiplicative updates, every row has one.
     support_vectors_ : (n_support, n_features) array or CSR matrix

@@ -79,7 +79,8 @@ default="rbf"
         depend on it.
     max_time : float or None, default=None
         Seconds after which the path ends where it is, with a warning. The greedy machines may take
-        half of them.
+        half of them. Without time for the kernel matrix the path ends at C = 0, where the larger
+        class is always predicted.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None

@@ -10,7 +10,6 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from mmap import mmap
 from threading import Lock
 from typing import Any, Self
 
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.kernels.kernel import in_precision
-from hardmargin.resources import each_block
+from hardmargin.resources import each_block, mapped_array
 
 #: Columns evaluated at once, so that Ctrl-C can interrupt in between.
 _COLUMNS_AT_ONCE = 256
@@ -193,8 +192,7 @@ class KernelColumns:
             matrix = store.spare.pop(fitting[0]) if fitting else None
         if matrix is None:
             stride = -(-size // ROWS_PER_CACHE_LINE) * ROWS_PER_CACHE_LINE
-            n_bytes = stride**2 * np.dtype(self.dtype).itemsize
-            matrix = np.frombuffer(mmap(-1, n_bytes), dtype=self.dtype).reshape(stride, stride)
+            matrix = mapped_array((stride, stride), self.dtype)
         try:
             yield matrix[:size]
         finally:

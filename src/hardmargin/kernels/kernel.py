@@ -22,12 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
 from hardmargin.kernels.views import View
-from hardmargin.resources import multiply
+from hardmargin.monitor import Stopped
+from hardmargin.resources import multiply, new_array
 
 Rows: TypeAlias = Any  # a dense array or a CSR matrix of float32 or float64
 Precision: TypeAlias = Literal["float32", "float64"]
 FloatArray: TypeAlias = NDArray[np.float64]
 KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
+
+#: Called now and then during a long evaluation, which it ends by raising ``Stopped``.
+Check: TypeAlias = Callable[[], None]
 
 NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
 DISTANCE_KERNELS = ("rbf", "laplacian")
@@ -116,10 +120,12 @@ class Kernel:
         dtype: Precision = "float64",
         n_jobs: int | None = None,
         out: NDArray[Any] | None = None,
+        check: Check | None = None,
     ) -> NDArray[Any]:
         """Kernel values of all rows of X against all rows of Z (of X itself by default).
 
-        If `out` is given, they are written to it, in its precision.
+        If `out` is given, they are written to it, in its precision. A kernel function is called
+        once, and `check` not at all.
         """
         if self.view is not None:
             X, Z = self.view.of(X), None if Z is None else self.view.of(Z)
@@ -138,9 +144,9 @@ class Kernel:
                 f"A kernel needs rows of equal length, got {X.shape[1]} and {Z.shape[1]} features."
             )
         if out is None:
-            out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+            out = new_array((X.shape[0], Z.shape[0]), dtype)
         fill = _core.block_float32 if out.dtype == np.float32 else _core.block_float64
-        fill(self.spec, rows, others, out, effective_n_jobs(n_jobs))
+        fill(self.spec, rows, others, out, effective_n_jobs(n_jobs), check)
         return out
 
     def columns(
@@ -184,11 +190,12 @@ class Kernel:
         *,
         dtype: Precision = "float64",
         n_jobs: int | None = None,
+        check: Check | None = None,
     ) -> FloatArray:
         """``K(X, Z) @ V`` for one or several right-hand sides, without storing K."""
         right = np.asarray(V, dtype=np.float64)
         Z = X if Z is None else Z
-        sums = self.expand(X, Z, np.atleast_2d(right.T), dtype=dtype, n_jobs=n_jobs)
+        sums = self.expand(X, Z, np.atleast_2d(right.T), dtype=dtype, n_jobs=n_jobs, check=check)
         return sums[:, 0] if right.ndim == 1 else sums
 
     def expand(
@@ -199,6 +206,7 @@ class Kernel:
         *,
         dtype: Precision = "float64",
         n_jobs: int | None = None,
+        check: Check | None = None,
     ) -> FloatArray:
         """Evaluate sums of kernel functions: ``K(Q, S) @ coef.T``, K tile by tile.
 
@@ -210,6 +218,12 @@ class Kernel:
         coef : (n_machines, n_support) array or CSR matrix
             One expansion per row. Where most are zero, a support row costs only for the machines it
             is part of; support rows of the same machines should be next to each other.
+        dtype : {"float32", "float64"}
+            Precision of kernel values.
+        n_jobs : int, optional
+            Threads.
+        check : callable, optional
+            Called now and then; it may raise ``Stopped``. Not for a precomputed kernel.
         """
         if self.view is not None:
             Q, S = self.view.of(Q), self.view.of(S)
@@ -226,7 +240,7 @@ class Kernel:
                 f"A kernel needs rows of equal length, got {Q.shape[1]} and {S.shape[1]} features."
             )
         if self.name == "callable":
-            return self._expand_by_blocks(Q, S, coef)
+            return self._expand_by_blocks(Q, S, coef, check)
         out = np.empty((Q.shape[0], coef.shape[0]))
         _core.expand(
             self.spec,
@@ -236,13 +250,16 @@ class Kernel:
             out,
             dtype,
             effective_n_jobs(n_jobs),
+            check,
         )
         return out
 
-    def _expand_by_blocks(self, Q: Rows, S: Rows, coef: Any) -> FloatArray:
+    def _expand_by_blocks(self, Q: Rows, S: Rows, coef: Any, check: Check | None) -> FloatArray:
         out = np.empty((Q.shape[0], coef.shape[0]))
         step = max(1, 4_000_000 // max(S.shape[0], 1))
         for begin in range(0, Q.shape[0], step):
+            if check is not None:
+                check()
             part = slice(begin, begin + step)
             out[part] = self._call(Q[part], S) @ coef.T
         return out
@@ -275,11 +292,18 @@ class MetricMatrix:
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, kernel: str, X: Rows, dtype: Precision, n_jobs: int | None) -> MetricMatrix:
-        """Evaluate it between all rows."""
+    def of(
+        cls,
+        kernel: str,
+        X: Rows,
+        dtype: Precision,
+        n_jobs: int | None,
+        check: Check | None = None,
+    ) -> MetricMatrix:
+        """Evaluate it between all rows; `check` may raise ``Stopped``."""
         if kernel == "linear":
-            return cls(kernel, Kernel(kernel).block(X, dtype=dtype, n_jobs=n_jobs))
-        return cls(kernel, distances(X, kernel, dtype=dtype, n_jobs=n_jobs))
+            return cls(kernel, Kernel(kernel).block(X, dtype=dtype, n_jobs=n_jobs, check=check))
+        return cls(kernel, distances(X, kernel, dtype=dtype, n_jobs=n_jobs, check=check))
 
     def block(self, gamma: float, rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
         """Kernel values between some rows and others."""
@@ -346,7 +370,11 @@ class KernelRows:
         )
 
     def with_metric(
-        self, memory_bytes: int, n_columns: int | None = None, n_jobs: int | None = None
+        self,
+        memory_bytes: int,
+        n_columns: int | None = None,
+        n_jobs: int | None = None,
+        check: Check | None = None,
     ) -> KernelRows:
         """Evaluate and store the metric, if that costs less than the columns that are needed.
 
@@ -361,6 +389,8 @@ class KernelRows:
             Columns needed at most; all by default.
         n_jobs : int, optional
             Threads.
+        check : callable, optional
+            Called now and then; if it raises ``Stopped``, there is no metric.
         """
         n, d = self.X.shape
         item = np.dtype(self.dtype).itemsize
@@ -375,7 +405,11 @@ class KernelRows:
             or not _is_wide(self.X)
         ):
             return self
-        return replace(self, metric=MetricMatrix.of(self.kernel.name, self.X, self.dtype, n_jobs))
+        try:
+            metric = MetricMatrix.of(self.kernel.name, self.X, self.dtype, n_jobs, check)
+        except Stopped:
+            return self
+        return replace(self, metric=metric)
 
     def expand(
         self,
@@ -466,6 +500,7 @@ def distances(
     *,
     dtype: Precision = "float64",
     n_jobs: int | None = None,
+    check: Check | None = None,
 ) -> NDArray[Any]:
     """Distances between all rows that a kernel decays with.
 
@@ -479,11 +514,13 @@ def distances(
         Precision.
     n_jobs : int, optional
         Threads.
+    check : callable, optional
+        Called now and then; it may raise ``Stopped``.
     """
-    out = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
+    out = new_array((X.shape[0], X.shape[0]), dtype)
     fill = _core.block_float32 if dtype == "float32" else _core.block_float64
     rows = as_core_matrix(X)
-    fill((METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs))
+    fill((METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs), check)
     return out
 
 
@@ -574,9 +611,9 @@ def resolve_gamma(
     X = canonical(X) if is_sparse(X) else X
     w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     w = w / w.sum()
-    n, d = X.shape
+    d = X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.asarray(w @ X, dtype=np.float64).ravel()
+        mean = _weighted_mean(X, w)
         rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
         if kernel == "laplacian" and gamma != "scale":
             width = _absolute_width(gamma, X, w)
@@ -585,8 +622,7 @@ def resolve_gamma(
             if is_sparse(X):
                 variance = _sparse_variance(X, w, mean)
             else:
-                step = max(1, _NUMBERS_AT_ONCE // d)
-                parts = (slice(begin, begin + step) for begin in range(0, n, step))
+                parts = _parts(X)
                 variance = sum((w[part] @ (X[part] - mean) ** 2 for part in parts), np.zeros(d))
             if gamma == "scale":
                 width = float(d * (variance.mean() + ((mean - mean.mean()) ** 2).mean()))
@@ -609,6 +645,18 @@ def _sparse_variance(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
     is_full = np.bincount(X.indices, minlength=d) == n
     rest = np.where(is_full, 0.0, 1.0 - np.bincount(X.indices, weights=weight, minlength=d))
     return stored + np.maximum(rest, 0.0) * mean**2
+
+
+def _parts(X: Rows) -> list[slice]:
+    """Parts of the rows that have not too many numbers for another copy."""
+    step = max(1, _NUMBERS_AT_ONCE // X.shape[1])
+    return [slice(begin, begin + step) for begin in range(0, X.shape[0], step)]
+
+
+def _weighted_mean(X: Rows, w: FloatArray) -> FloatArray:
+    if is_sparse(X) or X.dtype == w.dtype:
+        return np.asarray(w @ X, dtype=np.float64).ravel()
+    return np.asarray(sum(w[part] @ X[part] for part in _parts(X)))  # copies of parts
 
 
 def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:

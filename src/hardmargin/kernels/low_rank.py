@@ -38,8 +38,11 @@ AUTO_RANK = 1_000
 #: The first rank tried where a tolerance is to be met.
 _FIRST_RANK = 64
 
-#: Rows whose kernel values against the landmarks are held at once.
+#: Rows that are multiplied at once.
 _ROWS_AT_ONCE = 8_192
+
+#: Kernel values against the landmarks that are held at once, and the fewest rows.
+_VALUES_AT_ONCE, _LEAST_ROWS_AT_ONCE = 2**19, 1_024
 
 
 @dataclass(frozen=True)
@@ -237,8 +240,9 @@ def _nystroem(gram: _Gram, chosen: NDArray[Any]) -> LowRankMatrix:
         )
     collapse = vectors[:, kept] / np.sqrt(eigenvalues[kept])
     factor = np.empty((gram.n_rows, collapse.shape[1]), dtype=gram.dtype)
-    for begin in range(0, gram.n_rows, _ROWS_AT_ONCE):
-        part = np.arange(begin, min(begin + _ROWS_AT_ONCE, gram.n_rows))
+    step = min(max(_VALUES_AT_ONCE // len(chosen), _LEAST_ROWS_AT_ONCE), _ROWS_AT_ONCE)
+    for begin in range(0, gram.n_rows, step):
+        part = np.arange(begin, min(begin + step, gram.n_rows))
         values = gram.columns(chosen, among=part, dtype="float64")
         factor[part] = multiply(values, collapse, n_jobs=gram.n_jobs)
     explained = np.einsum("ij,ij->i", factor, factor, dtype=np.float64)

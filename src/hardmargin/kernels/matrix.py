@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels import Check, FloatArray, Kernel, Precision, Rows
 from hardmargin.kernels.kernel import in_precision
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import multiply
 
 #: Smaller multipliers would be subnormal in float32: subnormals are slow and change no sum.
@@ -35,7 +36,7 @@ class KernelMatrix(Protocol):
         """The values ``k(x, x)``."""
 
     def product(self, V: FloatArray) -> FloatArray:
-        """Multiply with a vector, or with the columns of a matrix."""
+        """Multiply with a vector, or with the columns of a matrix; may raise ``Stopped``."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,27 @@ class StoredMatrix:
 
 @dataclass(frozen=True)
 class StreamedMatrix:
-    """A kernel matrix that is never stored: its tiles are evaluated in every product."""
+    """A kernel matrix that is never stored: its tiles are evaluated in every product.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Any kernel.
+    X : rows
+        The rows.
+    dtype : {"float32", "float64"}
+        Precision of the values.
+    n_jobs : int or None
+        Threads.
+    check : callable or None
+        Called now and then in every product; it may raise ``Stopped``.
+    """
 
     kernel: Kernel
     X: Rows
     dtype: Precision = "float64"
     n_jobs: int | None = None
+    check: Check | None = None
 
     @property
     def n_rows(self) -> int:
@@ -97,7 +113,9 @@ class StreamedMatrix:
 
     def product(self, V: FloatArray) -> FloatArray:
         """Multiply with a vector or with the columns of a matrix."""
-        return self.kernel.product(self.X, V, dtype=self.dtype, n_jobs=self.n_jobs)
+        return self.kernel.product(
+            self.X, V, dtype=self.dtype, n_jobs=self.n_jobs, check=self.check
+        )
 
 
 def kernel_matrix(
@@ -108,8 +126,9 @@ def kernel_matrix(
     dtype: Precision = "float64",
     memory_bytes: int = 2**30,
     n_jobs: int | None = None,
+    monitor: Monitor | None = None,
 ) -> StoredMatrix | StreamedMatrix:
-    """Make the kernel matrix of some rows of X, stored if the memory allows it.
+    """Make the kernel matrix of some rows of X, stored if the memory, and the time, allow it.
 
     Parameters
     ----------
@@ -125,6 +144,9 @@ def kernel_matrix(
         Memory that the matrix may take.
     n_jobs : int, optional
         Threads that evaluate it and multiply with it.
+    monitor : Monitor, optional
+        If the time is up before the matrix is evaluated, it is not stored, and products with it
+        raise ``Stopped``.
     """
     if kernel.name == "precomputed":
         values = X if rows is None else X[np.ix_(rows, rows)]
@@ -134,10 +156,15 @@ def kernel_matrix(
         return StoredMatrix(values, n_jobs)
     chosen = X if rows is None else X[rows]
     n = int(chosen.shape[0])
+    check = None if monitor is None else monitor.check
+    streamed = StreamedMatrix(kernel, chosen, dtype, n_jobs, check)
     if n * n * np.dtype(dtype).itemsize > memory_bytes:
-        return StreamedMatrix(kernel, chosen, dtype, n_jobs)
-    values = in_precision(kernel.block(chosen, dtype=dtype, n_jobs=n_jobs), dtype)
-    return StoredMatrix(np.ascontiguousarray(values), n_jobs)
+        return streamed
+    try:
+        values = kernel.block(chosen, dtype=dtype, n_jobs=n_jobs, check=check)
+    except Stopped:
+        return streamed
+    return StoredMatrix(np.ascontiguousarray(in_precision(values, dtype)), n_jobs)
 
 
 def as_precision(V: FloatArray, dtype: Any) -> NDArray[Any]:

@@ -102,7 +102,9 @@ def low_rank_votes(
     rows = np.flatnonzero(problem.codes >= 0)
     candidates = list(kernels)
     if len(kernels) > 1:
-        best = _best_on_sample(kernels, problem, folds, options, monitor, random_state)
+        best = _best_on_sample(
+            kernels, problem, folds, options, monitor, random_state, memory_bytes
+        )
         candidates = [replace(best, gamma=factor * best.gamma) for factor in GAMMA_FACTORS]
     order = random_state.permutation(len(rows))
     row_bytes = len(rows) * np.dtype(dtype).itemsize
@@ -210,14 +212,18 @@ def _best_on_sample(
     options: StagedVoteOptions,
     monitor: Monitor,
     random_state: np.random.RandomState,
+    memory_bytes: int,
 ) -> Kernel:
     """Choose the kernel with the least held-out loss on a sample of every class."""
     assert problem.weights is not None
+    # The distances of every kind of kernel, and a matrix of kernel values.
+    n_matrices = 1 + len({(kernel.name, kernel.view) for kernel in kernels})
+    most = min(SAMPLE_ROWS, int(np.sqrt(memory_bytes / (4 * n_matrices))))
     codes = np.full(len(problem.codes), -1, dtype=np.int32)
     n_rows = int((problem.codes >= 0).sum())
     for c in range(problem.n_classes):
         of_class = np.flatnonzero(problem.codes == c)
-        n = min(len(of_class), max(round(SAMPLE_ROWS * len(of_class) / n_rows), 20))
+        n = min(len(of_class), max(round(most * len(of_class) / n_rows), 20))
         codes[random_state.permutation(of_class)[:n]] = c
     sample = replace(problem, codes=codes)
     votes = matrix_votes(kernels, sample, folds, options, monitor, dtype="float32")

@@ -147,7 +147,7 @@ def solve(
         max_stages = n_visits if options.max_visits == 1 else STAGES_PER_ROW * n_visits
     memory_bytes = options.memory_bytes
     if options.method == "auto" and options.may_store and 2 * n_rows >= len(codes):
-        rows = rows.with_metric(memory_bytes // 2, max_stages, options.n_threads)
+        rows = rows.with_metric(memory_bytes // 2, max_stages, options.n_threads, monitor.check)
     if rows.metric is not None:
         memory_bytes //= 2
     with rows.core_errors(options.method):

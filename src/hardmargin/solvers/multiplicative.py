@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import KernelMatrix
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.planes import SparsePlanes
 from hardmargin.solvers.problem import Problem, Solution
 
@@ -137,7 +137,8 @@ class MultiplicativeSolution(Solution):
         For the start and the plane of each epoch: ``"margin"``, the distance of the nearest row at
         the bias that balances the margins (negative where the plane does not separate the classes);
         ``"objective"`` of the dual; ``"bias"``; ``"error"``, the number of training rows
-        misclassified. For each epoch: its ``"rate"``.
+        misclassified. For each epoch: its ``"rate"``. If there was no time to judge the start, it
+        has the bias 0, and the others are NaN.
     last_rate : float
         The last rate or, with no epoch, the rate that the first would have been tried with.
     squared_norm : float
@@ -189,22 +190,69 @@ def _train(
     log_alpha = np.full(len(y), -np.inf)
     for side in sides:
         log_alpha[side] = np.log(w[side]) - np.log(w[side].sum())
-    # 2.
-    first = _plane(matrix, y, sides, log_alpha)
-    if first is None:
-        raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
-    if options.learning_rate == "auto" and first.objective < 0:
-        # Kernel values far above 1: starting from the best multiple saves many epochs.
-        log_alpha += np.log(first.total / first.squared_norm)
-        first = _plane(matrix, y, sides, log_alpha) or first
-    run = _Run(y, sides, options, first, _spread(matrix, first.alpha))
+    try:
+        run = _begin(matrix, y, sides, log_alpha, options)
+    except Stopped:
+        return _start_alone(y, sides, log_alpha, options, monitor.stop_reason)
     while run.stop_reason is None:
         candidate = run.propose()  # 3. and 4.
         if not monitor.go_on(len(run.rates), run.plane.gap):
             run.stop_reason = monitor.stop_reason
-        else:
+            break
+        try:
             run.judge(_plane(matrix, y, sides, candidate))  # 2.
+        except Stopped:
+            run.stop_reason = monitor.stop_reason
     return run.solution()
+
+
+def _begin(
+    matrix: KernelMatrix,
+    y: FloatArray,
+    sides: list[Side],
+    log_alpha: FloatArray,
+    options: MultiplicativeOptions,
+) -> _Run:
+    """Judge the start, which may be scaled down first; raise Stopped if there is no time for it."""
+    first = _plane(matrix, y, sides, log_alpha)  # 2.
+    if first is None:
+        raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
+    if options.learning_rate == "auto" and first.objective < 0:
+        # Kernel values far above 1: starting from the best multiple saves many epochs.
+        log_alpha = log_alpha + np.log(first.total / first.squared_norm)
+        first = _plane(matrix, y, sides, log_alpha) or first
+    return _Run(y, sides, options, first, _spread(matrix, first.alpha))
+
+
+def _start_alone(
+    y: FloatArray,
+    sides: list[Side],
+    log_alpha: FloatArray,
+    options: MultiplicativeOptions,
+    reason: str,
+) -> MultiplicativeSolution:
+    """Return the start, of which only the multipliers are known."""
+    rows = np.sort(np.concatenate(sides))
+    coefficients = (y * np.exp(log_alpha))[rows]
+    kept = SparsePlanes(options.keep_planes, options.smallest_kept)
+    kept.add(coefficients)
+    unknown = np.array([np.nan])
+    return MultiplicativeSolution(
+        rows=rows.astype(np.int32),
+        coefficients=coefficients,
+        certificate=1.0,
+        stop_reason=reason,
+        n_stages=0,
+        history={
+            **dict.fromkeys(("margin", "objective", "error"), unknown),
+            "bias": np.zeros(1),
+            "rate": np.empty(0),
+        },
+        last_rate=np.nan,
+        squared_norm=np.nan,
+        n_tried=0,
+        planes=kept.matrix(1),
+    )
 
 
 @dataclass(frozen=True)

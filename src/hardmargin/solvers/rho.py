@@ -52,7 +52,7 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.low_rank import LowRankMatrix
 from hardmargin.kernels.matrix import KernelMatrix
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.entropy_projection import groups_of, rate_to_level, tilt
 from hardmargin.solvers.planes import DensePlanes
 from hardmargin.solvers.problem import Expansion, IntArray, Problem, Solution
@@ -133,10 +133,11 @@ class RhoSolution(Solution):
         rate), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
     history : dict of arrays
         For each of the T + 1 planes: ``"rho"``, its objective, and ``"intercept"``, the bias that
-        gives both classes the same least margin (0 in the form without bias). For each of the T
-        stages: ``"rate"``, ``"bias"`` (0 in the form without bias), ``"epsilon"`` and
-        ``"cosine"``, that of the angle between the planes before and after it, eq. (17): near 1
-        when the path converges (NaN where a plane has no length).
+        gives both classes the same least margin (0 in the form without bias). If there was no time
+        for a single product, they are NaN and 0. For each of the T stages: ``"rate"``, ``"bias"``
+        (0 in the form without bias), ``"epsilon"`` and ``"cosine"``, that of the angle between the
+        planes before and after it, eq. (17): near 1 when the path converges (NaN where a plane has
+        no length).
     ensemble : Expansion
         The vote: the mean of the planes 1 .. T, weighted by the rates.
     rho_lower_bound : float
@@ -178,7 +179,12 @@ def solve(
     machines = [_Machine(problem, m, diagonal, options) for m in range(len(problem.machines))]
     running = machines  # 2.
     while running:
-        products = matrix.product(np.column_stack([m.signed() for m in running]))  # 3. and 6.
+        try:
+            products = matrix.product(np.column_stack([m.signed() for m in running]))  # 3. and 6.
+        except Stopped:
+            for machine in running:
+                machine.stop(monitor.stop_reason)
+            break
         for machine, product in zip(running, products.T, strict=True):
             machine.judge(product)  # 7.
         running = [m for m in running if m.propose()]  # 4., 5., 6. and 8.
@@ -186,7 +192,7 @@ def solve(
             furthest = max(running, key=lambda m: len(m.rates))
             if not monitor.go_on(len(furthest.rates), furthest.rho):
                 for machine in running:
-                    machine.stop_reason = monitor.stop_reason
+                    machine.stop(monitor.stop_reason)
                 break
     return [machine.solution() for machine in machines]
 
@@ -289,13 +295,24 @@ class _Machine:
             self.biases.append(self.bias)
             self.epsilons.append(self.epsilon)
             self.cosines.append(_cosine(float(alpha @ self.margins), self.rho, rho))
-        self.log_alpha, self.alpha, self.margins, self.rho = log_alpha, alpha, margins, rho
-        self.rhos.append(rho)
-        self.intercepts.append(self._middle(margins))
-        self.kept.add(self.signed() if self.is_collapsed else self.y * alpha)
+        self.log_alpha, self.alpha, self.margins = log_alpha, alpha, margins
+        self._pass(rho, self._middle(margins))
         if rho > 0:
             least = max(self._least(margins), 0.0)
             self.lower_bound = max(self.lower_bound, least * (least / rho))
+
+    def stop(self, reason: str) -> None:
+        """End with the planes so far; the first is known even if there was no time to judge it."""
+        self.stop_reason = reason
+        if self.margins is None:
+            self._pass(np.nan, 0.0)
+
+    def _pass(self, rho: float, intercept: float) -> None:
+        """Keep a plane."""
+        self.rho = rho
+        self.rhos.append(rho)
+        self.intercepts.append(intercept)
+        self.kept.add(self.signed() if self.is_collapsed else self.y * self.alpha)
 
     def solution(self) -> RhoSolution:
         """Everything that is known at the end."""

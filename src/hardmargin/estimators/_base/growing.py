@@ -29,6 +29,7 @@ from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
 from hardmargin.monitor import Monitor
+from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import log_loss
 from hardmargin.selection.folds import (
     ROWS_PER_CLASS,
@@ -200,6 +201,7 @@ def _best_in_time(
     for size in growing_sizes(growth, monitor):
         # The first fit must leave a model, however short the time; others count if they end.
         watch = monitor if best is None else monitor.undivided()
+        give_back_memory()  # what smaller fits have freed would count on top of this one
         if size < growth.n_rows:
             some = np.flatnonzero(subsample(codes, ranks, size))
             fit = _fit_some(estimator, rows, some, folds, groups, watch)

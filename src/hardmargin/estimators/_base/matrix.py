@@ -16,8 +16,8 @@ from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT, random_numbers
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels.low_rank import LANDMARKS, LowRankMatrix, low_rank_matrix
-from hardmargin.kernels.matrix import KernelMatrix, StreamedMatrix, kernel_matrix
-from hardmargin.monitor import Monitor
+from hardmargin.kernels.matrix import KernelMatrix, kernel_matrix
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes, tasks_at_once
 from hardmargin.solvers.problem import Problem, Solution, finite_diagonal
 from hardmargin.warn import warn_caller
@@ -35,22 +35,28 @@ Options = TypeVar("Options")
 AnySolution = TypeVar("AnySolution", bound=Solution)
 
 
-def low_rank_of(classifier: KernelClassifier, training: Training) -> LowRankMatrix | None:
-    """Approximate the kernel of all rows of positive weight, if `rank` is set."""
+def low_rank_of(
+    classifier: KernelClassifier, training: Training, monitor: Monitor
+) -> LowRankMatrix | None:
+    """Approximate the kernel of all rows of positive weight, if `rank` is set and there is time."""
     rank: Any = classifier.rank
     if rank is None:
         return None
-    return low_rank_matrix(
-        training.kernel,
-        training.X,
-        int(rank) if isinstance(rank, Integral) else rank,
-        landmarks=classifier.landmarks,
-        rows=np.flatnonzero(training.codes >= 0),
-        dtype=training.dtype,
-        memory_bytes=memory_bytes(classifier.memory_limit),
-        n_jobs=classifier.n_jobs,
-        random_state=random_numbers(classifier.random_state),
-    )
+    try:
+        return low_rank_matrix(
+            training.kernel,
+            training.X,
+            int(rank) if isinstance(rank, Integral) else rank,
+            landmarks=classifier.landmarks,
+            rows=np.flatnonzero(training.codes >= 0),
+            dtype=training.dtype,
+            memory_bytes=memory_bytes(classifier.memory_limit),
+            n_jobs=classifier.n_jobs,
+            random_state=random_numbers(classifier.random_state),
+            monitor=monitor,
+        )
+    except Stopped:
+        return None
 
 
 def solve_on_matrices(
@@ -98,18 +104,20 @@ def solve_on_matrices(
         each = largest**2 * np.dtype(training.dtype).itemsize
         n_at_once = tasks_at_once(n_at_once, len(machines), each, _budget(classifier))
 
-    def problem_of(rows: NDArray[Any], n_jobs: int | None) -> Problem[KernelMatrix]:
-        matrix = _matrix(classifier, training, rows, n_jobs, low_rank)
+    def problem_of(
+        rows: NDArray[Any], n_jobs: int | None, monitor: Monitor
+    ) -> Problem[KernelMatrix]:
+        matrix = _matrix(classifier, training, rows, n_jobs, low_rank, monitor)
         return Problem(matrix, training.codes[rows], machines, weights[rows])
 
-    shared = problem_of(every, classifier.n_jobs) if is_shared else None
+    shared = problem_of(every, classifier.n_jobs, monitor) if is_shared else None
     if shared is not None and together:
         solutions = solve(shared, options, monitor.part(n_machines=1))
     else:
         n_jobs = classifier.n_jobs if n_at_once == 1 else 1
 
         def train(machine: int, part: Monitor) -> AnySolution:
-            problem = problem_of(rows_of[machine], n_jobs) if shared is None else shared
+            problem = shared or problem_of(rows_of[machine], n_jobs, part)
             return solve(replace(problem, machines=[machines[machine]]), options, part)[0]
 
         solutions = monitor.each(train, len(machines), n_at_once)
@@ -129,6 +137,7 @@ def _matrix(
     rows: NDArray[Any],
     n_jobs: int | None,
     low_rank: LowRankMatrix | None,
+    monitor: Monitor,
 ) -> KernelMatrix:
     """Make the kernel matrix of some rows, and warn if it does not fit in memory."""
     if low_rank is not None:
@@ -143,9 +152,10 @@ def _matrix(
         dtype=training.dtype,
         memory_bytes=_budget(classifier),
         n_jobs=n_jobs,
+        monitor=monitor,
     )
-    if isinstance(matrix, StreamedMatrix):
-        needed = len(rows) ** 2 * np.dtype(training.dtype).itemsize
+    needed = len(rows) ** 2 * np.dtype(training.dtype).itemsize
+    if needed > _budget(classifier) and training.kernel.name != "precomputed":
         advice = "raise memory_limit" + (
             ", or approximate it with rank='auto'" if hasattr(classifier, "rank") else ""
         )

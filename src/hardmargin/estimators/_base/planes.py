@@ -90,7 +90,7 @@ def train_planes(
             f"eps_stop={classifier.eps_stop} must not be above eps_start={classifier.eps_start}: "
             "the path goes from eps_start down to eps_stop."
         )
-    low_rank = low_rank_of(classifier, training)
+    low_rank = low_rank_of(classifier, training, monitor)
     n_machines = len(training.machines)
     room = int(PLANES_SHARE * memory_bytes(classifier.memory_limit))
     options = RhoOptions(

@@ -18,7 +18,7 @@ from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import StoredMatrix, kernel_matrix
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes, single_threaded_blas, tasks_at_once
 from hardmargin.selection.folds import Folds
 from hardmargin.solvers import regularization_path
@@ -235,7 +235,8 @@ def follow_paths(
 
     def follow(machine: int, monitor: Monitor) -> MachinePaths:
         n_jobs = classifier.n_jobs if n_machines == 1 else 1
-        problems, scored = _problems(training, machine, folds, classifier.fit_intercept, n_jobs)
+        kernel = _path_kernel(training, machine, classifier.fit_intercept, n_jobs, monitor)
+        problems, scored = _problems(training, machine, folds, kernel)
 
         def follow_one(task: int, monitor: Monitor) -> RegularizationPathSolution:
             how = replace(options[machine], keep_multipliers=task == 0)
@@ -254,14 +255,10 @@ def follow_paths(
     return monitor.part("C", n_machines=n_machines).each(follow, n_machines, at_once)
 
 
-def _problems(
-    training: Training, machine: int, folds: Folds | None, has_bias: bool, n_jobs: int | None
-) -> tuple[list[Problem[PathKernel]], list[NDArray[np.bool_]]]:
-    """Make a problem of all rows of a machine, and one of the training part of each split.
-
-    Also return the rows that each split scores. Splits that leave nothing to train on or to score
-    are omitted.
-    """
+def _path_kernel(
+    training: Training, machine: int, has_bias: bool, n_jobs: int | None, monitor: Monitor
+) -> PathKernel:
+    """Make the kernel matrix of a machine; if there is no time for it, the path ends at C = 0."""
     rows = training.rows_of(machine)
     matrix = kernel_matrix(
         training.kernel,
@@ -270,10 +267,26 @@ def _problems(
         dtype="float64",  # rounded to float32 it would not be positive semi-definite
         memory_bytes=2**63,
         n_jobs=n_jobs,
+        monitor=monitor,
     )
-    assert isinstance(matrix, StoredMatrix)
     copies = None if training.weights is None else training.weights[rows]
-    kernel = PathKernel.of(matrix.values, copies, has_bias=has_bias)
+    try:
+        if isinstance(matrix, StoredMatrix):
+            return PathKernel.of(matrix.values, copies, has_bias=has_bias, monitor=monitor)
+    except Stopped:
+        pass
+    return PathKernel.unknown(len(rows), has_bias=has_bias)
+
+
+def _problems(
+    training: Training, machine: int, folds: Folds | None, kernel: PathKernel
+) -> tuple[list[Problem[PathKernel]], list[NDArray[np.bool_]]]:
+    """Make a problem of all rows of a machine, and one of the training part of each split.
+
+    Also return the rows that each split scores. Splits that leave nothing to train on or to score
+    are omitted.
+    """
+    rows = training.rows_of(machine)
     labels, weights = training.labels_of(machine)[rows], training.row_weights()[rows]
     problems, scored = [Problem.two_class(kernel, labels, weights)], []
     splits = [] if folds is None else zip(folds.train, folds.test, strict=True)

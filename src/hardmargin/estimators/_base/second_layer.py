@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hardmargin.estimators._base.soft_margin import SoftMarginSVC
 from hardmargin.estimators.core_vector import CoreVectorSVC
 from hardmargin.kernels import FloatArray, resolve_gamma
 
@@ -24,10 +24,6 @@ RESPONSES = {
 
 #: Units of the network's hidden layer, as in the paper.
 HIDDEN_UNITS = 10
-
-#: The most steps of the SVM: libsvm's own limit, which scikit-learn lifts. Without it, training
-#: would go on for ever if rows of huge weight overlap.
-MAX_SVM_STEPS = 10_000_000
 
 
 def shifts_and_scales(
@@ -72,6 +68,7 @@ def second_layer(
     intercepts: FloatArray | None = None,
     memory_limit: str | float | None = None,
     n_jobs: int | None = None,
+    max_time: float | None = None,
     random_state: int | None = None,
 ) -> Any:
     """Make a second layer, not yet fitted.
@@ -79,7 +76,7 @@ def second_layer(
     Parameters
     ----------
     final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier
-        ``"svm"`` is scikit-learn's `SVC` with C = 1 and 1 / gamma the mean squared distance between
+        ``"svm"`` is a `SoftMarginSVC` with C = 1 and 1 / gamma the mean squared distance between
         rows of Z, ``"mlp"`` a network with ten hidden units, ``"cvm"`` `CoreVectorSVC` with the C
         and the gamma of ``"svm"``, ``"vote"`` a `MachineVote`; a classifier is cloned.
     Z : (n_samples, n_machines) array, optional
@@ -88,7 +85,7 @@ def second_layer(
         Weights of these rows.
     machine_classes, intercepts : (n_machines,) arrays, optional
         For ``"vote"``, as in `MachineVote`.
-    memory_limit, n_jobs, random_state
+    memory_limit, n_jobs, max_time, random_state
         Passed on to the named layers that have them.
     """
     if not isinstance(final_estimator, str):
@@ -99,8 +96,7 @@ def second_layer(
             )
         return clone(final_estimator)
     if final_estimator == "svm":
-        # With break_ties, predict agrees with decision_function.
-        layer = SVC(C=1.0, break_ties=True, max_iter=MAX_SVM_STEPS)
+        layer = SoftMarginSVC(memory_limit=memory_limit, n_jobs=n_jobs, max_time=max_time)
         if Z is not None:
             layer.set_params(gamma=resolve_gamma("pairwise", Z, sample_weight=sample_weight))
         return layer
@@ -113,7 +109,9 @@ def second_layer(
             (HIDDEN_UNITS,), learning_rate_init=0.01, max_iter=2_000, random_state=random_state
         )
     if final_estimator == "cvm":
-        return CoreVectorSVC(memory_limit=memory_limit, n_jobs=n_jobs, random_state=random_state)
+        return CoreVectorSVC(
+            memory_limit=memory_limit, n_jobs=n_jobs, max_time=max_time, random_state=random_state
+        )
     if final_estimator == "vote":
         return MachineVote(machine_classes, intercepts)
     raise ValueError(

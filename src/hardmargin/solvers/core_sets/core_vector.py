@@ -76,6 +76,9 @@ INNER_SHARE = 0.15
 #: A larger eps would allow rows anywhere, and its square would overflow.
 _LARGEST_EPS = 1e100
 
+#: Fewer kernel values than this say nothing about how long others will take.
+_LEAST_TIMED = 100_000
+
 #: How often a core set may be solved again because of rounding alone.
 _MAX_REPEATS = 3
 
@@ -195,6 +198,7 @@ def grow(
 ) -> tuple[str, int]:
     """Let the core set grow until its goal is met; return why it ended, and the stages."""
     n_stages = 0
+    pace = 0.0  # seconds per kernel value when rows are priced
     outside = RowsOutside(core, goal, by_radius, random)
     # 1. Start.
     core.join(start, np.zeros(len(start)))
@@ -204,11 +208,16 @@ def grow(
             reason = "max_stages"
             break
         violation = float(np.abs(1.0 - core.gradient[core.alpha > 0]).max(initial=0.0))
-        if not monitor.go_on(n_stages, violation):
+        # All rows are priced at the end: stages must leave the time for that.
+        left, last = monitor.seconds_left, pace * len(core.all_rows) * len(core.rows)
+        if not monitor.go_on(n_stages, violation) or left <= last:
             reason = monitor.stop_reason
             break
         # 2. Price a sample.
         joining, gradient, reason = outside.price_sample()
+        n_values = outside.n_priced * int(np.count_nonzero(core.alpha))
+        if monitor.has_limit and n_values >= _LEAST_TIMED:
+            pace = (left - monitor.seconds_left) / n_values
         # 4. Price all rows.
         if reason == "price_all":
             core.price_all()
@@ -225,7 +234,8 @@ def grow(
             core.join(joining[:room], gradient[:room])
             n_stages += 1
         # 3. Solve the problem with them.
-        reason = core.solve(goal.limits(core), n_stages, monitor)
+        part = monitor.part(share=1.0 - last / left) if 0 < last < left < np.inf else monitor
+        reason = core.solve(goal.limits(core), n_stages, part)
     # A limit may have been reached where the bounds are close enough.
     if reason not in ("certified", "radius", "indefinite") and goal.is_certified(core):
         reason = "certified"
@@ -254,6 +264,8 @@ class RowsOutside:
         Share of the last sample that should have joined.
     n_repeats : int
         How often a pass over all rows found none that should join.
+    n_priced : int
+        Rows in the last sample.
     """
 
     core: CoreSet
@@ -263,6 +275,7 @@ class RowsOutside:
     candidates: IndexArray | None = None
     share_wanted: float = 1.0
     n_repeats: int = 0
+    n_priced: int = 0
 
     def price_sample(self) -> Priced:
         """Find rows in a sample that should join, or a reason to stop or to price all rows."""
@@ -271,7 +284,7 @@ class RowsOutside:
         if self.candidates is not None:
             self.candidates = self.candidates[~core.is_member[self.candidates]]
             n_outside = len(self.candidates)
-        size = self.sample_size
+        size, self.n_priced = self.sample_size, 0
         if not self.by_radius:
             if core.columns.is_kept.any():  # a sample reads every cache line of its columns
                 all_as_cheap = ROWS_PER_CACHE_LINE * size >= n_rows
@@ -288,6 +301,7 @@ class RowsOutside:
         if len(sample) == 0:
             return *nothing, None if self.by_radius else "price_all"
         _, g = core.price(sample)
+        self.n_priced = len(sample)
         is_wanted = g < least
         self.share_wanted = float(is_wanted.mean())
         if self.candidates is not None:

@@ -19,7 +19,7 @@ from scipy.linalg import blas, lapack
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import StoredMatrix, kernel_matrix
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets.l2_svm import (
     L2Options,
     L2Problem,
@@ -159,13 +159,21 @@ def _train_one(
     )
 
 
-def stored_matrix(values: KernelRows, n_jobs: int | None = None) -> StoredMatrix:
-    """Evaluate a kernel matrix, and hold it in float64."""
+def stored_matrix(
+    values: KernelRows, n_jobs: int | None = None, monitor: Monitor | None = None
+) -> StoredMatrix:
+    """Evaluate a kernel matrix, and hold it in float64; raise Stopped if there is no time."""
     n_bytes = 8 * int(values.X.shape[0]) ** 2
     matrix = kernel_matrix(
-        values.kernel, values.X, dtype=values.dtype, memory_bytes=n_bytes, n_jobs=n_jobs
+        values.kernel,
+        values.X,
+        dtype=values.dtype,
+        memory_bytes=n_bytes,
+        n_jobs=n_jobs,
+        monitor=monitor,
     )
-    assert isinstance(matrix, StoredMatrix)
+    if not isinstance(matrix, StoredMatrix):
+        raise Stopped
     wide = np.asarray(matrix.values, dtype=np.float64)
     if not np.isfinite([wide.min(), wide.max()]).all():
         raise ValueError("The kernel's values must be finite; some are NaN or infinite.")

@@ -90,9 +90,14 @@ def solve(
     -------
     list of L2Solution
         Those of the first machine first.
+
+    Raises
+    ------
+    Stopped
+        If there is no time for the kernel matrix.
     """
     run, clock = options or LagrangianOptions(), monitor or Monitor()
-    matrix = stored_matrix(problem.values, run.n_jobs)
+    matrix = stored_matrix(problem.values, run.n_jobs, clock)
     try:
         inverse, failure = invert(matrix.values, run.C, problem.weights, clock), ""
     except np.linalg.LinAlgError:

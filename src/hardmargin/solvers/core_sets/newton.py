@@ -85,10 +85,15 @@ def solve(
     -------
     list of L2Solution
         Those of the first machine first.
+
+    Raises
+    ------
+    Stopped
+        If there is no time for the kernel matrix.
     """
     run = options or DenseOptions()
     # The kernel matrices of all rows, of every second, of every fourth, ...
-    matrices = [stored_matrix(problem.values, run.n_jobs)]
+    matrices = [stored_matrix(problem.values, run.n_jobs, monitor)]
     while matrices[-1].n_rows >= 2 * SMALLEST_HALF:
         matrices.append(StoredMatrix(np.ascontiguousarray(matrices[-1].values[::2, ::2])))
     return solve_dense(

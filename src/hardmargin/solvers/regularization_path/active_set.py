@@ -6,21 +6,26 @@ from contextlib import suppress
 
 import numpy as np
 
+from hardmargin.monitor import Monitor
 from hardmargin.solvers.regularization_path.state import MarginState, Stuck
 
 
-def solved_anew(state: MarginState, ratio: float = 1.0) -> MarginState:
-    """Return the solution at `ratio` times the C of a state, as accurate as rounding allows."""
-    start = state.rescaled(ratio)
+def solved_anew(state: MarginState, monitor: Monitor, ratio: float = 1.0) -> MarginState:
+    """Return the solution at `ratio` times the C of a state, as accurate as rounding allows.
+
+    Raises Stopped if time runs out.
+    """
+    start = state.rescaled(ratio, monitor)
     with suppress(Stuck):
-        optimise(start, max(200, 4 * len(start.y)))
+        optimise(start, max(200, 4 * len(start.y)), monitor)
     start.refresh()
     return start
 
 
-def optimise(state: MarginState, max_steps: int) -> None:
+def optimise(state: MarginState, max_steps: int, monitor: Monitor) -> None:
     """Improve a state until no row is on the wrong side; the tolerance grows with the steps."""
     for step in range(max_steps):
+        monitor.check()
         if state.elbow.size == 0 and state.conditions.has_bias and not _seed_elbow(state):
             return
         blocked = state.towards_margin()

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.resources import new_array
 
 _FIRST_CAPACITY = 64
 
@@ -129,7 +130,9 @@ class Elbow:
         if self.size == capacity:
             more = min(2 * capacity, max(len(self.K), capacity + 1)) - capacity
             self._rows = np.pad(self._rows, (0, more))
-            self._columns = np.pad(self._columns, ((0, more), (0, 0)))
+            columns = new_array((capacity + more, len(self.K)))
+            columns[:capacity] = self._columns
+            self._columns = columns
             self._inverse = np.pad(self._inverse, (0, more))
         self._rows[self.size], self._columns[self.size] = row, self.K[row]
         self.size += 1

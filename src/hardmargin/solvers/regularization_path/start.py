@@ -91,7 +91,8 @@ def share_excess(conditions: Conditions, monitor: Monitor) -> MarginState | None
         pass
     state.require_total(-float(of_smaller.sum()))
     guess = _first_guess(of_start, abs(excess))
-    return min((state, solved_anew(state), solved_anew(guess)), key=MarginState.violation)
+    both = solved_anew(state, monitor), solved_anew(guess, monitor)
+    return min((state, *both), key=MarginState.violation)
 
 
 def _let_sum_fall(state: MarginState, excess: float, monitor: Monitor) -> None:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.monitor import Monitor
 from hardmargin.solvers.regularization_path.elbow import Elbow
 
 #: Squared distance from the affine hull of the elbow, relative to the kernel's scale, below which a
@@ -203,13 +204,17 @@ class MarginState:
             self.conditions, side.copy(), level, bias, self.total, alpha.copy(), elbow
         )
 
-    def rescaled(self, ratio: float) -> MarginState:
-        """Return a copy with another C and multipliers in proportion, and a rebuilt elbow."""
+    def rescaled(self, ratio: float, monitor: Monitor) -> MarginState:
+        """Return a copy with another C and multipliers in proportion, and a rebuilt elbow.
+
+        Raises Stopped if time runs out.
+        """
         state = copy.copy(self)
         state.level, state.alpha = ratio * self.level, ratio * self.alpha
         state.side, state.f, state.pull = self.side.copy(), self.f.copy(), self.pull.copy()
         state.elbow = Elbow(self.K, self.conditions.has_bias)
         for row in self.elbow.rows:
+            monitor.check()
             state._admit(int(row), -1.0, *state._reach(int(row)))
         state.refresh()
         return state

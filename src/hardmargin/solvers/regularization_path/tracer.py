@@ -161,6 +161,7 @@ class _Tracer:
         self.violation = self.here = 0.0  # of everything kept, and of the state
         self.blocked, self.n_skipped = 0.0, 0  # where the way was last blocked, and the last skip
         self.allowed = _MAX_VIOLATION
+        self.is_lost = False  # whether the path ends at the last breakpoint, not at the state
 
     def run(self) -> RegularizationPathSolution:
         # 1.
@@ -178,9 +179,8 @@ class _Tracer:
                     raise Stuck
             except Stuck:
                 idle = 0
-                if not self._solve_anew():
-                    reason = "stalled"
-        if reason != "stalled":
+                reason = self._restart()
+        if not self.is_lost:
             self._keep()
         return self._solution(reason)
 
@@ -211,8 +211,19 @@ class _Tracer:
         except Stopped:
             return self.monitor.stop_reason
         except Stuck:
-            return None if self._solve_anew() else "stalled"
+            return self._restart()
         return None
+
+    def _restart(self) -> str | None:
+        """Go on where rounding blocks the way; return why to stop if that is impossible."""
+        try:
+            if self._solve_anew():
+                return None
+            reason = "stalled"
+        except Stopped:
+            reason = self.monitor.stop_reason
+        self.is_lost = self.record.last is not None
+        return reason
 
     def _reason_to_stop(self) -> str | None:
         """Step 4, and the limits."""
@@ -272,7 +283,7 @@ class _Tracer:
         The first solution that is accurate enough is accepted, with a straight way to it from the
         last breakpoint. If none is, the best one is accepted, unless it is too far from the
         optimum: then the last way is shortened. If that does not help either, this returns False,
-        and the path ends at the last breakpoint.
+        and the path ends at the last breakpoint. It also ends there if time runs out (Stopped).
         """
         self.n_restarts += 1
         self.here = self.state.violation()
@@ -281,7 +292,7 @@ class _Tracer:
             self._keep()
         best, least = self.state, float("inf")
         for ratio in ratios:
-            state = solved_anew(self.state, ratio)
+            state = solved_anew(self.state, self.monitor, ratio)
             violation = max(state.violation(), self.record.between(state))
             if violation < least:
                 best, least = state, violation
