@@ -50,6 +50,9 @@ RIDGE = 0.01
 #: Standardised values are no further than this from the mean, in the linear model.
 LARGEST_VALUE = 4.0
 
+#: Numbers of the sample that are converted at a time.
+NUMBERS_AT_ONCE = 1_000_000
+
 #: Each level halves the rows, more or less.
 MAX_DEPTH = 64
 
@@ -146,7 +149,9 @@ def find_cuts(
         cut = None
         if len(rows) > max_rows and depth < MAX_DEPTH:
             n_best = 1 if is_first else N_BEST
-            cut = _cut(X[rows], codes[rows], units, kind, n_best, random_state)
+            is_all = len(rows) == X.shape[0]
+            own = X if is_all else X[rows]
+            cut = _cut(own, codes[rows], units, kind, n_best, random_state)
         if cut is None:
             n_cells += 1
         if parent >= 0:
@@ -188,9 +193,17 @@ def _cut(
                 return _Cut(column, None, *halves)
     for direction in (_wide_direction(sample, units, random), random.normal(size=X.shape[1])):
         as_stored = direction.astype(np.float32)
-        if (halves := _halves(X @ as_stored.astype(np.float64))) is not None:
+        if (halves := _halves(_along(X, as_stored))) is not None:
             return _Cut(-1, as_stored, *halves)
     return None
+
+
+def _along(X: Rows, direction: NDArray[np.float32]) -> FloatArray:
+    """Products of rows with a direction, in float64."""
+    exact = direction.astype(np.float64)
+    step = max(1, NUMBERS_AT_ONCE // X.shape[1])  # which are copied
+    parts = (X[begin : begin + step] for begin in range(0, X.shape[0], step))
+    return np.concatenate([part @ exact for part in parts])
 
 
 def _halves(values: NDArray[Any]) -> tuple[np.float32, NDArray[np.bool_]] | None:

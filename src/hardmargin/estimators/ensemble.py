@@ -145,6 +145,10 @@ MAX_STORED_ROWS = 10_000
 #: Above that, one machine has this many rows at first, and `MAX_STORED_ROWS` where it matters.
 FIRST_ROWS = 4_000
 
+#: Share of the memory for the rows that cuts are found on, and the fewest of these.
+CUT_MEMORY = 0.125
+LEAST_CUT_ROWS = 2_000
+
 #: Its rows where a rank is given.
 MOST_LOW_RANK_ROWS = 30_000
 
@@ -710,6 +714,7 @@ default="cv"
                     fit_intercept=self.fit_intercept,
                     max_stages=MAX_STAGES if self.max_stages is None else int(self.max_stages),
                     compact=True,
+                    memory_bytes=min(memory_bytes(self.memory_limit) // 8, KEPT_MATRICES),
                 ),
                 seed,
                 LARGEST_CELL * int(self.max_cell_rows or MAX_STORED_ROWS),
@@ -725,6 +730,7 @@ default="cv"
                 kernels=DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),),
                 first_rows=min(FIRST_ROWS, most) if self.rank == "auto" else most,
                 most_rows=most,
+                most_cut_rows=max(LEAST_CUT_ROWS, self._cut_rows_that_fit(X.shape[1])),
                 class_weights=class_weights,
                 seed=seed,
             ),
@@ -790,6 +796,10 @@ default="cv"
             return MOST_LOW_RANK_ROWS
         fits = int(np.sqrt(memory_bytes(self.memory_limit) / _pair_bytes(LEAST_FAMILIES)))
         return min(MAX_STORED_ROWS, fits)
+
+    def _cut_rows_that_fit(self, n_columns: int) -> int:
+        """Rows of a sample that cuts are found on: they are copied a few times, in float32."""
+        return int(CUT_MEMORY * memory_bytes(self.memory_limit)) // (4 * n_columns)
 
     def _fit_part(
         self, part: TrainingRows, monitor: Monitor

@@ -28,6 +28,7 @@ from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
 from hardmargin.monitor import Monitor
+from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.mixture import LogProbabilities, mixed, mixture_weights
@@ -277,6 +278,8 @@ class ExpertOptions:
         Names of kernels that may vote in cells.
     first_rows, most_rows : int
         Rows of the machine on a sample: at first, and where it matters.
+    most_cut_rows : int
+        Rows that cuts are found on, at most.
     class_weights : (n_classes,) array or None
         Factors of the classes' odds, for the judgement of the mixture.
     seed : int
@@ -288,6 +291,7 @@ class ExpertOptions:
     kernels: Sequence[str]
     first_rows: int
     most_rows: int
+    most_cut_rows: int
     class_weights: FloatArray | None
     seed: int
 
@@ -460,7 +464,8 @@ class _Forest:
         """Find the cuts of a tree, and learn its pilot cells."""
         X, codes, _ = self._rows.seen
         order = self._random.permutation(np.flatnonzero(codes >= 0))
-        some = np.sort(order[: _n_cut_rows(len(order))])
+        n_cut_rows = min(_n_cut_rows(len(order)), self._options.most_cut_rows)
+        some = np.sort(order[:n_cut_rows])
         cuts = find_cuts(
             X[some],
             codes[some],
@@ -470,6 +475,7 @@ class _Forest:
             is_first=kind not in self.kinds,
             random_state=self._random,
         )
+        give_back_memory()  # of the sample, and of what was trained before
         layer = self._rows.begin_layer(cuts, self.rules)
         pilots = self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist()
         shares = layer.learn(pilots, self._candidates, self._monitor)

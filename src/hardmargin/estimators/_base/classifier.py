@@ -6,8 +6,9 @@ one row of coefficients per machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,6 +45,7 @@ from hardmargin.kernels import (
     make_kernel,
     mapped,
 )
+from hardmargin.kernels.blocks import FileRows, is_large_file
 from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
 from hardmargin.selection.calibration import (
     Calibration,
@@ -184,10 +186,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             For one-vs-one, votes plus confidences that break ties; where there is
             ``predict_proba``, scores in the order of the probabilities.
         """
-        rows = self._check_rows(X)
-        scores = np.empty((rows.shape[0], len(self.classes_)))
-        for part, margins in self._margins_in_parts(rows):
-            scores[part] = self._scores(margins)
+        scores = self._of_margins(X, self._scores)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -197,10 +196,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         -------
         (n_samples,) array
         """
-        rows = self._check_rows(X)
-        winners = np.empty(rows.shape[0], dtype=np.intp)
-        for part, margins in self._margins_in_parts(rows):
-            winners[part] = winning_codes(self._scores(margins))
+        winners = self._of_margins(X, lambda margins: winning_codes(self._scores(margins)))
         predicted: NDArray[Any] = self.classes_[winners]
         return predicted
 
@@ -219,7 +215,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             Columns in the order of ``classes_``. Rows sum to one and agree with
             ``decision_function``.
         """
-        return self._probabilities(self._check_rows(X))
+        assert self._calibration_ is not None
+        return self._of_margins(X, self._calibration_.probabilities)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -519,6 +516,22 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if self._kernel_.name in ("precomputed", "callable"):
             needed += 8 * len(self.support_)
         return needed
+
+    def _of_margins(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
+        """Apply a function to the scores of all machines, a part of the queries at a time.
+
+        Large files are also validated and scaled in parts.
+        """
+        blocks = [X]
+        if is_large_file(X):
+            blocks = [X[begin:end] for begin, end in pairwise(FileRows(X).starts)]
+        return np.concatenate(
+            [
+                function(margins)
+                for block in blocks
+                for _, margins in self._margins_in_parts(self._check_rows(block))
+            ]
+        )
 
     def _margins_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
         """Evaluate as many queries at a time as fit the memory limit."""

@@ -1,0 +1,146 @@
+"""Rows in memory-mapped files: they are not copied to memory as a whole."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from problems.cells import few_rows_are_many, many_rows
+
+from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC
+from hardmargin.kernels import blocks
+from hardmargin.kernels.blocks import FileRows, Resident, as_blocks, in_blocks, is_large_file
+
+MODELS = {
+    "cells": EnsembleSVC(max_cell_rows=100, n_trees=1),
+    "vote": EnsembleSVC(max_cell_rows=None),
+    "greedy": GreedySVC(),
+    "core vectors": CoreVectorSVC(),
+}
+
+
+@pytest.fixture(autouse=True)
+def _small_files_are_large(monkeypatch):
+    few_rows_are_many(monkeypatch)
+    monkeypatch.setattr(blocks, "LEAST_FILE_BYTES", 100)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 4 * 90)
+
+
+@pytest.fixture
+def in_file(tmp_path):
+    def saved(X):
+        np.save(tmp_path / "X.npy", X)
+        return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+    return saved
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", MODELS)
+def test_the_model_is_that_of_rows_in_memory(model, dtype, in_file):
+    X, y = many_rows(600, 3)
+    X = X.astype(dtype)
+    expected = MODELS[model].fit(X, y).decision_function(X)
+    rows = in_file(X)
+    found = MODELS[model].fit(rows, y).decision_function(rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["cells", "greedy"])
+def test_missing_values_constant_columns_and_weights(model, in_file):
+    X, y = many_rows(600)
+    X = np.column_stack([X, np.ones(600), X[:, 0] > 0])
+    X[::5, 1] = np.nan
+    weights = np.random.default_rng(0).integers(0, 3, 600).astype(float)
+    expected = MODELS[model].fit(X, y, sample_weight=weights).predict_proba(X)
+    rows = in_file(X)
+    found = MODELS[model].fit(rows, y, sample_weight=weights).predict_proba(rows)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_scaled_rows_of_a_file_are_in_a_file(in_file):
+    rows = FileRows(in_file(np.arange(4000.0).reshape(1000, 4)))
+    doubled = rows.map(lambda block: 2 * block)
+    assert is_large_file(doubled.X)
+    np.testing.assert_array_equal(doubled[np.array([999, 0])], 2 * rows.X[[999, 0]])
+    assert sum(rows.each(len)) == 1000
+
+
+def test_rows_in_memory_are_one_block(in_file):
+    X = np.ones((50, 4))
+    assert isinstance(as_blocks(X), Resident)
+    assert isinstance(as_blocks(in_file(X)), FileRows)
+
+
+def test_rows_are_found_in_their_blocks():
+    rng = np.random.default_rng(0)
+    starts = np.array([0, 3, 3, 40, 41])
+    rows = rng.permutation(41)
+    found = in_blocks(rows, starts)
+    for block, at in found:
+        assert ((starts[block] <= rows[at]) & (rows[at] < starts[block + 1])).all()
+    assert sorted(np.concatenate([at for _, at in found])) == list(range(41))
+
+
+def test_a_full_disk_is_an_error(in_file, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full, raising=False)
+    X, y = many_rows(600)
+    with pytest.raises(OSError, match="No space left"):
+        MODELS["cells"].fit(in_file(X), y)
+
+
+CHILD = """
+    import json, sys, warnings
+    import numpy as np
+    import hardmargin
+    from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC
+
+    def anonymous():
+        with open("/proc/self/status") as lines:
+            return 1024 * next(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
+
+    from threading import Event, Thread
+
+    warnings.simplefilter("ignore")
+    path, name, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    X = np.load(path, mmap_mode="r")
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = getattr(hardmargin, name)(memory_limit=limit)
+    small = np.random.default_rng(0).normal(size=(200, 3))
+    getattr(hardmargin, name)().fit(small, small[:, 0] > 0).predict(small)
+    before, peaks, done = anonymous(), [0], Event()
+
+    def watch():
+        while not done.wait(0.005):
+            peaks.append(anonymous())
+
+    watcher = Thread(target=watch)
+    watcher.start()
+    model.fit(X, y)
+    score = float((model.predict(X) == y).mean())
+    done.set()
+    watcher.join()
+    print(json.dumps({"taken": max(peaks) - before, "score": score}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", ["EnsembleSVC", "CoreVectorSVC"])
+def test_files_may_be_larger_than_the_memory_limit(name, tmp_path):
+    rng = np.random.default_rng(0)
+    n, limit = 200_000, 50_000_000
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(n, 100))
+    for begin in range(0, n, 1_000):
+        X[begin : begin + 1_000] = rng.normal(size=(1_000, 100))
+    X.flush()
+    assert X.nbytes > 1.5 * limit
+    child = [sys.executable, "-c", textwrap.dedent(CHILD), tmp_path / "X.npy", name, str(limit)]
+    found = json.loads(subprocess.run(child, capture_output=True, check=True, timeout=300).stdout)
+    of_rows = 200 * n  # coefficients, classes, weights, orders and cells of the rows
+    assert found["taken"] < 1.1 * limit + of_rows
+    assert found["score"] > 0.5
