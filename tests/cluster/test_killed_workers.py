@@ -44,7 +44,7 @@ def test_a_worker_that_is_killed_changes_nothing(seed):
     rng = random.Random(seed)
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -63,7 +63,7 @@ import time
 from distributed import LocalCluster
 
 if __name__ == "__main__":
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0")
     print(cluster.scheduler_address, flush=True)
     time.sleep(600)
 """

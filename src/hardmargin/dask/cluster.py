@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 import pickle
-import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -27,9 +28,8 @@ Result = TypeVar("Result")
 
 FLOAT64 = np.dtype(np.float64)
 
-#: Seconds between looks at tasks, at the clock and at the scheduler: at first, and later.
-SHORTEST_PAUSE = 0.001
-LONGEST_PAUSE = 0.1
+#: Seconds between looks at the clock and at the scheduler.
+PATIENCE = 0.1
 
 
 class Cluster:
@@ -44,11 +44,16 @@ class Cluster:
 
     def compute(self, tasks: Sequence[Delayed]) -> list[distributed.Future]:
         """Start tasks, and what they need."""
-        return list(self._client.compute(list(tasks)))
+        with warnings.catch_warnings():
+            # Classes of all rows are part of the tasks, so that they survive a worker.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            return list(self._client.compute(list(tasks)))
 
     def wait(self, tasks: Sequence[distributed.Future], monitor: Monitor | None = None) -> bool:
         """Wait for tasks; return False, and cancel those that are left, if time is up."""
-        pause = SHORTEST_PAUSE
+        progress = Event()
+        for task in tasks:
+            task.add_done_callback(lambda _: progress.set())
         while (n_done := sum(task.done() for task in tasks)) < len(tasks):
             self._check_scheduler()
             if monitor is not None:
@@ -56,8 +61,8 @@ class Cluster:
                 if not may_go_on or monitor.seconds_left <= 0:
                     self._client.cancel([task for task in tasks if not task.done()])
                     return False
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            progress.wait(PATIENCE)
+            progress.clear()
         self._check_scheduler()
         return True
 

@@ -76,7 +76,7 @@ class DaskEnsembleSVC(EnsembleSVC):
     >>> from hardmargin.dask import DaskEnsembleSVC
     >>> X, y = make_moons(12_000, noise=0.2, random_state=0)
     >>> dX, dy = da.from_array(X, chunks=(3_000, 2)), da.from_array(y, chunks=3_000)
-    >>> with Client(processes=False, dashboard_address=None) as client:  # doctest: +SKIP
+    >>> with Client(processes=False, dashboard_address=":0") as client:  # doctest: +SKIP
     ...     clf = DaskEnsembleSVC(client=client).fit(dX, dy)
     ...     print(clf.predict(dX)[:5].compute())
     [1 0 0 0 0]
