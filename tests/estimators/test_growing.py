@@ -289,13 +289,18 @@ def test_parts_are_the_same_every_time(estimator, fits):
     assert_same(one, other)
 
 
+def test_a_number_of_stages_keeps_the_limit_too(fits):
+    model = EnsembleSVC(n_stages=5, max_time=MAX_TIME)
+    with pytest.warns(UserWarning, match="too short for all rows"):
+        model.fit(X, Y)
+    assert model.n_samples_fit_ < N_ROWS
+    assert model.n_stages_ == 5
+
+
 # --- where rows do not grow ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "model",
-    [EnsembleSVC(n_stages=5), GreedySVC(0.3), GreedySVC("scale", max_visits=1), GreedySVC()],
-)
+@pytest.mark.parametrize("model", [GreedySVC(0.3), GreedySVC("scale", max_visits=1), GreedySVC()])
 def test_given_settings_fit_all_rows(model, fits):
     limit = None if model.gamma == "cv" and isinstance(model, GreedySVC) else MAX_TIME
     copy.deepcopy(model).set_params(max_time=limit).fit(X, Y)

@@ -284,9 +284,8 @@ default="cv"
         only some time went to the smaller fits. Otherwise it is the best of these fits, by the
         log-loss of rows set aside, with a warning; `n_samples_fit_` is the number of its rows.
         (For a part of the rows, the first vote is quicker: it is of 1,000 rows, not of 2,000.)
-        Where `n_stages` is a number, or rows are fewer than 500 (or than 40 per class), all rows
-        are fitted, and the model is that of the stages so far. The time is checked before every
-        stage; distances, a kernel matrix and one product with it are always computed.
+        Where rows are fewer than 500 (or than 40 per class), all of them are fitted, and the model
+        is that of the stages so far.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.
@@ -552,7 +551,7 @@ default="cv"
 
     @property
     def _grows(self) -> bool:
-        return self.n_stages == "cv"  # a number of stages fixes the work
+        return True
 
     def _largest_part(self, rows: TrainingRows) -> int:
         """Return the most rows of a part: an approximated machine is no better than a small one."""
