@@ -274,6 +274,25 @@ def test_bad_values_are_named(client):
         DaskEnsembleSVC(client=client).fit(*arrays(X, y, (50, 50)))
 
 
+def test_missing_labels_are_named(client):
+    X, y = table_of(100)
+    labels = pd.Series(np.where(y == 1, "yes", "no")).astype("string")
+    labels[7] = pd.NA
+    dX, dy = dd.from_pandas(pd.DataFrame(X), npartitions=2), dd.from_pandas(labels, npartitions=2)
+    with pytest.raises(ValueError, match="y has 1 missing labels"):
+        DaskEnsembleSVC(client=client).fit(dX, dy)
+
+
+def test_other_columns_are_refused_at_once():
+    X, y = table_of(60)
+    table = pd.DataFrame(X, columns=list("abcd"))
+    rows = dd.from_pandas(table, npartitions=2)
+    with pytest.raises(ValueError, match="now missing"):
+        predict(GreedySVC().fit(table, y), rows.drop(columns="c"))
+    with pytest.raises(ValueError, match="3 features"):
+        predict(GreedySVC().fit(X, y), da.zeros((10, 3)))
+
+
 def test_one_class_is_refused(client):
     X, _ = table_of(100)
     with pytest.raises(ValueError, match="only one class"):

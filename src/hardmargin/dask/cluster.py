@@ -15,6 +15,7 @@ import dask.array as da
 import dask.dataframe as dd
 import distributed
 import numpy as np
+import pandas as pd
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
@@ -222,11 +223,10 @@ class Labels(NamedTuple):
 
 
 def _labels(block: Any) -> Labels:
+    n_missing = int(np.asarray(pd.isna(block)).sum())
+    if n_missing:
+        raise ValueError(f"y has {n_missing:,} missing labels in one partition; drop these rows.")
     values = column_or_1d(np.asarray(block), warn=False)
-    if values.dtype.kind in "fc" and np.isnan(values).any():
-        raise ValueError("Input y contains NaN.")
-    if values.dtype == object and any(v is None or v != v or v is not v for v in values):
-        raise ValueError("Input y has missing labels.")
     classes, codes = np.unique(values, return_inverse=True)
     return Labels(classes, codes.astype(np.int32))
 

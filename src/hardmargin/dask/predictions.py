@@ -10,12 +10,13 @@ import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import Layer
 from hardmargin.dask.cluster import partitions, shipped
@@ -69,13 +70,19 @@ def predict(model: BaseEstimator, X: Any, *, method: str = "predict") -> Any:
 def collected(model: Any, X: Any, method: str, of_part: Callable[[Delayed], Delayed]) -> Any:
     """Put predictions of all partitions together, as a collection like X."""
     width, dtype = _shape_of(model, method)
+    if not isinstance(X, da.Array | dd.DataFrame) or X.ndim != 2:
+        raise TypeError(
+            "X must be a dask array of two dimensions or a dask data frame, got "
+            f"{type(X).__name__}; rows in memory need no cluster."
+        )
+    if hasattr(model, "n_features_in_"):  # before anything goes to the workers
+        empty = X._meta if isinstance(X, dd.DataFrame) else np.empty((0, X.shape[1]))
+        validate_data(model, empty, reset=False, skip_check_array=True)
     if isinstance(X, dd.DataFrame):
         columns = list(model.classes_) if width else None
         empty = _with_index(np.empty((0, *width), dtype=dtype), X._meta, columns)
         parts = [dask.delayed(_with_index)(of_part(part), part, columns) for part in partitions(X)]
         return dd.from_delayed(parts, meta=empty, divisions=X.divisions, verify_meta=False)
-    if not isinstance(X, da.Array):
-        raise TypeError(f"X must be a dask array or data frame, got {type(X).__name__}.")
     arrays = [
         da.from_delayed(of_part(part), (n, *width), dtype=dtype)
         for part, n in zip(partitions(X), X.chunks[0], strict=True)
@@ -85,8 +92,6 @@ def collected(model: Any, X: Any, method: str, of_part: Callable[[Delayed], Dela
 
 def _with_index(values: NDArray[Any], part: Any, columns: list[Any] | None) -> Any:
     """Give predictions the index of their rows."""
-    import pandas as pd
-
     if columns is None:
         return pd.Series(values, index=part.index)
     return pd.DataFrame(values, index=part.index, columns=columns)

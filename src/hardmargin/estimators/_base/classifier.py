@@ -215,8 +215,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             Columns in the order of ``classes_``. Rows sum to one and agree with
             ``decision_function``.
         """
-        assert self._calibration_ is not None
-        return self._of_margins(X, self._calibration_.probabilities)
+        return self._of_margins(X, self._chances)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -497,11 +496,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _probabilities(self, Q: Rows) -> FloatArray:
         """Probabilities of the classes, of shape (n, n_classes)."""
+        return np.concatenate([self._chances(margins) for _, margins in self._margins_in_parts(Q)])
+
+    def _chances(self, margins: FloatArray) -> FloatArray:
+        """Probabilities of the classes, from the scores of the machines."""
         assert self._calibration_ is not None
-        probabilities = np.empty((Q.shape[0], len(self.classes_)))
-        for part, margins in self._margins_in_parts(Q):
-            probabilities[part] = self._calibration_.probabilities(margins)
-        return probabilities
+        return self._calibration_.probabilities(margins)
 
     def _scores(self, margins: FloatArray) -> FloatArray:
         """Scores of the classes, of shape (n, n_classes)."""
