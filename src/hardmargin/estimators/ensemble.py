@@ -261,8 +261,8 @@ default="cv"
         divide the rows into cells of about this many, each with machines of its own. Larger cells
         take longer, and are sometimes better. None trains one machine on all rows.
     n_trees : int or "auto", default="auto"
-        Number of trees; ``"auto"`` adds up to three, as long as each lowers the held-out loss by a
-        hundredth.
+        Number of trees; ``"auto"`` adds up to three, as long as each lowers the held-out loss by
+        half a percent.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They multiply the odds of the classes: probabilities and decisions
         change, the ranking of the rows does not.

@@ -43,7 +43,8 @@ from hardmargin.solvers.problem import (
     finite_diagonal,
 )
 
-#: Steps allowed by default: the first number, or the second per row if that is more.
+#: Steps allowed by default: the first number, or the second per row if that is more. Without a
+#: limit, training would take for ever if rows of huge weight overlap.
 MIN_MAX_STAGES, STAGES_PER_ROW = 10_000_000, 100
 
 
@@ -93,6 +94,11 @@ class HardMarginSolution(Solution):
     rho_lower_bound: float
 
 
+def most_steps(max_stages: int | None, n_rows: int) -> int:
+    """Limit on the pairwise steps of a machine; None is the default."""
+    return max(MIN_MAX_STAGES, STAGES_PER_ROW * n_rows) if max_stages is None else max_stages
+
+
 def solve(
     problem: Problem[KernelRows],
     options: HardMarginOptions | None = None,
@@ -111,9 +117,6 @@ def solve(
     """
     options, monitor = options or HardMarginOptions(), monitor or Monitor()
     rows, codes = problem.values, problem.codes
-    max_stages = options.max_stages
-    if max_stages is None:
-        max_stages = max(MIN_MAX_STAGES, STAGES_PER_ROW * len(codes))
     with rows.core_errors():
         results = _core.hard_margin(
             *rows.core_source,
@@ -123,7 +126,7 @@ def solve(
             diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True),
             bias=options.fit_intercept,
             tol=options.tol,
-            max_stages=max_stages,
+            max_stages=most_steps(options.max_stages, len(codes)),
             dtype=rows.dtype,
             memory_bytes=options.memory_bytes,
             n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),

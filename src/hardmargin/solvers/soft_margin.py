@@ -27,11 +27,8 @@ from dataclasses import dataclass
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
 from hardmargin.monitor import Monitor
+from hardmargin.solvers.hard_margin import most_steps
 from hardmargin.solvers.problem import Problem, Solution, finite_diagonal
-
-#: Steps allowed by default: the first number, or the second per row if that is more. Without a
-#: limit, training would take for ever if rows of huge weight overlap.
-MIN_MAX_STAGES, STAGES_PER_ROW = 10_000_000, 100
 
 
 @dataclass(frozen=True)
@@ -77,9 +74,6 @@ def solve(
     """
     options, monitor = options or SoftMarginOptions(), monitor or Monitor()
     rows, codes = problem.values, problem.codes
-    max_stages = options.max_stages
-    if max_stages is None:
-        max_stages = max(MIN_MAX_STAGES, STAGES_PER_ROW * len(codes))
     with rows.core_errors():
         results = _core.soft_margin(
             *rows.core_source,
@@ -90,7 +84,7 @@ def solve(
             diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True),
             C=options.C,
             tol=options.tol,
-            max_stages=max_stages,
+            max_stages=most_steps(options.max_stages, len(codes)),
             dtype=rows.dtype,
             memory_bytes=options.memory_bytes,
             n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
