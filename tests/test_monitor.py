@@ -213,6 +213,48 @@ def test_tasks_that_wait_for_a_thread_are_not_begun_after_a_failure():
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
+def test_two_functions_return_both_results(n_threads):
+    found = Monitor().both(lambda _: "here", lambda _: "beside", n_threads)
+    assert found == ("here", "beside")
+
+
+def test_the_first_of_two_functions_stays_on_its_thread():
+    def thread(_):
+        return threading.get_ident()
+
+    here, beside = Monitor().both(thread, thread, 2)
+    assert here == threading.get_ident() != beside
+
+
+def test_a_function_that_fails_ends_the_one_beside():
+    has_begun, seen = threading.Event(), []
+
+    def fail(_):
+        has_begun.wait(10)
+        raise KeyboardInterrupt
+
+    def wait(monitor):
+        has_begun.set()
+        while not seen:
+            if monitor.seconds_left == 0:
+                seen.append("ended")
+
+    monitor = Monitor(60.0)
+    with pytest.raises(KeyboardInterrupt):
+        monitor.both(fail, wait, 2)
+    assert seen == ["ended"]
+    assert monitor.seconds_left > 0
+
+
+def test_what_fails_beside_comes_out():
+    def fail(_):
+        raise OSError("no rows")
+
+    with pytest.raises(OSError, match="no rows"):
+        Monitor().both(lambda _: None, fail, 2)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_listener_ends_all_tasks(n_threads):
     monitor = Monitor(listeners=[lambda event: event.stage == 3])
 

@@ -22,6 +22,7 @@ from hardmargin.checkpoint import Checkpoint
 from hardmargin.resources import single_threaded_blas
 
 Result = TypeVar("Result")
+Other = TypeVar("Other")
 
 
 class Stopped(Exception):
@@ -231,6 +232,24 @@ class Monitor:
             except BaseException:
                 tasks._is_cancelled = True
                 pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def both(
+        self,
+        here: Callable[[Monitor], Result],
+        beside: Callable[[Monitor], Other],
+        n_threads: int = 1,
+    ) -> tuple[Result, Other]:
+        """Call two functions, the second on a thread beside; if the first fails, both end."""
+        tasks = self.part()
+        if n_threads <= 1:
+            return here(tasks), beside(tasks)
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(beside, tasks)
+            try:
+                return here(tasks), running.result()
+            except BaseException:
+                tasks._is_cancelled = True
                 raise
 
     @property

@@ -9,6 +9,7 @@ from oracles.cells import route_oracle
 
 from hardmargin.cells import find_cuts
 from hardmargin.cells.cuts import KINDS, LEAST_SIDE
+from hardmargin.monitor import Monitor, Stopped
 
 KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -65,6 +66,24 @@ def test_cells_of_continuous_rows_are_about_as_large_as_each_other(kind):
     X = rows(640)
     found = sizes(cut(X, classes(X), kind, max_rows=50), X)
     np.testing.assert_array_equal(found, 40)
+
+
+@KIND
+def test_cutting_ends_when_the_fit_does(kind):
+    monitor = Monitor()
+    monitor.end("interrupt")
+    X = rows()
+    with pytest.raises(Stopped):
+        find_cuts(
+            X,
+            classes(X),
+            np.ones(X.shape[1]),
+            max_rows=50,
+            kind=kind,
+            is_first=True,
+            random_state=np.random.RandomState(0),
+            monitor=monitor,
+        )
 
 
 @KIND

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from hardmargin import _core
 from hardmargin.kernels import FloatArray, Rows, aligned, as_core_matrix, is_sparse
+from hardmargin.monitor import Monitor
 
 #: How cuts are chosen: at a column, or across a direction.
 Kind: TypeAlias = Literal["column", "direction"]
@@ -118,6 +119,7 @@ def find_cuts(
     kind: Kind,
     is_first: bool,
     random_state: np.random.RandomState,
+    monitor: Monitor | None = None,
 ) -> Cuts:
     """Cut rows until no part has more than `max_rows`.
 
@@ -137,7 +139,10 @@ def find_cuts(
         Whether this is the first tree of its kind: later ones are drawn at random.
     random_state : RandomState
         Draws rows, columns and directions.
+    monitor : Monitor, optional
+        Raises ``Stopped`` between two cuts when the fit is to end.
     """
+    watch = monitor or Monitor()
     columns: list[int] = []
     directions: list[NDArray[np.float32]] = []
     thresholds: list[np.float32] = []
@@ -145,6 +150,7 @@ def find_cuts(
     n_cells = 0
     todo = [(np.arange(X.shape[0]), -1, 0, 0)]  # rows, their parent, which child, depth
     while todo:
+        watch.check()
         rows, parent, side, depth = todo.pop()
         cut = None
         if len(rows) > max_rows and depth < MAX_DEPTH:
@@ -234,7 +240,8 @@ def _unstable_columns(
         n_entries = np.bincount(X.indices, minlength=X.shape[1])
         columns = np.argsort(-n_entries, kind="stable")[:MODEL_COLUMNS]
         X = X[:, columns].toarray()
-    middle = np.median(X, axis=0)
+    ordered, n = np.sort(X, axis=0), len(X)  # np.median is slow where values repeat
+    middle = ordered[(n - 1) // 2 : n // 2 + 1].mean(axis=0)
     is_left = middle >= X
     is_most = is_left.mean(axis=0) > 1 - LEAST_SIDE
     is_left[:, is_most] = X[:, is_most] < middle[is_most]

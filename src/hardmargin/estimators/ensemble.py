@@ -732,6 +732,7 @@ default="cv"
                 most_cut_rows=max(LEAST_CUT_ROWS, self._cut_rows_that_fit(X.shape[1])),
                 class_weights=class_weights,
                 seed=seed,
+                n_threads=effective_n_jobs(self.n_jobs),
             ),
             monitor,
         )

@@ -13,8 +13,10 @@ another tree would help at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +29,7 @@ from hardmargin.cells.machines import Candidate, found_among, log_probabilities
 from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
@@ -72,6 +74,8 @@ CANDIDATES: tuple[Candidate, ...] = (
 )
 
 _TINY = 1e-9
+
+Result = TypeVar("Result")
 
 #: Fields of the table of experts.
 TABLE = np.dtype(
@@ -284,6 +288,8 @@ class ExpertOptions:
         Factors of the classes' odds, for the judgement of the mixture.
     seed : int
         Draws samples.
+    n_threads : int
+        With two or more, the cuts of a tree are found while cells of the last one are learned.
     """
 
     max_cell_rows: int
@@ -294,6 +300,7 @@ class ExpertOptions:
     most_cut_rows: int
     class_weights: FloatArray | None
     seed: int
+    n_threads: int
 
 
 def fit_experts(
@@ -322,18 +329,23 @@ def fit_experts(
     order = np.random.RandomState(options.seed).permutation(np.flatnonzero(seen.codes >= 0))
     taught, is_new = _apart(order, seen.codes, folds)
     first = _sample(taught, seen.codes, options.first_rows)
-    whole = replace(fit_whole(first, monitor.part(share=SHARE_OF_WHOLE)), is_new=is_new)
+    forest = _Forest(rows, options, monitor)
+    whole, tree = forest.cut_beside(
+        KINDS[0], lambda part: fit_whole(first, part.part(share=SHARE_OF_WHOLE))
+    )
     if len(whole.held_rows) == 0:
         return None
-    forest = _Forest(rows, make_rules(whole), options, monitor)
-    judge = _Judge(rows.raw, seen, whole, forest.rules.prior)
-    forest.grow(judge)
+    whole, rules = replace(whole, is_new=is_new), make_rules(whole)
+    judge = _Judge(rows.raw, seen, whole, rules.prior)
+    if tree is not None:
+        forest.grow(tree, rules, judge)
+    judges, logs = judge.logs(judge.some(order), forest.layers)
     has_more = options.first_rows < min(options.most_rows, len(taught))
-    if has_more and monitor.seconds_left > 0 and forest.needs(judge, judge.some(order)):
+    if has_more and monitor.seconds_left > 0 and judge.needs_whole(judges, logs):
         most = _sample(taught, seen.codes, options.most_rows)
         whole = replace(fit_whole(most, monitor), is_new=is_new)
         judge = replace(judge, whole=whole)
-    judges, logs = judge.logs(judge.some(order), forest.layers)
+        judges, logs = judge.logs(judge.some(order), forest.layers)
     codes, weights = seen.codes[judges], seen.weights[judges]
     found, _ = mixture_weights(logs, codes, weights)
     takes_part = found > 0
@@ -347,7 +359,7 @@ def fit_experts(
         weights = weights * options.class_weights[codes]
     scores = LogProbabilities().scores(mixture)
     return Mixture(
-        forest.rules.prior,
+        rules.prior,
         seen,
         [layer for layer, part in zip(forest.layers, takes_part, strict=False) if part],
         whole.without_held_rows() if takes_part[-1] else None,
@@ -404,6 +416,18 @@ class _Judge:
             return float("inf")
         return mixture_weights(logs, self.rows.codes[at], self.rows.weights[at])[1]
 
+    def needs_whole(self, at: NDArray[np.intp], logs: Sequence[NDArray[np.float32]]) -> bool:
+        """Whether trees alone are worse than they are with the machine, whose logs are last."""
+        return self.loss(at, logs[:-1]) > (1 + LEAST_GAIN_OF_WHOLE) * self.loss(at, logs)
+
+
+class _Tree(NamedTuple):
+    """A tree that is cut: what its cuts look at, these, and the cells that show if it helps."""
+
+    kind: Kind
+    cuts: Cuts
+    pilots: list[int]
+
 
 class _Pilot(NamedTuple):
     """A tree of which a few cells are learned: fair rows of these, and what the machine says."""
@@ -418,71 +442,86 @@ class _Forest:
 
     Attributes
     ----------
-    rules : CellRules
-        How cells are learned.
     layers : list of LayerInTraining
         The trees.
     kinds : list of str
         What their cuts look at.
     """
 
-    def __init__(
-        self, rows: ExpertRows, rules: CellRules, options: ExpertOptions, monitor: Monitor
-    ) -> None:
-        self.rules, self.layers, self.kinds = rules, list[LayerInTraining](), list[Kind]()
+    def __init__(self, rows: ExpertRows, options: ExpertOptions, monitor: Monitor) -> None:
+        self.layers, self.kinds = list[LayerInTraining](), list[Kind]()
         self._rows, self._options, self._monitor = rows, options, monitor
         self._random = np.random.RandomState([options.seed, 1])
         self._candidates = [c for c in CANDIDATES if c[0] in options.kernels]
         self._has_chosen = False
 
-    def grow(self, judge: _Judge) -> None:
-        """Add the kind of tree whose pilot cells help most, until none does."""
+    def cut_beside(
+        self, kind: Kind | None, task: Callable[[Monitor], Result]
+    ) -> tuple[Result, _Tree | None]:
+        """Cut the next tree, if there is one and time for it, beside a task that needs none."""
+        cut = partial(self._cut, kind)
+        return self._monitor.both(task, cut, 1 if kind is None else self._options.n_threads)
+
+    def grow(self, tree: _Tree, rules: CellRules, judge: _Judge) -> None:
+        """Add the kind of tree whose pilot cells help most, until none does.
+
+        The first tree is cut; others are cut while cells of the one before are learned.
+        """
         most = MOST_TREES if self._options.n_trees is None else self._options.n_trees
         begun: dict[Kind, _Pilot] = {}
-        while len(self.layers) < most and self._monitor.seconds_left > 0:
-            gains = {}
-            for kind in KINDS:
-                if kind not in begun:
-                    begun[kind] = self._begin(kind, judge)
-                gains[kind] = self._gain(begun[kind], judge)
-            best = max(gains, key=lambda kind: gains[kind])
+        following: _Tree | None = tree
+        while following is not None:
+            missing = [kind for kind in KINDS if kind not in (*begun, following.kind)]
+            begun[following.kind], following = self.cut_beside(
+                next(iter(missing), None), partial(self._begin, following, rules, judge)
+            )
+            if missing:
+                continue
+            gains = {kind: self._gain(pilot, judge) for kind, pilot in begun.items()}
+            best = max(KINDS, key=lambda kind: gains[kind])
             if self._options.n_trees is None and gains[best] < LEAST_GAIN:
                 return
             layer = begun.pop(best).layer
-            shares = layer.learn(range(layer.cuts.n_cells), self._candidates, self._monitor)
-            self._keep_the_best(shares)
             self.layers.append(layer)
             self.kinds.append(best)
+            shares, following = self.cut_beside(
+                best if len(self.layers) < most else None,
+                partial(layer.learn, range(layer.cuts.n_cells), self._candidates),
+            )
+            self._keep_the_best(shares)
 
-    def needs(self, judge: _Judge, judges: NDArray[np.intp]) -> bool:
-        """Whether trees alone are worse than they are with the machine of all rows."""
-        at, logs = judge.logs(judges, self.layers)
-        alone, together = judge.loss(at, logs[:-1]), judge.loss(at, logs)
-        return alone > (1 + LEAST_GAIN_OF_WHOLE) * together
-
-    def _begin(self, kind: Kind, judge: _Judge) -> _Pilot:
-        """Find the cuts of a tree, and learn its pilot cells."""
+    def _cut(self, kind: Kind | None, monitor: Monitor) -> _Tree | None:
+        """Find the cuts of a tree, and choose its pilot cells; None without time for it."""
+        if kind is None:
+            return None
         X, codes, _ = self._rows.seen
-        order = self._random.permutation(np.flatnonzero(codes >= 0))
-        n_cut_rows = min(_n_cut_rows(len(order)), self._options.most_cut_rows)
-        some = np.sort(order[:n_cut_rows])
-        cuts = find_cuts(
-            X[some],
-            codes[some],
-            self._rows.units,
-            max_rows=self._options.max_cell_rows * len(some) / len(order),
-            kind=kind,
-            is_first=kind not in self.kinds,
-            random_state=self._random,
-        )
+        with suppress(Stopped):
+            monitor.check()
+            order = self._random.permutation(np.flatnonzero(codes >= 0))
+            n_cut_rows = min(_n_cut_rows(len(order)), self._options.most_cut_rows)
+            some = np.sort(order[:n_cut_rows])
+            cuts = find_cuts(
+                X[some],
+                codes[some],
+                self._rows.units,
+                max_rows=self._options.max_cell_rows * len(some) / len(order),
+                kind=kind,
+                is_first=kind not in self.kinds,
+                random_state=self._random,
+                monitor=monitor,
+            )
+            return _Tree(kind, cuts, self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist())
+        return None
+
+    def _begin(self, tree: _Tree, rules: CellRules, judge: _Judge, monitor: Monitor) -> _Pilot:
+        """Learn the pilot cells of a tree."""
         give_back_memory()  # of the sample, and of what was trained before
-        layer = self._rows.begin_layer(cuts, self.rules)
-        pilots = self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist()
-        shares = layer.learn(pilots, self._candidates, self._monitor)
+        layer = self._rows.begin_layer(tree.cuts, rules)
+        shares = layer.learn(tree.pilots, self._candidates, monitor)
         if not self._has_chosen:
             self._keep_the_best(shares)
             self._has_chosen = shares is not None
-        at, (logs_of_whole,) = judge.logs(layer.rows_of(pilots), [])
+        at, (logs_of_whole,) = judge.logs(layer.rows_of(tree.pilots), [])
         return _Pilot(layer, at, logs_of_whole)
 
     def _keep_the_best(self, shares: FloatArray | None) -> None:
@@ -507,11 +546,10 @@ class _Forest:
 
 def as_cells_see(X: Rows) -> Rows:
     """Rows in the precision of cells, where distances overflow for larger numbers."""
-    if not is_sparse(X):
-        bounded = np.clip(X, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE)
-        return np.ascontiguousarray(bounded, dtype=np.float32)
-    bounded = np.clip(X.data, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE).astype(np.float32)
-    return type(X)((bounded, X.indices, X.indptr), shape=X.shape)
+    with np.errstate(over="ignore"):
+        seen = np.array(X.data if is_sparse(X) else X, dtype=np.float32, order="C")
+    np.clip(seen, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE, out=seen)
+    return type(X)((seen, X.indices, X.indptr), shape=X.shape) if is_sparse(X) else seen
 
 
 def scaled_for_cells(X: Rows, scaling: Scaling) -> Rows:

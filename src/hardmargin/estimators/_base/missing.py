@@ -138,4 +138,4 @@ def _median(values: NDArray[Any], weights: FloatArray | None) -> NDArray[Any]:
         median = np.quantile(values, 0.5, axis=-1, method="inverted_cdf", weights=weights)
         return np.asarray(median)
     middle = (values.shape[-1] - 1) // 2
-    return np.asarray(np.partition(values, middle)[..., middle])
+    return np.asarray(np.sort(values)[..., middle])  # a partition is slow where values repeat
