@@ -29,6 +29,7 @@ from sklearn.model_selection import (
 
 from hardmargin import EnsembleSVC
 from hardmargin.estimators import ensemble
+from hardmargin.selection import kernel_vote
 
 # --- the same model -------------------------------------------------------------------------------
 
@@ -205,7 +206,7 @@ def test_a_rank_that_limits_the_accuracy_says_so(monkeypatch):
 
 
 def test_machines_one_by_one_are_those_together(monkeypatch):
-    monkeypatch.setattr(ensemble, "MAX_SHARED_ROWS", 100)
+    monkeypatch.setattr(kernel_vote, "MAX_SHARED_ROWS", 100)
     # Relevance would carry the rounding of single machines to all of them.
     model = EnsembleSVC(random_state=0, relevance=False).fit(*three_classes())
     together = fitted("ovo", relevance=False)
@@ -226,23 +227,26 @@ def test_landmarks_of_every_kind(landmarks, multi_class):
 
 
 def test_large_models_are_close_to_exact_ones(monkeypatch):
-    monkeypatch.setattr(ensemble, "MAX_FLOAT64_ROWS", 10)
-    monkeypatch.setattr(ensemble, "MAX_FLOAT32_ROWS", 20)
+    monkeypatch.setattr(kernel_vote, "MAX_FLOAT64_ROWS", 10)
+    monkeypatch.setattr(kernel_vote, "MAX_FLOAT32_ROWS", 20)
     model = EnsembleSVC(random_state=0).fit(*two_classes())
     exact = fitted()
     assert model.cv_log_loss_ == pytest.approx(exact.cv_log_loss_, abs=0.02)
     assert np.abs(model.predict_proba(QUERIES) - exact.predict_proba(QUERIES)).max() < 0.1
 
 
-@pytest.mark.parametrize("interrupted", ["matrix_votes", "make_folds", "view_kernels"])
-def test_an_interrupt_leaves_the_estimator_as_it_was(interrupted, monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "interrupted"),
+    [(kernel_vote, "matrix_votes"), (ensemble, "make_folds"), (kernel_vote, "view_kernels")],
+)
+def test_an_interrupt_leaves_the_estimator_as_it_was(module, interrupted, monkeypatch):
     model = EnsembleSVC(random_state=0).fit(*two_classes())
     before = dict(vars(model))
 
     def interrupt(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ensemble, interrupted, interrupt)
+    monkeypatch.setattr(module, interrupted, interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*three_classes())
     assert vars(model).keys() == before.keys()

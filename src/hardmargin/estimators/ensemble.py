@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -28,7 +26,7 @@ from hardmargin.estimators._base.estimator import (
     one_or_all,
     random_numbers,
 )
-from hardmargin.estimators._base.looking import UNSEEN, LookingClassifier, largest_machine
+from hardmargin.estimators._base.looking import UNSEEN, LookingClassifier
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import (
@@ -66,51 +64,21 @@ from hardmargin.kernels import (
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
-from hardmargin.selection.first_look import (
-    SAMPLE_ROWS,
-    Look,
-    is_linear_candidate,
-    with_room_for_weights,
-)
+from hardmargin.selection.first_look import SAMPLE_ROWS, Look
 from hardmargin.selection.folds import (
     DEFAULT_FOLDS,
     QUICK_ROWS,
     Folds,
     first_copies,
-    growing_splits,
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
+from hardmargin.selection.kernel_vote import KernelVote, Voted, bytes_between
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.relevance import (
-    FIRST_SPLITS,
-    FIRST_STAGES,
-    FIRST_WIDTHS,
-    column_scales,
-    relevance_of,
-)
-from hardmargin.selection.vote import (
-    SCALED_WIDTHS,
-    WIDTHS,
-    Losses,
-    Vote,
-    candidate_kernels,
-    counted_together,
-    held_out_scores,
-    make_views,
-    matrix_votes,
-    shares_table,
-    view_kernels,
-)
-from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.selection.vote import Losses, Vote, held_out_scores, shares_table
+from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import warn_caller
-
-#: ``dtype="auto"`` stores kernel values in float64 up to the first number of rows, in float32 up to
-#: the second, and in 16 bits above.
-MAX_FLOAT64_ROWS = 500
-MAX_FLOAT32_ROWS = 700
 
 #: Up to this many rows, folds are made from several shuffles. These cost little there, and make the
 #: model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
@@ -121,11 +89,8 @@ N_SHUFFLES = 3
 #: are recomputed in every round of the race, which is faster than allocating more memory.
 KEPT_MATRICES = 2**27
 
-#: Families of kernels that must fit in memory; others are left out if they do not.
-LEAST_FAMILIES = 2
-
-#: Share of the time left that the first vote may take.
-FIRST_SHARE = 0.3
+#: Share of the time left that the first look at a sample may take.
+SHARE_OF_LOOK = 0.3
 
 #: About how many times as long a fit takes if its first vote is not a quick one.
 COST_OF_FIRST_VOTE = 3.5
@@ -134,10 +99,6 @@ COST_OF_FIRST_VOTE = 3.5
 #: times the root of the number of different scales, divided by the number of rows. (Measured: then
 #: it is right on average over the sets of benchmarks/accuracy.py.)
 LEAK = 0.9
-
-#: Kernels that may vote on all rows after a vote on some of them, and their least share of that.
-MOST_KERNELS = 8
-LEAST_CHANCE = 0.01
 
 #: A machine with more rows is replaced by experts or, if there must be one machine, approximated.
 MAX_STORED_ROWS = 10_000
@@ -151,9 +112,6 @@ LEAST_CUT_ROWS = 2_000
 
 #: Its rows where a rank is given.
 MOST_LOW_RANK_ROWS = 30_000
-
-#: Up to this many rows, the distances between all of them are stored for all machines at once.
-MAX_SHARED_ROWS = 10_000
 
 
 #: Fitted attributes of a single vote, which a mixture of experts does not have.
@@ -576,7 +534,7 @@ default="cv"
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None
-        look = self._first_look(rows, groups, monitor.part(share=FIRST_SHARE))
+        look = self._first_look(rows, groups, monitor.part(share=SHARE_OF_LOOK))
         self.standardized_ = look.standardized
         has_experts = self._needs_experts(rows, look) and not look.is_linear
         if not (has_experts and self._fit_experts(rows, groups, monitor)):
@@ -606,7 +564,7 @@ default="cv"
         )
         if folds.shortage:
             _warn_of_folds(folds)
-        kernels, votes, relevance = self._votes(
+        kernels, votes, relevance, self.rank_ = self._voted(
             training, folds, random, monitor, look, is_quick=rows.is_part
         )
         slopes = [vote.slope for vote in votes]
@@ -639,11 +597,6 @@ default="cv"
                 return False
         machines = machines_of(len(rows.classes), self._division)
         return largest_machine(rows.codes, machines) > MAX_STORED_ROWS
-
-    def _has_room(self, n_rows: int) -> bool:
-        """Whether the kernel matrices of a machine of so many rows can be stored."""
-        needed = _pair_bytes(LEAST_FAMILIES) * n_rows**2
-        return n_rows <= MAX_STORED_ROWS and needed <= memory_bytes(self.memory_limit)
 
     def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> bool:
         """Train experts on parts of the rows: see ``hardmargin.estimators.experts``.
@@ -794,7 +747,7 @@ default="cv"
         """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
         if self.rank != "auto":
             return MOST_LOW_RANK_ROWS
-        fits = int(np.sqrt(memory_bytes(self.memory_limit) / _pair_bytes(LEAST_FAMILIES)))
+        fits = int(np.sqrt(memory_bytes(self.memory_limit) / bytes_between(1)))
         return min(MAX_STORED_ROWS, fits)
 
     def _cut_rows_that_fit(self, n_columns: int) -> int:
@@ -806,7 +759,7 @@ default="cv"
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on rows that another estimator has read."""
         self.n_features_in_ = part.X.shape[1]
-        look = self._first_look(part, None, monitor.part(share=FIRST_SHARE))
+        look = self._first_look(part, None, monitor.part(share=SHARE_OF_LOOK))
         self.standardized_ = look.standardized
         return self._fit_vote(part, None, monitor, look)
 
@@ -872,7 +825,35 @@ default="cv"
             self.standardized_ and self.gamma == "cv" and self.kernel in ("cv", *DISTANCE_KERNELS)
         )
 
-    def _votes(
+    @property
+    def _vote(self) -> KernelVote:
+        limit = memory_bytes(self.memory_limit)
+        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
+        # A given number of stages needs no other limit.
+        most = MAX_STAGES if n_stages is None else n_stages
+        return KernelVote(
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            views=self.views,
+            relevance=self.relevance,
+            rank=self.rank,
+            landmarks=self.landmarks,
+            dtype=self.dtype,
+            n_jobs=self.n_jobs,
+            memory_bytes=limit,
+            max_stored_rows=MAX_STORED_ROWS,
+            options=StagedVoteOptions(
+                fit_intercept=self.fit_intercept,
+                n_stages=n_stages,
+                max_stages=most if self.max_stages is None else int(self.max_stages),
+                memory_bytes=min(limit // 4, KEPT_MATRICES),
+                n_threads=effective_n_jobs(self.n_jobs),
+            ),
+        )
+
+    def _voted(
         self,
         training: Training,
         folds: Folds,
@@ -881,197 +862,26 @@ default="cv"
         look: Look,
         *,
         is_quick: bool,
-    ) -> tuple[list[Kernel], list[Vote], FloatArray | None]:
-        """Let the candidate kernels vote: on stored kernel matrices, or at low rank.
-
-        The relevance of the columns is returned too, where it was used.
-        """
+    ) -> Voted:
+        """Let the candidate kernels vote."""
         if not training.kernel.has_unit_diagonal:
             finite_diagonal(training.kernel, training.X, training.codes)
-        present = training.codes >= 0
         weights = replace(training, class_weights=None).row_weights()
         problem = Problem(training.X, training.codes, training.machines, weights)
-        limit, options = memory_bytes(self.memory_limit), self._vote_options()
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
-        rank: Any = self.rank
-        if look.is_linear and rank in (None, "auto"):
-            linear = [Kernel("linear")]
-            options = with_room_for_weights(options, training.X, problem, folds.n_splits, limit)
-            votes = self._matrix_votes(training, linear, problem, folds, options, monitor)
-            return linear, counted_together(votes), None
-        largest = largest_machine(training.codes, training.machines)
-        needed = _pair_bytes(LEAST_FAMILIES) * largest**2
-        if rank is None and needed > limit:
-            raise ValueError(
-                f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
-                f"(now {limit:,}), or approximate the kernel with rank='auto'."
-            )
-        is_stored = rank is None or (rank == "auto" and self._has_room(largest))
-        if is_stored:  # every thread has a matrix of its own
-            most = max((limit - needed) // (2 * largest**2) + 1, 1)
-            options = replace(options, n_threads=min(options.n_threads, most))
-        relevance = None
-        if is_stored and self._has_views and len(folds.train) and not is_sparse(training.X):
-            kernels, relevance = self._candidates(
-                training, problem, folds, options, random, monitor, largest, is_quick=is_quick
-            )
-        else:
-            kernels = self._plain_kernels(
-                training.X if present.all() else training.X[present],
-                None if training.weights is None else training.weights[present],
-                with_linear=is_stored and is_linear_candidate(training.X),
-            )
-        if is_stored:
-            votes = self._matrix_votes(training, kernels, problem, folds, options, monitor)
-            return kernels, counted_together(votes), relevance
-
-        def vote() -> tuple[LowRankVotes, Any]:
-            votes = low_rank_votes(
-                kernels,
-                problem,
-                folds,
-                options,
-                monitor,
-                rank=int(rank) if isinstance(rank, Integral) else rank,
-                landmarks=self.landmarks,
-                dtype="float64" if self.dtype == "float64" else "float32",
-                memory_bytes=limit,
-                n_jobs=self.n_jobs,
-                random_state=random,
-            )
-            return votes, random.get_state()
-
-        found, state = monitor.once("low-rank votes", vote)
-        random.set_state(state)
-        self.rank_ = found.rank
-        is_short = rank == "auto" and largest <= MAX_STORED_ROWS
-        _warn_of_rank(found, largest if is_short else None, limit)
-        return found.kernels, found.votes, None
-
-    def _vote_options(self) -> StagedVoteOptions:
-        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
-        # A given number of stages needs no other limit.
-        most = MAX_STAGES if n_stages is None else n_stages
-        return StagedVoteOptions(
-            fit_intercept=self.fit_intercept,
-            n_stages=n_stages,
-            max_stages=most if self.max_stages is None else int(self.max_stages),
-            memory_bytes=min(memory_bytes(self.memory_limit) // 4, KEPT_MATRICES),
-            n_threads=effective_n_jobs(self.n_jobs),
+        if look.is_linear and self.rank in (None, "auto"):
+            linear = Kernel("linear")
+            return self._vote.of_one_kernel(linear, problem, training.dtype, folds, monitor)
+        return self._vote.of_all(
+            problem,
+            training.dtype,
+            folds,
+            random,
+            monitor,
+            has_views=self._has_views,
+            is_weighted=training.weights is not None,
+            is_quick=is_quick,
         )
-
-    def _plain_kernels(
-        self, X: Rows, weights: FloatArray | None = None, *, with_linear: bool
-    ) -> list[Kernel]:
-        """Kernels that see the rows as they are."""
-        return candidate_kernels(
-            self.kernel,
-            self.gamma,
-            X,
-            degree=self.degree,
-            coef0=self.coef0,
-            sample_weight=weights,
-            with_linear=with_linear,
-        )
-
-    def _candidates(
-        self,
-        training: Training,
-        problem: Problem[Rows],
-        folds: Folds,
-        options: StagedVoteOptions,
-        random: np.random.RandomState,
-        monitor: Monitor,
-        largest: int,
-        *,
-        is_quick: bool,
-    ) -> tuple[list[Kernel], FloatArray | None]:
-        """Kernels that see the rows through views, and the relevance that scales the columns.
-
-        The largest machine has `largest` rows.
-        """
-        X, weights = training.X, problem.weights
-        assert weights is not None
-        views = make_views(X, weights, self.views)
-        names = DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),)
-        pairs, widths, relevance = list(product(views, names)), WIDTHS, None
-        # Votes of few splits, stages and rows show how much each column matters and, where there
-        # are many more rows, which kernels have a chance.
-        parts = growing_splits(folds, training.codes, random, is_quick=is_quick)
-        few, codes = next(parts), training.codes
-        if few is not folds:
-            some = np.where((few.train | few.test).any(axis=0), codes, np.int32(-1))
-            codes = some if len(np.unique(some)) == len(training.classes) + 1 else codes
-        first_vote = partial(
-            self._matrix_votes,
-            training,
-            problem=replace(problem, codes=codes),
-            folds=Folds(few.train[:FIRST_SPLITS], few.test[:FIRST_SPLITS]),
-            options=replace(options, max_stages=min(options.max_stages, FIRST_STAGES)),
-            monitor=monitor.part(share=FIRST_SHARE),
-        )
-        if self.relevance and X.shape[1] > 1:
-            one_each = list(zip(views, names, strict=True)) if len(views) == len(names) else pairs
-            first = view_kernels(one_each, X, weights, FIRST_WIDTHS)
-            votes = first_vote(first)
-            found = {view: relevance_of(view, first, votes, X, weights, random) for view in views}
-            known = {view: own for view, own in found.items() if own is not None}
-            if known:
-                scaled = {v: replace(v, scales=column_scales(own, X)) for v, own in known.items()}
-                pairs = [(scaled.get(view, view), name) for view, name in pairs]
-                widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
-                relevance = mean / mean.max()
-        kernels = view_kernels(pairs, X, weights, widths)
-        if self.kernel == "cv" and is_linear_candidate(X):
-            kernels += [Kernel("linear", view=view) for view in dict.fromkeys(v for v, _ in pairs)]
-        best = kernels
-        if codes is not training.codes:
-            shares = np.mean([vote.shares for vote in first_vote(kernels)], axis=0)
-            order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
-            best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
-        best = _that_fit(best, largest, memory_bytes(self.memory_limit))
-        return [kernel for kernel in kernels if kernel in best], relevance
-
-    def _matrix_votes(
-        self,
-        training: Training,
-        kernels: list[Kernel],
-        problem: Problem[Rows],
-        folds: Folds,
-        options: StagedVoteOptions,
-        monitor: Monitor,
-    ) -> list[Vote]:
-        """Vote on stored kernel matrices: of all rows, or of one machine after another."""
-        n_rows = int((problem.codes >= 0).sum())
-        needed = _pair_bytes(len(_families(kernels))) * n_rows**2
-        is_small = needed <= memory_bytes(self.memory_limit)
-        machines = problem.machines
-        # Linear kernels of sparse rows need no matrix.
-        needs_none = is_sparse(training.X) and all(k.name == "linear" for k in kernels)
-        is_shared = needs_none or (n_rows <= MAX_SHARED_ROWS and is_small)
-        groups = [machines] if is_shared else [[m] for m in machines]
-        votes: list[Vote] = []
-        for done, group in enumerate(groups):
-            codes = problem.codes
-            if len(group) < len(machines):
-                codes = np.where(np.isin(codes, np.concatenate(group[0])), codes, np.int32(-1))
-            n = int((codes >= 0).sum())
-            is_double = training.dtype == "float64" and (
-                self.dtype == "float64" or n <= MAX_FLOAT64_ROWS
-            )
-            compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
-            part = monitor.part(share=1 / (len(groups) - done))
-            vote = partial(
-                matrix_votes,
-                kernels,
-                replace(problem, codes=codes, machines=group),
-                folds,
-                replace(options, compact=compact),
-                part,
-                dtype="float64" if is_double else "float32",
-            )
-            votes += part.once("votes", vote)
-        return votes
 
     def _store_votes(
         self,
@@ -1134,68 +944,3 @@ def _warn_of_folds(folds: Folds) -> None:
         )
     else:
         warn_of_shortage(folds)
-
-
-def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
-    """Return the kinds of distances that kernels need, which do not depend on gamma."""
-    return list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
-
-
-def _pair_bytes(n_families: int) -> int:
-    """Memory per pair of rows: distances of every family of kernels, and a thread's matrix.
-
-    A tenth more is for copies of the rows, and for paths.
-    """
-    return math.ceil(1.1 * (4 * n_families + 2))
-
-
-def _that_fit(kernels: list[Kernel], n_rows: int, limit: int) -> list[Kernel]:
-    """Leave out the last families of kernels if memory is too small for them, and say so."""
-    families = _families(kernels)
-    room = len(families)
-    while room > LEAST_FAMILIES and _pair_bytes(room) * n_rows**2 > limit:
-        room -= 1
-    if room < len(families):
-        warn_caller(
-            f"memory_limit leaves {limit / 1e6:,.0f} MB for the distances between {n_rows:,} "
-            f"rows: {room} of {len(families)} families of kernels were tried, which may cost "
-            "accuracy. Raise memory_limit.",
-            UserWarning,
-        )
-    return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:room]]
-
-
-def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
-    """Warn that a low rank may cost accuracy, if memory requires it or allows no higher rank.
-
-    Parameters
-    ----------
-    found : LowRankVotes
-        The votes.
-    n_rows : int or None
-        Number of rows whose distances do not fit in memory, if that is why the rank is low.
-    limit : int
-        The memory limit, in bytes.
-    """
-    if n_rows is not None:
-        needed = _pair_bytes(LEAST_FAMILIES) * n_rows**2
-        warn_caller(
-            f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
-            f"distances between {n_rows:,} rows need {needed / 1e6:,.0f} MB, and "
-            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit. GreedySVC needs no "
-            "approximation, and may be better.",
-            UserWarning,
-        )
-    elif found.is_limited:
-        reason, advice = "memory_limit allows no more", "Raise memory_limit"
-        if len(found.losses) > 1:
-            reason = (
-                f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
-                f"{found.losses[-1]:.4f} when it was last doubled"
-            )
-            advice = "Set a higher rank, which takes more time and memory"
-        warn_caller(
-            f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or leave rank and "
-            "max_cell_rows at their defaults, which need no approximation.",
-            UserWarning,
-        )

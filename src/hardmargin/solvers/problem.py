@@ -139,6 +139,12 @@ class Solution(Expansion):
     history: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
+def largest_machine(codes: IntArray, machines: Sequence[Machine]) -> int:
+    """Return the rows of the machine that has the most."""
+    sizes = np.bincount(codes[codes >= 0])
+    return max(int(sizes[[*one, *other]].sum()) for one, other in machines)
+
+
 def finite_diagonal(
     kernel: Kernel, X: Rows, classes: NDArray[np.int32], *, squared: bool = False
 ) -> FloatArray | None:

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hardmargin.estimators._base.estimator import (
     TrainingRows,
@@ -24,7 +20,7 @@ from hardmargin.estimators._base.estimator import (
 )
 from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.scaling import standardized
-from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
+from hardmargin.kernels import Kernel, Rows, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
@@ -34,8 +30,8 @@ from hardmargin.selection.first_look import (
     is_text,
     sample_rows,
 )
-from hardmargin.solvers.problem import Machine
-from hardmargin.solvers.staged_vote import StagedVoteOptions
+from hardmargin.selection.kernel_vote import KernelVote
+from hardmargin.solvers.problem import largest_machine
 
 #: What is assumed of rows before the look.
 UNSEEN = Look(standardized=True, is_linear=False)
@@ -58,18 +54,9 @@ class LookingClassifier(GrowingClassifier):
     def _division(self) -> str:
         return self._division_ if self.multi_class == "auto" else self.multi_class
 
-    def _plain_kernels(
-        self, X: Rows, weights: FloatArray | None = None, *, with_linear: bool
-    ) -> list[Kernel]:
-        """Kernels that may vote on rows as they are."""
-        raise NotImplementedError
-
-    def _vote_options(self) -> StagedVoteOptions:
-        """How to run."""
-        raise NotImplementedError
-
-    def _has_room(self, n_rows: int) -> bool:
-        """Whether the kernel matrices of a machine of so many rows can be stored."""
+    @property
+    def _vote(self) -> KernelVote:
+        """How kernels vote."""
         raise NotImplementedError
 
     def _is_text(self, X: Rows) -> bool:
@@ -83,7 +70,7 @@ class LookingClassifier(GrowingClassifier):
         if not (self._is_text(rows.X) and self.gamma == "cv"):
             return False
         machines = machines_of(len(rows.classes), self._division)
-        return not self._has_room(largest_machine(rows.codes, machines))
+        return not self._vote.has_room(largest_machine(rows.codes, machines))
 
     def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
         """Settle whether to standardise, and whether linear kernels vote alone."""
@@ -107,24 +94,19 @@ class LookingClassifier(GrowingClassifier):
                 warnings.simplefilter("ignore")  # the scaling of all rows warns
                 names = self.get_feature_names_out()
                 seen[True], _ = standardized(sample.X, sample.weights, names)
+        vote = self._vote
         found = first_look(
             sample,
             seen,
-            _only_linear if settled.is_linear else partial(self._plain_kernels, with_linear=True),
+            _only_linear if settled.is_linear else partial(vote.plain_kernels, with_linear=True),
             machines_of(len(classes), self._division),
-            self._vote_options(),
+            vote.options,
             monitor,
         )
         if found is None:
             return settled
         is_linear = settled.is_linear or (chooses_kernel and found.is_linear)
         return replace(found, is_linear=is_linear)
-
-
-def largest_machine(codes: NDArray[np.int32], machines: Sequence[Machine]) -> int:
-    """Return the rows of the machine that has the most."""
-    sizes = np.bincount(codes[codes >= 0])
-    return max(int(sizes[[*one, *other]].sum()) for one, other in machines)
 
 
 def _only_linear(_: Rows) -> list[Kernel]:

@@ -1,0 +1,417 @@
+"""Which kernels vote in an EnsembleSVC: on stored distances between rows, or at low rank.
+
+1. Dense rows that are standardised are seen through views: as they are, and as normal scores of
+   their ranks. A first vote, of few stages and few rows, shows how much each column matters; the
+   views are scaled by that.
+2. Where there are many more rows than in the first vote, the scaled kernels vote on the same few,
+   and only the best of them on all rows.
+3. All candidates vote on all rows (``vote.py``). If the distances between all rows do not fit in
+   memory, or a rank is given, kernels are approximated through landmarks (``low_rank_vote.py``).
+
+Other rows have one plain view; a linear kernel that votes alone needs no distances at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hardmargin.kernels import (
+    DISTANCE_KERNELS,
+    FloatArray,
+    Kernel,
+    KernelFunction,
+    Precision,
+    Rows,
+    is_sparse,
+)
+from hardmargin.monitor import Monitor
+from hardmargin.selection.first_look import is_linear_candidate, with_room_for_weights
+from hardmargin.selection.folds import Folds, growing_splits
+from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
+from hardmargin.selection.relevance import (
+    FIRST_SPLITS,
+    FIRST_STAGES,
+    FIRST_WIDTHS,
+    column_scales,
+    relevance_of,
+)
+from hardmargin.selection.vote import (
+    SCALED_WIDTHS,
+    WIDTHS,
+    Vote,
+    candidate_kernels,
+    counted_together,
+    make_views,
+    matrix_votes,
+    view_kernels,
+)
+from hardmargin.solvers.problem import Problem, largest_machine
+from hardmargin.solvers.staged_vote import StagedVoteOptions
+from hardmargin.warn import warn_caller
+
+#: ``dtype="auto"`` stores kernel values in float64 up to the first number of rows, in float32 up to
+#: the second, and in 16 bits above.
+MAX_FLOAT64_ROWS = 500
+MAX_FLOAT32_ROWS = 700
+
+#: Up to this many rows, the distances between all of them are stored for all machines at once.
+MAX_SHARED_ROWS = 10_000
+
+#: Families of kernels that must fit in memory; others are left out if they do not.
+LEAST_FAMILIES = 2
+
+#: Share of the time left that the first vote may take.
+FIRST_SHARE = 0.3
+
+#: Kernels that may vote on all rows after a vote on some of them, and their least share of that.
+MOST_KERNELS = 8
+LEAST_CHANCE = 0.01
+
+
+class Voted(NamedTuple):
+    """What a vote found.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+        The candidates.
+    votes : list of Vote
+        One per machine.
+    relevance : (d,) array or None
+        How much each column matters, where that scaled the views.
+    rank : int or None
+        The rank of the kernels, if they are approximated.
+    """
+
+    kernels: list[Kernel]
+    votes: list[Vote]
+    relevance: FloatArray | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelVote:
+    """A vote of kernels, as the parameters of an estimator settle it.
+
+    Attributes
+    ----------
+    kernel, gamma, degree, coef0, views, relevance, rank, landmarks, dtype, n_jobs
+        Parameters of `EnsembleSVC`.
+    memory_bytes : int
+        Memory for distances, matrices and paths.
+    max_stored_rows : int
+        With ``rank="auto"``, kernels of larger machines are approximated.
+    options : StagedVoteOptions
+        How paths are run.
+    """
+
+    kernel: str | KernelFunction
+    gamma: float | str
+    degree: float
+    coef0: float
+    views: str
+    relevance: bool
+    rank: Any
+    landmarks: Any
+    dtype: str
+    n_jobs: int | None
+    memory_bytes: int
+    max_stored_rows: int
+    options: StagedVoteOptions
+
+    def has_room(self, n_rows: int) -> bool:
+        """Whether a machine with this many rows may store the distances between all of them."""
+        return n_rows <= self.max_stored_rows and bytes_between(n_rows) <= self.memory_bytes
+
+    def plain_kernels(
+        self, X: Rows, weights: FloatArray | None = None, *, with_linear: bool
+    ) -> list[Kernel]:
+        """Kernels that see the rows as they are."""
+        return candidate_kernels(
+            self.kernel,
+            self.gamma,
+            X,
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=weights,
+            with_linear=with_linear,
+        )
+
+    def of_one_kernel(
+        self,
+        kernel: Kernel,
+        problem: Problem[Rows],
+        dtype: Precision,
+        folds: Folds,
+        monitor: Monitor,
+    ) -> Voted:
+        """Let a linear kernel vote alone, through a weight per column."""
+        options = with_room_for_weights(
+            self.options, problem.values, problem, folds.n_splits, self.memory_bytes
+        )
+        votes = self._stored(problem, dtype, folds, options, monitor, kernels=[kernel])
+        return Voted([kernel], counted_together(votes))
+
+    def of_all(
+        self,
+        problem: Problem[Rows],
+        dtype: Precision,
+        folds: Folds,
+        random: np.random.RandomState,
+        monitor: Monitor,
+        *,
+        has_views: bool,
+        is_weighted: bool,
+        is_quick: bool,
+    ) -> Voted:
+        """Let all candidates vote.
+
+        Parameters
+        ----------
+        problem : Problem
+            Rows, machines and weights; rows of weight zero have the code -1.
+        dtype : {"float32", "float64"}
+            Precision that the rows allow.
+        folds : Folds
+            Which rows are held out.
+        random : RandomState
+            Draws rows and landmarks.
+        monitor : Monitor
+            The clock.
+        has_views : bool
+            Whether kernels may see the rows through views.
+        is_weighted : bool
+            Whether the rows came with weights.
+        is_quick : bool
+            Whether the first vote is to be shorter.
+        """
+        X, options = problem.values, self.options
+        largest = largest_machine(problem.codes, problem.machines)
+        needed = bytes_between(largest)
+        if self.rank is None and needed > self.memory_bytes:
+            raise ValueError(
+                f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
+                f"(now {self.memory_bytes:,}), or approximate the kernel with rank='auto'."
+            )
+        is_stored = self.rank is None or (self.rank == "auto" and self.has_room(largest))
+        if is_stored:  # every thread has a matrix of its own
+            most = max((self.memory_bytes - needed) // (2 * largest**2) + 1, 1)
+            options = replace(options, n_threads=min(options.n_threads, most))
+        relevance = None
+        if is_stored and has_views and len(folds.train) and not is_sparse(X):
+            kernels, relevance = self._candidates(
+                problem, dtype, folds, options, random, monitor, largest, is_quick=is_quick
+            )
+        else:
+            present = problem.codes >= 0
+            assert problem.weights is not None
+            kernels = self.plain_kernels(
+                X if present.all() else X[present],
+                problem.weights[present] if is_weighted else None,
+                with_linear=is_stored and is_linear_candidate(X),
+            )
+        if is_stored:
+            votes = self._stored(problem, dtype, folds, options, monitor, kernels=kernels)
+            return Voted(kernels, counted_together(votes), relevance)
+        found = self._at_low_rank(kernels, problem, folds, random, monitor)
+        is_short = self.rank == "auto" and largest <= self.max_stored_rows
+        _warn_of_rank(found, largest if is_short else None, self.memory_bytes)
+        return Voted(found.kernels, found.votes, rank=found.rank)
+
+    def _candidates(
+        self,
+        problem: Problem[Rows],
+        dtype: Precision,
+        folds: Folds,
+        options: StagedVoteOptions,
+        random: np.random.RandomState,
+        monitor: Monitor,
+        largest: int,
+        *,
+        is_quick: bool,
+    ) -> tuple[list[Kernel], FloatArray | None]:
+        """Kernels that see the rows through views, and the relevance that scales the columns.
+
+        The largest machine has `largest` rows.
+        """
+        X, codes, weights = problem.values, problem.codes, problem.weights
+        assert weights is not None
+        views = make_views(X, weights, self.views)
+        names = DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),)
+        pairs, widths, relevance = list(product(views, names)), WIDTHS, None
+        # Votes of few splits, stages and rows show how much each column matters and, where there
+        # are many more rows, which kernels have a chance.
+        few = next(growing_splits(folds, codes, random, is_quick=is_quick))
+        if few is not folds:
+            some = np.where((few.train | few.test).any(axis=0), codes, np.int32(-1))
+            has_all_classes = len(np.unique(some)) == codes.max() + 2
+            codes = some if has_all_classes else codes
+        first_vote = partial(
+            self._stored,
+            replace(problem, codes=codes),
+            dtype,
+            Folds(few.train[:FIRST_SPLITS], few.test[:FIRST_SPLITS]),
+            replace(options, max_stages=min(options.max_stages, FIRST_STAGES)),
+            monitor.part(share=FIRST_SHARE),
+        )
+        if self.relevance and X.shape[1] > 1:  # 1.
+            one_each = list(zip(views, names, strict=True)) if len(views) == len(names) else pairs
+            first = view_kernels(one_each, X, weights, FIRST_WIDTHS)
+            votes = first_vote(kernels=first)
+            found = {view: relevance_of(view, first, votes, X, weights, random) for view in views}
+            known = {view: own for view, own in found.items() if own is not None}
+            if known:
+                scaled = {v: replace(v, scales=column_scales(own, X)) for v, own in known.items()}
+                pairs = [(scaled.get(view, view), name) for view, name in pairs]
+                widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
+                relevance = mean / mean.max()
+        kernels = view_kernels(pairs, X, weights, widths)
+        if self.kernel == "cv" and is_linear_candidate(X):
+            kernels += [Kernel("linear", view=view) for view in dict.fromkeys(v for v, _ in pairs)]
+        best = kernels
+        if codes is not problem.codes:  # 2.
+            shares = np.mean([vote.shares for vote in first_vote(kernels=kernels)], axis=0)
+            order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
+            best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
+        best = _that_fit(best, largest, self.memory_bytes)
+        return [kernel for kernel in kernels if kernel in best], relevance
+
+    def _stored(
+        self,
+        problem: Problem[Rows],
+        dtype: Precision,
+        folds: Folds,
+        options: StagedVoteOptions,
+        monitor: Monitor,
+        *,
+        kernels: list[Kernel],
+    ) -> list[Vote]:
+        """Vote on stored kernel matrices: of all rows, or of one machine after another."""
+        n_rows = int((problem.codes >= 0).sum())
+        needed = bytes_between(n_rows, len(_families(kernels)))
+        machines = problem.machines
+        # Linear kernels of sparse rows need no matrix.
+        needs_none = is_sparse(problem.values) and all(k.name == "linear" for k in kernels)
+        is_shared = n_rows <= MAX_SHARED_ROWS and needed <= self.memory_bytes
+        groups = [machines] if needs_none or is_shared else [[m] for m in machines]
+        votes: list[Vote] = []
+        for done, group in enumerate(groups):
+            codes = problem.codes
+            if len(group) < len(machines):
+                codes = np.where(np.isin(codes, np.concatenate(group[0])), codes, np.int32(-1))
+            n = int((codes >= 0).sum())
+            is_double = dtype == "float64" and (self.dtype == "float64" or n <= MAX_FLOAT64_ROWS)
+            compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
+            part = monitor.part(share=1 / (len(groups) - done))
+            vote = partial(
+                matrix_votes,
+                kernels,
+                replace(problem, codes=codes, machines=group),
+                folds,
+                replace(options, compact=compact),
+                part,
+                dtype="float64" if is_double else "float32",
+            )
+            votes += part.once("votes", vote)
+        return votes
+
+    def _at_low_rank(
+        self,
+        kernels: list[Kernel],
+        problem: Problem[Rows],
+        folds: Folds,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> LowRankVotes:
+        """Vote with kernels that are approximated through landmarks."""
+
+        def vote() -> tuple[LowRankVotes, Any]:
+            votes = low_rank_votes(
+                kernels,
+                problem,
+                folds,
+                self.options,
+                monitor,
+                rank=int(self.rank) if isinstance(self.rank, Integral) else self.rank,
+                landmarks=self.landmarks,
+                dtype="float64" if self.dtype == "float64" else "float32",
+                memory_bytes=self.memory_bytes,
+                n_jobs=self.n_jobs,
+                random_state=random,
+            )
+            return votes, random.get_state()
+
+        found, state = monitor.once("low-rank votes", vote)
+        random.set_state(state)
+        return found
+
+
+def bytes_between(n_rows: int, n_families: int = LEAST_FAMILIES) -> int:
+    """Memory that pairs of rows take: distances of families of kernels, and a thread's matrix.
+
+    A tenth more is for copies of the rows, and for paths.
+    """
+    return math.ceil(1.1 * (4 * n_families + 2)) * n_rows**2
+
+
+def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
+    """Return the kinds of distances that kernels need, which do not depend on gamma."""
+    return list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
+
+
+def _that_fit(kernels: list[Kernel], n_rows: int, limit: int) -> list[Kernel]:
+    """Leave out the last families of kernels if memory is too small for them, and say so."""
+    families = _families(kernels)
+    room = len(families)
+    while room > LEAST_FAMILIES and bytes_between(n_rows, room) > limit:
+        room -= 1
+    if room < len(families):
+        warn_caller(
+            f"memory_limit leaves {limit / 1e6:,.0f} MB for the distances between {n_rows:,} "
+            f"rows: {room} of {len(families)} families of kernels were tried, which may cost "
+            "accuracy. Raise memory_limit.",
+            UserWarning,
+        )
+    return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:room]]
+
+
+def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
+    """Warn that a low rank may cost accuracy, if memory requires it or allows no higher rank.
+
+    Parameters
+    ----------
+    found : LowRankVotes
+        The votes.
+    n_rows : int or None
+        Number of rows whose distances do not fit in memory, if that is why the rank is low.
+    limit : int
+        The memory limit, in bytes.
+    """
+    if n_rows is not None:
+        warn_caller(
+            f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
+            f"distances between {n_rows:,} rows need {bytes_between(n_rows) / 1e6:,.0f} MB, and "
+            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit. GreedySVC needs no "
+            "approximation, and may be better.",
+            UserWarning,
+        )
+    elif found.is_limited:
+        reason, advice = "memory_limit allows no more", "Raise memory_limit"
+        if len(found.losses) > 1:
+            reason = (
+                f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
+                f"{found.losses[-1]:.4f} when it was last doubled"
+            )
+            advice = "Set a higher rank, which takes more time and memory"
+        warn_caller(
+            f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or leave rank and "
+            "max_cell_rows at their defaults, which need no approximation.",
+            UserWarning,
+        )
