@@ -31,6 +31,8 @@ help: ## show this list
 demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn's SVC
 	@$(BIN)/python examples/demo.py
 
+# Workers of pytest share the cores: threads of BLAS in one would wait for those in the others.
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test ## run the whole Python test suite
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
 

@@ -59,10 +59,32 @@ def l2_svms(K, y, n_machines, constraint, C=1.0, weights=None):
     return machines
 
 
+def on_simplex(Q, linear):
+    """Minimise ``a'Qa - linear'a`` on the simplex: guess which weights are above zero.
+
+    The guess is corrected until the optimality conditions hold; None if they never do.
+    """
+    is_above = np.ones(len(Q), dtype=bool)
+    for _ in range(100):
+        n, a = int(is_above.sum()), np.zeros(len(Q))
+        one = np.ones((n, 1))
+        system = np.block([[2 * Q[np.ix_(is_above, is_above)], -one], [one.T, np.zeros((1, 1))]])
+        *a[is_above], shift = np.linalg.solve(system, np.append(linear[is_above], 1.0))
+        slope = 2 * Q @ a - linear - shift
+        is_wrong = np.where(is_above, a < 0, slope < -1e-12 * np.abs(linear).max())
+        if not is_wrong.any():
+            return a
+        is_above ^= is_wrong
+    return None
+
+
 def enclosing_ball(K, C=np.inf, weights=1.0):
     """``R^2 + C sum(w xi^2)`` of the smallest ball, and the weights of its centre."""
     n = len(K)
     Q = K + np.diag(np.full(n, 0.25 / C) / weights)
+    a = on_simplex(Q, K.diagonal()) if np.linalg.cond(Q) < 1e10 else None
+    if a is not None:
+        return a @ K.diagonal() - a @ Q @ a, a
     found = minimize(
         lambda a: a @ Q @ a - a @ K.diagonal(),
         np.full(n, 1 / n),
