@@ -505,13 +505,42 @@ class Mixer {
     std::size_t begin_ = 0, end_ = 0, places_ = 0;
 };
 
+// One of the kernels that decay with the same distances: its values are those of the one before it,
+// squared so many times, or new.
+struct Decay {
+    std::size_t kernel;
+    int n_squares;
+};
+
+// By gamma, as squares cost less than exponentials. Each of them doubles the relative error, for
+// which float32 has no digits to spare.
+template <class T>
+std::vector<Decay> in_turn(const std::vector<double>& gammas) {
+    constexpr int most_squares = sizeof(T) == 8 ? 4 : 0;
+    std::vector<Decay> decays;
+    for (std::size_t k = 0; k < gammas.size(); ++k) decays.push_back({k, 0});
+    std::stable_sort(decays.begin(), decays.end(), [&](const Decay& a, const Decay& b) {
+        return gammas[a.kernel] < gammas[b.kernel];
+    });
+    int n_squares = 0;  // since the last exponential
+    for (std::size_t i = 1; i < decays.size(); ++i) {
+        int exponent = 0;
+        const double ratio = gammas[decays[i].kernel] / gammas[decays[i - 1].kernel];
+        const bool is_power = std::frexp(ratio, &exponent) == 0.5;
+        if (is_power && n_squares + exponent - 1 <= most_squares)
+            n_squares += decays[i].n_squares = exponent - 1;
+        else n_squares = 0;
+    }
+    return decays;
+}
+
 // Turns distances into the values of several kernels, and mixes each with its own coefficients.
 template <class T>
 class DecayMixer {
   public:
     DecayMixer(const std::vector<double>& gammas, const std::vector<PackedCoefficients<T>>& packed,
                std::size_t n_machines, double* out)
-        : gammas_(gammas), values_(query_rows * support_rows) {
+        : gammas_(gammas), decays_(in_turn<T>(gammas)), values_(query_rows * support_rows) {
         for (const auto& coefficients : packed) mixers_.emplace_back(coefficients, n_machines, out);
     }
 
@@ -520,9 +549,11 @@ class DecayMixer {
         for (auto& mixer : mixers_) mixer.begin(begin, end);
     }
     void use(std::size_t first_support, std::size_t n_support, const T* distances) {
-        for (std::size_t k = 0; k < gammas_.size(); ++k) {
-            table_.decay(distances, gammas_[k], values_.data(), places_ * n_support);
-            mixers_[k].use(first_support, n_support, values_.data());
+        const std::size_t n = places_ * n_support;
+        for (const Decay& decay : decays_) {
+            if (decay.n_squares) table_.square(values_.data(), decay.n_squares, n);
+            else table_.decay(distances, gammas_[decay.kernel], values_.data(), n);
+            mixers_[decay.kernel].use(first_support, n_support, values_.data());
         }
     }
     void end() {
@@ -531,6 +562,7 @@ class DecayMixer {
 
   private:
     const std::vector<double>& gammas_;
+    const std::vector<Decay> decays_;
     const PathTable<T>& table_ = level().paths<T>();
     AlignedVector<T> values_;
     std::size_t places_ = 0;

@@ -150,6 +150,38 @@ void test_wide_dense_rows() {
 }
 
 // Half of the matrix of rows with themselves is evaluated, the other half copied.
+// Kernels of the same distances, some of which are powers of others.
+template <class T>
+void check_decays(KernelKind metric, const std::vector<double>& gammas) {
+    const double tolerance = sizeof(T) == 4 ? 2e-5 : 1e-13;
+    Random random(6);
+    const Rows queries(70, 9, 9, random), support(90, 9, 9, random);
+    const Matrix q = queries.matrix(false), s = support.matrix(false);
+    std::vector<Machines> machines;
+    std::vector<Coefficients> coefficients;
+    for (std::size_t k = 0; k < gammas.size(); ++k) machines.emplace_back(2, support.n, random);
+    for (const Machines& of_kernel : machines) coefficients.push_back(of_kernel.coefficients());
+    Control control;
+    std::vector<double> sums(queries.n * 2, 0.0), expected = sums, of_kernel = sums;
+    expand_decays<T>(metric, gammas, q, s, coefficients, sums.data(), 1, control);
+    for (std::size_t k = 0; k < gammas.size(); ++k) {
+        const KernelSpec kernel{metric, gammas[k], 0, 3};
+        expand<double>(kernel, q, s, coefficients[k], of_kernel.data(), 1, control);
+        for (std::size_t i = 0; i < sums.size(); ++i) expected[i] += of_kernel[i];
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        CHECK_CLOSE(sums[i], expected[i], tolerance * 10 * static_cast<double>(gammas.size()));
+}
+
+void test_decays() {
+    for (const KernelKind metric : {KernelKind::rbf, KernelKind::laplacian})
+        for (const std::vector<double>& gammas :
+             {std::vector{0.1}, {0.4, 0.1}, {0.1, 0.3, 1.2}, {1.6, 0.1, 0.4, 25.6, 0.1, 1e30}}) {
+            check_decays<float>(metric, gammas);
+            check_decays<double>(metric, gammas);
+        }
+}
+
 template <class T>
 void check_matrix_of_rows(bool sparse, std::size_t width, std::size_t used) {
     Random random(4);
@@ -243,6 +275,7 @@ void test_caller_can_interrupt() {
 int main() {
     test_dense_rows();
     test_wide_dense_rows();
+    test_decays();
     test_matrix_of_rows();
     test_near_rows();
     test_narrow_sparse_rows();

@@ -125,6 +125,29 @@ void check_decay(const PathTable<T>& table) {
         }
 }
 
+// Values of a kernel, squared, are those of two, four or sixteen times its gamma.
+template <class T>
+void check_square(const PathTable<T>& table) {
+    Random random(8);
+    const double least = sizeof(T) == 4 ? 1e-18 : 1e-36;
+    for (const std::size_t n_strips : sizes)
+        for (const int times : {1, 2, 4}) {
+            const std::size_t n = n_strips * lanes<T>;
+            AlignedVector<T> distances = normals<T>(n, random);
+            for (std::size_t i = 0; i < n; ++i) distances[i] = std::abs(distances[i]) * T(i % 40);
+            distances[n - 1] = std::numeric_limits<T>::max();
+            AlignedVector<T> out(n + lanes<T>, T(7));
+            table.decay(distances.data(), 0.5, out.data(), n);
+            table.square(out.data(), times, n);
+            CHECK(out[0] == 1 && out[n] == T(7));
+            for (std::size_t i = 0; i < n; ++i) {
+                const double expected = std::exp(-0.5 * (1 << times) * wide(distances[i]));
+                CHECK(out[i] == 0 || wide(out[i]) >= least);
+                CHECK_CLOSE(wide(out[i]), expected, (1 << times) * tolerance<T>);
+            }
+        }
+}
+
 double naive_logistic(double z) { return 1 / (1 + std::exp(std::clamp(z, -40.0, 40.0))); }
 
 template <class T>
@@ -245,6 +268,7 @@ void check_loops(const PathTable<T>& table) {
     check_strip_product(table);
     check_strip_dots(table);
     check_decay(table);
+    check_square(table);
     check_logistic(table);
     check_temper(table);
     check_step(table);

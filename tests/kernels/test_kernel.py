@@ -306,6 +306,17 @@ def test_a_sum_of_one_kernel_is_that_kernel():
         )
 
 
+@distance_kernel
+@every_dtype
+@pytest.mark.parametrize("ratios", [(1, 4), (16, 1, 4), (1, 3, 12), (64, 1, 1, 1024)], ids=str)
+def test_a_sum_of_kernels_whose_values_are_powers_of_each_other(kernel, dtype, ratios):
+    kernels = tuple(replace(kernel, gamma=ratio * kernel.gamma) for ratio in ratios)
+    Q, S = rows(70, 5, 1), rows(90, 5, 2)
+    coef = np.random.default_rng(3).normal(size=(2, 90 * len(kernels)))
+    values = np.hstack([kernel_matrix(one, Q, S) for one in kernels])
+    assert_close(KernelSum(kernels).expand(Q, S, coef, dtype=dtype), values @ coef.T, dtype)
+
+
 def test_a_sum_has_the_gamma_of_its_first_kernel():
     both = KernelSum(DISTANCE)
     assert (both.name, both.gamma) == ("sum", DISTANCE[0].gamma)

@@ -21,7 +21,7 @@ import sys
 import numpy as np
 import scipy.sparse as sp
 from hardmargin import GreedySVC, _core
-from hardmargin.kernels import Kernel
+from hardmargin.kernels import Kernel, KernelSum
 
 generator = np.random.default_rng(0)
 X = np.hstack([generator.normal(size=(300, 5)), generator.integers(0, 2, size=(300, 40))])
@@ -40,6 +40,10 @@ for kernel in (
     results[f"block {kernel.name}"] = kernel.block(X, X[:70])
     results[f"block of wide rows {kernel.name}"] = kernel.block(wide)
     results[f"expand {kernel.name}"] = kernel.expand(X, X[:70], coef)
+
+for name in ("rbf", "laplacian"):
+    powers = KernelSum(tuple(Kernel(name, gamma=0.05 * ratio) for ratio in (4, 1, 16)))
+    results[f"expand powers {name}"] = powers.expand(X, X[:70], np.hstack([coef, -coef, coef]))
 
 def fit(name, y, X=X, **parameters):
     model = GreedySVC(**{"max_visits": 1, **parameters}, dtype="float64").fit(X, y)

@@ -191,6 +191,8 @@ struct PathTable {
                        std::size_t stride, int n_columns, T* sums);
     // out[i] = exp(-gamma * distances[i]); values too small to matter become 0.
     void (*decay)(const T* distances, double gamma, T* out, std::size_t n);
+    // Such values become those of 2^times the gamma.
+    void (*square)(T* values, int times, std::size_t n);
     void (*decay_16)(const T* distances, double gamma, std::uint16_t* out, std::size_t n);
 
     // out[i] = w of row i, if out is given

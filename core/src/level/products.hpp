@@ -193,7 +193,7 @@ T entry_norm(const KernelSpec& kernel, const T* values, std::size_t n_entries) {
     Vec<T> sum = {};
     for (std::size_t e = 0; e < n_entries; ++e) {
         const Vec<T> value = with_next(values + e);
-        if (kernel.kind == KernelKind::laplacian) sum += larger(value, -value);
+        if (kernel.kind == KernelKind::laplacian) sum += absolute(value);
         else sum += value * value;
     }
     return sum[0];

@@ -129,9 +129,13 @@ template <class T>
 constexpr T least_value = sizeof(T) == 4 ? T(1e-18) : T(1e-36);
 
 template <class T>
-inline Vec<T> decayed(const T* distances, T scale) {
-    const Vec<T> value = exp2(scale * load<Vec<T>>(distances));
+inline Vec<T> without_least(Vec<T> value) {
     return value > least_value<T> ? value : Vec<T>{};
+}
+
+template <class T>
+inline Vec<T> decayed(const T* distances, T scale) {
+    return without_least<T>(exp2(scale * load<Vec<T>>(distances)));
 }
 
 template <class T>
@@ -139,6 +143,15 @@ void decay(const T* distances, double gamma, T* out, std::size_t n) {
     const T scale = finite<T>(-gamma * 1.4426950408889634);
     for (std::size_t i = 0; i < n; i += vector_width<T>)
         store<Vec<T>>(out + i, decayed(distances + i, scale));
+}
+
+template <class T>
+void square(T* values, int times, std::size_t n) {
+    for (std::size_t i = 0; i < n; i += vector_width<T>) {
+        Vec<T> value = load<Vec<T>>(values + i);
+        for (int t = 0; t < times; ++t) value = without_least<T>(value * value);
+        store<Vec<T>>(values + i, value);
+    }
 }
 
 template <class T>

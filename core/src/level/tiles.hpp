@@ -17,7 +17,7 @@ inline Vec<T> extend(Vec<T> sum, Vec<T> x, T z) {
     } else {
         const Vec<T> difference = x - z;
         if constexpr (M == Metric::squared) return sum + difference * difference;
-        return sum + larger(difference, -difference);
+        return sum + absolute(difference);
     }
 }
 

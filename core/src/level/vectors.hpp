@@ -73,6 +73,16 @@ inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm_max_pd(a, b
 inline Vec<double> smaller(Vec<double> a, Vec<double> b) { return _mm_min_pd(a, b); }
 #endif
 
+// Without the sign: one instruction, where the larger of v and -v takes two.
+inline Vec<float> absolute(Vec<float> v) {
+    using I = Vector<std::int32_t>::type;
+    return reinterpret_cast<Vec<float>>(reinterpret_cast<I>(v) & 0x7fffffff);
+}
+inline Vec<double> absolute(Vec<double> v) {
+    using I = Vector<std::int64_t>::type;
+    return reinterpret_cast<Vec<double>>(reinterpret_cast<I>(v) & 0x7fffffffffffffff);
+}
+
 // The nearest number that is finite in T, so that extreme widths do no harm.
 template <class T>
 inline T finite(double x) {
@@ -103,22 +113,20 @@ inline Vec<double> exp2(Vec<double> t) {
     const Vec<double> magic = spread(6755399441055744.0);  // 1.5 * 2^52
     const Vec<double> r = t + magic;
     const Vec<double> f = t - (r - magic);
-    constexpr double taylor[] = {// (ln 2)^k / k!, k = 12 .. 0; the rest is below 4e-18
-                                 2.5678435993488206e-11,
-                                 4.4455382718708116e-10,
-                                 7.054911620801123e-09,
-                                 1.01780860092397e-07,
-                                 1.321548679014431e-06,
-                                 1.5252733804059841e-05,
-                                 1.540353039338161e-04,
-                                 1.3333558146428443e-03,
-                                 9.618129107628477e-03,
-                                 5.550410866482158e-02,
-                                 2.4022650695910072e-01,
-                                 6.931471805599453e-01,
-                                 1.0};
-    Vec<double> p = spread(1.3691488853904128e-12);
-    for (double c : taylor) p = p * f + c;
+    constexpr double minimax[] = {// on [-1/2, 1/2], 5e-18 relative
+                                  7.074112203581162e-09,
+                                  1.0178125486258942e-07,
+                                  1.321543338897091e-06,
+                                  1.5252733684247801e-05,
+                                  1.5403530460764842e-04,
+                                  1.3333558146558133e-03,
+                                  9.618129107591496e-03,
+                                  5.5504108664821084e-02,
+                                  2.4022650695910136e-01,
+                                  6.931471805599453e-01,
+                                  1.0};
+    Vec<double> p = spread(4.445257140458853e-10);
+    for (double c : minimax) p = p * f + c;
     return reinterpret_cast<Vec<double>>(reinterpret_cast<I>(p) + (reinterpret_cast<I>(r) << 52));
 }
 
