@@ -108,10 +108,14 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
     }
     Census census(n_cols);
     bool centre = true;
+    std::vector<bool> is_fixed(n_cols);
     for (std::size_t m = 0; m < matrices.size(); ++m) {
         census.visit(matrices[m], m == 0 ? rows : nullptr, m == 0);
         centre = centre && !matrices[m].is_sparse();
+        for (std::size_t k = 0; k < n_cols && m == 0; ++k)
+            is_fixed[k] = census.distinct[k] == 1 && std::isfinite(census.first[k]);
     }
+    is_squared_ = kernel.kind == KernelKind::rbf;
 
     std::vector<std::size_t> two_valued;
     const auto keep_as_number = [&](std::size_t k) {
@@ -121,7 +125,8 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
         centres_.push_back(centre && std::isfinite(mean) ? mean : 0.0);
     };
     for (std::size_t k = 0; k < n_cols; ++k) {
-        if (census.distinct[k] == 2 && use_bits) two_valued.push_back(k);
+        if (census.distinct[k] > 1 && is_fixed[k]) fixed_.push_back({k, census.first[k]});
+        else if (census.distinct[k] == 2 && use_bits) two_valued.push_back(k);
         else if (census.distinct[k] > 1) keep_as_number(k);
     }
 
@@ -152,9 +157,10 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
         for (const std::size_t k : columns) values.push_back(census.mark(k));
         const double c = step(columns.front());
         add_group(columns, values, find_bundles(matrices, rows, columns, values),
-                  kernel.kind == KernelKind::rbf ? c * c : c);
+                  is_squared_ ? c * c : c);
     }
-    if (columns_.empty() && flags_.empty()) keep_as_number(0);  // all rows are equal
+    if (columns_.empty() && fixed_.empty() && flags_.empty())
+        keep_as_number(0);  // all rows are equal
     make_slots(n_cols);
 }
 
@@ -165,6 +171,10 @@ void Layout::make_slots(std::size_t n_cols) {
         zeros_are_blank_ = zeros_are_blank_ && centres_[k] == 0;
     }
     is_whole_ = std::is_sorted(columns_.begin(), columns_.end()) && columns_.size() == n_cols;
+    for (const Fixed& fixed : fixed_) {
+        slots_[fixed.column].is_fixed = true;
+        zeros_are_blank_ = zeros_are_blank_ && fixed.value == 0;
+    }
     for (std::size_t j = 0; j < flags_.size(); ++j) {
         slots_[flags_[j].column].flag = static_cast<std::int32_t>(j);
         zeros_are_blank_ = zeros_are_blank_ && flags_[j].value != 0;

@@ -199,6 +199,29 @@ void test_other_matrices_can_end_a_column_of_two_values() {
     CHECK(layout.shape().n_groups == 2);
 }
 
+void test_columns_that_only_queries_change_become_one_number() {
+    Random random(9);
+    const Table table = mixed_table(30, random);
+    Table wider(30, 24, {}), queries(20, 24, {});
+    for (std::size_t i = 0; i < 30; ++i)
+        for (std::size_t k = 0; k < 24; ++k)
+            wider.x.push_back(k < 21 ? table.at(i, k) : k == 21 ? 0.0 : -1.5);
+    for (std::size_t i = 0; i < 20; ++i)
+        for (std::size_t k = 0; k < 24; ++k)
+            queries.x.push_back(k < 21 ? table.at(i, k) : random.normal());
+    for (const KernelSpec& kernel : {rbf, laplacian}) {
+        const Layout plain(kernel, {table.matrix()}, nullptr, true);
+        const Layout layout(kernel, {wider.matrix(), queries.matrix()}, nullptr, true);
+        CHECK(layout.n_dense() == plain.n_dense() + 1);
+        CHECK(layout.n_bytes() == plain.n_bytes());
+        for (std::size_t i = 0; i < 20; ++i)
+            for (std::size_t j = 0; j < 30; ++j)
+                CHECK_CLOSE(distance(kernel, layout, Packed(layout, &queries.x[i * 24]),
+                                     Packed(layout, &wider.x[j * 24])),
+                            distance(kernel, &queries.x[i * 24], &wider.x[j * 24], 24), 1e-12);
+    }
+}
+
 void test_only_the_given_rows_are_looked_at() {
     // The last row alone would make the second column vary.
     const Table table(3, 2, {1, 5, 2, 5, 4, 9});
@@ -347,6 +370,7 @@ int main() {
     test_dense_columns_are_centred();
     test_dot_products_take_columns_as_they_are();
     test_other_matrices_can_end_a_column_of_two_values();
+    test_columns_that_only_queries_change_become_one_number();
     test_only_the_given_rows_are_looked_at();
     test_sparse_rows_are_not_centred();
     test_rows_are_read_from_any_memory();

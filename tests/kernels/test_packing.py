@@ -227,6 +227,29 @@ def test_constant_columns_agree_with_oracle(kernel):
     assert_close(kernel.block(X), kernel_matrix(kernel, X), "float64")
 
 
+@every_kernel
+@every_dtype
+@pytest.mark.parametrize("hold", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("constants", [(0.0, 0.0, 0.0), (0.0, -3.0, 0.1)], ids=str)
+def test_columns_that_are_constant_in_support_rows_agree_with_oracle(
+    kernel, dtype, hold, constants
+):
+    coded = np.eye(6)[np.arange(40) % 6]
+    S = np.hstack([np.tile(constants, (40, 1)), rows(40, 2), coded])
+    Q = np.hstack([rows(70, 1, 1), np.eye(2)[np.arange(70) % 2], rows(70, 2, 2), rows(70, 6, 3)])
+    coef = rows(3, 40, 4)
+    found = kernel.expand(hold(Q), hold(S), coef, dtype=dtype)
+    assert_close(found, kernel_matrix(kernel, Q, S) @ coef.T, dtype)
+    assert_close(kernel.block(hold(S), hold(Q), dtype=dtype), kernel_matrix(kernel, S, Q), dtype)
+
+
+@distance_kernel
+def test_rows_of_one_support_row_agree_with_oracle(kernel):
+    Q = rows(70, 5, 1)
+    assert_close(kernel.block(Q, Q[:1]), kernel_matrix(kernel, Q, Q[:1]), "float64")
+    assert kernel.block(Q, Q[:1])[0, 0] == 1.0
+
+
 @distance_kernel
 def test_rows_without_any_varying_column_are_all_alike(kernel):
     np.testing.assert_array_equal(kernel.block(np.full((5, 3), 2.5)), np.ones((5, 5)))

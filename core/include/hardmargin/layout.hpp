@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,7 +18,8 @@ class Layout {
   public:
     // Reads the rows of all `matrices` (only `rows` of the first, if given). Distance kernels drop
     // constant columns, centre dense ones, and pack two-valued columns into bytes if enough of them
-    // have the same step; `use_bits = false` keeps those as numbers.
+    // have the same step; `use_bits = false` keeps those as numbers. Columns that are constant in
+    // the first matrix, but not in others, become one number: the distance from these constants.
     Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
            const std::vector<std::int32_t>* rows, bool use_bits);
 
@@ -25,7 +27,7 @@ class Layout {
         return {static_cast<int>(n_dense()), n_bytes_, groups_.data(),
                 static_cast<int>(groups_.size())};
     }
-    std::size_t n_dense() const { return columns_.size(); }
+    std::size_t n_dense() const { return columns_.size() + (fixed_.empty() ? 0 : 1); }
     std::size_t n_bytes() const { return static_cast<std::size_t>(n_bytes_); }
     bool has_bits() const { return n_bytes_ > 0; }
 
@@ -37,11 +39,16 @@ class Layout {
         const auto number = [&](std::size_t k, std::size_t column) {
             return static_cast<T>(std::clamp(row[column] - centres_[k], -largest<T>, largest<T>));
         };
-        const std::size_t d = n_dense();
+        const std::size_t d = columns_.size();
         if (is_whole_ && stride == 1)  // compilers make vectors of this
             for (std::size_t k = 0; k < d; ++k) dense[k] = number(k, k);
         else
             for (std::size_t k = 0; k < d; ++k) dense[k * stride] = number(k, columns_[k]);
+        if (!fixed_.empty()) {
+            double sum = 0;
+            for (const Fixed& fixed : fixed_) sum += share(row[fixed.column] - fixed.value);
+            dense[d * stride] = distance<T>(sum);
+        }
         for (std::size_t w = 0; w < n_bytes(); ++w) bytes[w * byte_stride] = 0;
         for (const Flag& flag : flags_)
             if (row[flag.column] == flag.value) bytes[flag.byte * byte_stride] |= flag.mark;
@@ -56,8 +63,10 @@ class Layout {
                       std::uint8_t* bytes, std::size_t byte_stride) const {
         for (std::size_t k = 0; k < n_dense(); ++k) dense[k * stride] = T(0);
         for (std::size_t w = 0; w < n_bytes(); ++w) bytes[w * byte_stride] = 0;
+        double sum = 0;  // of the columns that are constant elsewhere, where they are 0
         matrix.each(row, [&](std::size_t column, double value) {
             const Slot& slot = slots_[column];
+            if (slot.is_fixed) sum += share(value);
             if (slot.dense >= 0)
                 dense[static_cast<std::size_t>(slot.dense) * stride] =
                     static_cast<T>(std::clamp(value, -largest<T>, largest<T>));
@@ -65,6 +74,7 @@ class Layout {
             const Flag& flag = flags_[static_cast<std::size_t>(slot.flag)];
             if (value == flag.value) bytes[flag.byte * byte_stride] |= flag.mark;
         });
+        if (!fixed_.empty()) dense[columns_.size() * stride] = distance<T>(sum);
     }
 
   private:
@@ -78,9 +88,24 @@ class Layout {
         std::uint32_t byte;
         std::uint8_t mark;
     };
+    struct Fixed {  // a column that is constant in the first matrix
+        std::size_t column;
+        double value;
+    };
     struct Slot {  // where a column goes: place in columns_ or flags_, or -1
         std::int32_t dense = -1, flag = -1;
+        bool is_fixed = false;
     };
+
+    // What a difference adds to the metric, and the one difference that adds as much as all.
+    double share(double difference) const {
+        return is_squared_ ? difference * difference : std::abs(difference);
+    }
+    template <class T>
+    T distance(double sum) const {
+        return static_cast<T>(std::min(is_squared_ ? std::sqrt(sum) : sum, largest<T>));
+    }
+
     void make_slots(std::size_t n_cols);
     void add_group(const std::vector<std::size_t>& columns, const std::vector<double>& values,
                    const std::vector<Bundle>& bundles, double weight);
@@ -88,6 +113,8 @@ class Layout {
     std::vector<std::size_t> columns_;  // that are numbers,
     std::vector<double> centres_;       // and what is taken from them
     bool is_whole_ = false;             // whether these are all columns
+    std::vector<Fixed> fixed_;
+    bool is_squared_ = false;
     std::vector<Flag> flags_;
     std::vector<BitGroup> groups_;
     std::vector<Slot> slots_;
