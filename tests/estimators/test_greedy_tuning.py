@@ -440,6 +440,23 @@ def test_a_threshold_that_gains_much_is_used():
     assert threshold == pytest.approx(0.8, abs=0.1)
 
 
+def test_a_threshold_that_adds_errors_is_used_unless_there_are_several_machines():
+    positive = np.arange(400) % 2 == 0
+    scores = np.where(positive, 3.0, -1.0)  # a sigmoid that suits both sides is cut near 1
+    scores[:20:2], scores[20:30:2], scores[1:6:2] = 0.3, -1.0, 3.0
+    threshold, _ = cut(scores, positive)
+    n_errors, n_before = (np.sum((scores >= at) != positive) for at in (threshold, 0.0))
+    assert threshold > 0.3
+    assert n_errors > n_before
+    twice = HeldOut(
+        np.tile(np.arange(400), 2),
+        np.tile(scores, 2),
+        np.tile(positive, 2),
+        np.repeat(np.arange(2), 400),
+    )
+    np.testing.assert_array_equal(cut_machines(twice, None, [None, None])[0], 0.0)
+
+
 def test_a_threshold_is_judged_by_the_weights():
     scores, positive = shifted_scores(0.3)
     few = np.where(np.arange(400) < 6, 1.0, 1e-6)
@@ -453,10 +470,10 @@ def test_a_threshold_does_not_depend_on_the_scale_of_small_weights():
 
 
 def test_class_weights_always_move_the_threshold():
-    scores, positive = shifted_scores(0.05)
+    scores, positive = shifted_scores(0.03)
     plain, even, tilted = (cut(scores, positive, log_ratio=r) for r in (None, 0.0, np.log(10.0)))
     assert plain[0] == 0.0
-    assert even[0] == pytest.approx(0.05, abs=0.1)
+    assert even[0] == pytest.approx(0.02, abs=0.01)
     assert tilted[0] == pytest.approx(even[0] + np.log(10.0) / even[1])
 
 

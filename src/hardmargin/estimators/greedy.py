@@ -143,8 +143,8 @@ default="cv"
     threshold : "auto" or float, default="auto"
         Scores above it are predicted as the second class; in the paper it is 0. ``"auto"`` is also
         0, unless rows are held out to choose `gamma` or `max_visits`. It is then the threshold of a
-        sigmoid fitted to the held-out scores, if that raises their log-likelihood by more than one,
-        and the number of errors not at all.
+        sigmoid fitted to the held-out scores, if that raises their log-likelihood by more than a
+        quarter (with many classes, by more than one, and the number of errors not at all).
     standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values

@@ -29,7 +29,9 @@ MAX_SCALED_ROWS = 5_000
 STEEPER = 4.0
 
 #: Platt's threshold is used if it raises the log-likelihood of the held-out rows by more than this.
-LEAST_GAIN = 1.0
+#: With several machines it must raise it by more, and add no errors: these add up in the decision.
+LEAST_GAIN = 0.25
+LEAST_GAIN_OF_MANY = 1.0
 
 #: Smaller probabilities are raised to this.
 _LEAST = 1e-9
@@ -268,9 +270,9 @@ def cut_machines(
         For every machine, the log of the weight of the negative class over that of the positive
         one. It moves the threshold, which is then always Platt's.
     threshold : float or None
-        A fixed threshold. Otherwise Platt's is used where it clearly raises the likelihood, and
-        there are no more errors; zero elsewhere. It may do harm for rows far from all others, whose
-        scores are 0.
+        A fixed threshold. Otherwise Platt's is used where it raises the likelihood (with several
+        machines: clearly, and there are no more errors); zero elsewhere. It may do harm for rows
+        far from all others, whose scores are 0.
 
     Returns
     -------
@@ -299,7 +301,8 @@ def cut_machines(
             steep = platt_slope(scores, positive, mass) * scores
             loss_at_zero = float(rows @ (np.logaddexp(0, steep) - positive * steep))
             gain = loss_at_zero - fit.log_losses[k] * float(rows.sum())
-            if gain > LEAST_GAIN and errors_there <= errors:
+            is_safe = gain > LEAST_GAIN_OF_MANY and errors_there <= errors
+            if is_safe or (len(log_ratios) == 1 and gain > LEAST_GAIN):
                 at, is_refitted = -offset / slope, False
         thresholds[m] = at
         slopes[m] = platt_slope(scores - at, positive, mass) if is_refitted else slope
