@@ -216,16 +216,20 @@ class Monitor:
         tasks = self.part()
 
         def call(task: int) -> Result:
-            with single_threaded_blas():
-                result = function(task, tasks)
+            result = function(task, tasks)
             tasks._n_done += 1
             return result
 
+        def call_on_thread(task: int) -> Result:
+            with single_threaded_blas():
+                return call(task)
+
         if min(n_threads, n_tasks) <= 1:
-            return [call(task) for task in range(n_tasks)]
+            with single_threaded_blas():  # once, as that takes longer than some tasks
+                return [call(task) for task in range(n_tasks)]
         with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
             try:
-                running = [pool.submit(call, task) for task in range(n_tasks)]
+                running = [pool.submit(call_on_thread, task) for task in range(n_tasks)]
                 for done in as_completed(running):
                     done.result()  # raises what a task raised
                 return [task.result() for task in running]

@@ -81,16 +81,22 @@ class Source:
         mean = np.mean(self.relevance, axis=0)
         return replace(self, relevance=(mean / mean.max(),))
 
-    def of(self, rows: NDArray[np.intp] | None, split: int) -> KernelRows:
-        """Return some of the rows, or all, as a split sees them: the kernel has no view."""
+    def of(
+        self, rows: NDArray[np.intp] | None, split: int, gamma: float | None = None
+    ) -> KernelRows:
+        """Return some of the rows, or all, as a split sees them: the kernel has no view.
+
+        The gamma of scaled columns can be given where it is known.
+        """
         values = self.values if rows is None else self.values.some(rows)
         if not self.relevance:
             return values
         scaled = values.X * self.scales[min(split, len(self.scales) - 1)]
-        weights = self.weights
-        if weights is not None and rows is not None:
-            weights = weights[rows]
-        gamma = resolve_gamma("spread", scaled, kernel=values.kernel.name, sample_weight=weights)
+        if gamma is None:
+            weights, name = self.weights, values.kernel.name
+            if weights is not None and rows is not None:
+                weights = weights[rows]
+            gamma = resolve_gamma("spread", scaled, kernel=name, sample_weight=weights)
         return replace(values, X=scaled, kernel=replace(values.kernel, gamma=gamma))
 
 
@@ -193,6 +199,8 @@ class Trials:
         self._losses: dict[tuple[Candidate, int], float] = {}
         self._parts: dict[tuple[Candidate, int], Part] = {}
         self._values: dict[int, KernelRows] = {}
+        self._places: dict[int, Places] = {}
+        self._gammas: dict[tuple[int, int], float] = {}  # of scaled columns, by source and split
         self._pairs = machines
         self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
         self._some = None if len(self.rows) == len(codes) else self.rows
@@ -218,15 +226,17 @@ class Trials:
 
     def places(self, n_splits: int) -> Places:
         """Find the held-out scores of every machine among those of the first splits."""
-        label = np.hstack(self._labels[:n_splits])
-        machines, at = np.nonzero(label * _has_both_sides(label)[:, None])
-        return Places(
-            machines,
-            at,
-            label[machines, at] > 0,
-            np.flatnonzero(np.diff(machines, prepend=-1, append=len(label))),
-            np.concatenate(self.test_rows[:n_splits])[at],
-        )
+        if n_splits not in self._places:
+            label = np.hstack(self._labels[:n_splits])
+            machines, at = np.nonzero(label * _has_both_sides(label)[:, None])
+            self._places[n_splits] = Places(
+                machines,
+                at,
+                label[machines, at] > 0,
+                np.flatnonzero(np.diff(machines, prepend=-1, append=len(label))),
+                np.concatenate(self.test_rows[:n_splits])[at],
+            )
+        return self._places[n_splits]
 
     def loss(self, candidate: Candidate, n_splits: int | None = None) -> float:
         """Return the log-loss of a candidate that was tried on so many splits, or on all."""
@@ -370,7 +380,10 @@ class Trials:
     def _seen(self, source: int, split: int) -> KernelRows:
         """Return the rows as a split sees them; what all splits share is made once."""
         if self.sources[source].relevance:
-            return self.sources[source].of(self._some, split)
+            gamma = self._gammas.get((source, split))
+            scaled = self.sources[source].of(self._some, split, gamma)
+            self._gammas[source, split] = scaled.kernel.gamma
+            return scaled
         if source not in self._values:
             # All gammas, splits and machines use the same distances.
             options = self.options.greedy

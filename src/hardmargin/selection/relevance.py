@@ -223,6 +223,8 @@ def one_hot_columns(X: NDArray[Any], weights: FloatArray) -> list[list[int]]:
     """
     low, high = X.min(axis=0), X.max(axis=0)
     is_two_valued = ((low == X) | (high == X)).all(axis=0)
+    if is_two_valued.sum() < LEAST_CATEGORIES:
+        return []
     found: list[list[int]] = []
     run: list[int] = []
     is_taken = np.zeros(len(X), dtype=bool)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +111,9 @@ def platt(
     (array([0.67]), array([0.32]))
     """
     starts = np.array([0, len(scores)]) if starts is None else starts
-    machine = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    machine: Any = slice(None)  # the numbers of a single machine are spread over its rows
+    if len(starts) > 2:
+        machine = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
     def total(values: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduceat(values, starts[:-1]), dtype=np.float64)
