@@ -49,14 +49,17 @@ struct Census {
         std::vector<std::size_t> open;  // columns of at most two values so far
         for (std::size_t k = 0; k < distinct.size(); ++k)
             if (distinct[k] <= 2) open.push_back(k);
-        RowReader read(matrix);
-        for (std::size_t i = 0; i < n; ++i) {
-            const double* x = read(row(i));
+        const auto visit_row = [&](const auto* x) {
             if (add_up)
                 for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += x[k];
             bool closed = false;
             for (const std::size_t k : open) closed |= !note(k, x[k], 1);
             if (closed) std::erase_if(open, [this](std::size_t k) { return distinct[k] > 2; });
+        };
+        RowReader read(matrix);
+        for (std::size_t i = 0; i < n && (add_up || !open.empty()); ++i) {
+            if (const float* x = matrix.floats(row(i))) visit_row(x);
+            else visit_row(read(row(i)));
         }
     }
 

@@ -31,10 +31,10 @@ class Layout {
     std::size_t n_bytes() const { return static_cast<std::size_t>(n_bytes_); }
     bool has_bits() const { return n_bytes_ > 0; }
 
-    // Writes one row given as contiguous doubles: feature k to dense[k * stride], byte w to
-    // bytes[w * byte_stride].
-    template <class T>
-    void pack_row(const double* row, T* dense, std::size_t stride, std::uint8_t* bytes,
+    // Writes one row given as contiguous floats or doubles: feature k to dense[k * stride], byte w
+    // to bytes[w * byte_stride].
+    template <class T, class X>
+    void pack_row(const X* row, T* dense, std::size_t stride, std::uint8_t* bytes,
                   std::size_t byte_stride) const {
         const auto number = [&](std::size_t k, std::size_t column) {
             return static_cast<T>(std::clamp(row[column] - centres_[k], -largest<T>, largest<T>));
@@ -42,6 +42,8 @@ class Layout {
         const std::size_t d = columns_.size();
         if (is_whole_ && stride == 1)  // compilers make vectors of this
             for (std::size_t k = 0; k < d; ++k) dense[k] = number(k, k);
+        else if (is_whole_)
+            for (std::size_t k = 0; k < d; ++k) dense[k * stride] = number(k, k);
         else
             for (std::size_t k = 0; k < d; ++k) dense[k * stride] = number(k, columns_[k]);
         if (!fixed_.empty()) {
@@ -133,6 +135,8 @@ class RowPacker {
     void operator()(std::size_t row, T* dense, std::size_t stride, std::uint8_t* bytes,
                     std::size_t byte_stride) {
         if (by_entries_) layout_.pack_entries(matrix_, row, dense, stride, bytes, byte_stride);
+        else if (const float* x = matrix_.floats(row))
+            layout_.pack_row(x, dense, stride, bytes, byte_stride);
         else layout_.pack_row(read_(row), dense, stride, bytes, byte_stride);
     }
 

@@ -22,6 +22,12 @@ struct Matrix {
 
     bool is_sparse() const { return row_starts != nullptr; }
 
+    // A row that is stored as contiguous floats, else null.
+    const float* floats(std::size_t row) const {
+        if (is_sparse() || is_double || col_stride != 1) return nullptr;
+        return static_cast<const float*>(data) + static_cast<std::ptrdiff_t>(row) * row_stride;
+    }
+
     // Calls visit(column, value) for every stored entry of a row (every entry when dense).
     template <class Visit>
     void each(std::size_t row, Visit&& visit) const {
@@ -55,9 +61,7 @@ class RowReader {
         if (buffer_.empty())
             return static_cast<const double*>(matrix_.data) +
                    static_cast<std::ptrdiff_t>(row) * matrix_.row_stride;
-        if (!matrix_.is_sparse() && matrix_.col_stride == 1) {  // float32
-            const auto* first = static_cast<const float*>(matrix_.data) +
-                                static_cast<std::ptrdiff_t>(row) * matrix_.row_stride;
+        if (const float* first = matrix_.floats(row)) {
             std::copy_n(first, matrix_.n_cols, buffer_.data());
             return buffer_.data();
         }
