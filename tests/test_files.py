@@ -1,6 +1,7 @@
 """Rows in memory-mapped files: they are not copied to memory as a whole."""
 
 import json
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 from problems.cells import few_rows_are_many, many_rows
 
-from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC
-from hardmargin.kernels import blocks
-from hardmargin.kernels.blocks import FileRows, Resident, as_blocks, in_blocks, is_large_file
+from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, io
+from hardmargin.kernels import files
+from hardmargin.kernels.blocks import FileRows, Resident, as_blocks, in_blocks
+from hardmargin.kernels.files import is_large_file, some_rows
 
 MODELS = {
     "cells": EnsembleSVC(max_cell_rows=100, n_trees=1),
@@ -24,8 +26,8 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def _small_files_are_large(monkeypatch):
     few_rows_are_many(monkeypatch)
-    monkeypatch.setattr(blocks, "LEAST_FILE_BYTES", 100)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 4 * 90)
+    monkeypatch.setattr(files, "LEAST_FILE_BYTES", 100)
+    monkeypatch.setattr(files, "BLOCK_BYTES", 8 * 4 * 90)
 
 
 @pytest.fixture
@@ -84,6 +86,48 @@ def test_rows_are_found_in_their_blocks():
     assert sorted(np.concatenate([at for _, at in found])) == list(range(41))
 
 
+@pytest.mark.parametrize("max_visits", [1, 4])
+@pytest.mark.parametrize("method", ["fused", "lazy", "bits", "lazy-bits"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_greedy_machines_of_packed_files_are_those_of_memory(method, dtype, max_visits, in_file):
+    X, y = many_rows(2_000, 3)
+    X = np.column_stack([X, np.random.default_rng(0).random((2_000, 6)) < 0.3])
+    model = GreedySVC(gamma=4.0, max_visits=max_visits, method=method, dtype=dtype, n_jobs=2)
+    expected = model.fit(X, y).stage_indices_
+    steps = model.stage_steps_
+    found = model.fit(in_file(X), y)
+    for machine in range(3):
+        np.testing.assert_array_equal(found.stage_indices_[machine], expected[machine])
+        np.testing.assert_array_equal(found.stage_steps_[machine], steps[machine])
+
+
+def test_packed_rows_need_a_folder(in_file, monkeypatch, tmp_path):
+    X, y = many_rows(600)
+    rows = in_file(X)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "no such folder"))
+    with pytest.raises(OSError, match="No such file or directory"):
+        GreedySVC(gamma=1.0).fit(rows, y)
+
+
+def test_some_rows_of_a_file(in_file):
+    X = np.arange(4000.0).reshape(1000, 4)
+    rows = np.arange(999, 0, -1)
+    found = some_rows(in_file(X), rows)
+    assert is_large_file(found)
+    np.testing.assert_array_equal(found, X[rows])
+    np.testing.assert_array_equal(some_rows(in_file(X), X[:, 0] > 99), X[X[:, 0] > 99])
+
+
+def test_models_of_files_are_saved_and_copied(in_file, tmp_path):
+    X, y = many_rows(600)
+    model = GreedySVC(gamma=1.0).fit(in_file(X), y)
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.predict(X), model.predict(X))
+    io.dump(model, tmp_path / "model.skops")
+    loaded = io.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
 def test_a_full_disk_is_an_error(in_file, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -107,10 +151,10 @@ CHILD = """
     from threading import Event, Thread
 
     warnings.simplefilter("ignore")
-    path, name, limit = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    path, name, limit, parameters = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
     X = np.load(path, mmap_mode="r")
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    model = getattr(hardmargin, name)(memory_limit=limit)
+    model = getattr(hardmargin, name)(memory_limit=limit, **json.loads(parameters))
     small = np.random.default_rng(0).normal(size=(200, 3))
     getattr(hardmargin, name)().fit(small, small[:, 0] > 0).predict(small)
     before, peaks, done = anonymous(), [0], Event()
@@ -130,8 +174,16 @@ CHILD = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("name", ["EnsembleSVC", "CoreVectorSVC"])
-def test_files_may_be_larger_than_the_memory_limit(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("EnsembleSVC", {}),
+        ("CoreVectorSVC", {}),
+        ("GreedySVC", {"max_stages": 1_000}),  # all of them would take minutes
+        ("GreedySVC", {"gamma": 0.001, "max_visits": 4, "max_stages": 1_000}),
+    ],
+)
+def test_files_may_be_larger_than_the_memory_limit(name, parameters, tmp_path):
     rng = np.random.default_rng(0)
     n, limit = 200_000, 50_000_000
     X = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(n, 100))
@@ -139,7 +191,8 @@ def test_files_may_be_larger_than_the_memory_limit(name, tmp_path):
         X[begin : begin + 1_000] = rng.normal(size=(1_000, 100))
     X.flush()
     assert X.nbytes > 1.5 * limit
-    child = [sys.executable, "-c", textwrap.dedent(CHILD), tmp_path / "X.npy", name, str(limit)]
+    arguments = [tmp_path / "X.npy", name, str(limit), json.dumps(parameters)]
+    child = [sys.executable, "-c", textwrap.dedent(CHILD), *arguments]
     found = json.loads(subprocess.run(child, capture_output=True, check=True, timeout=300).stdout)
     of_rows = 200 * n  # coefficients, classes, weights, orders and cells of the rows
     assert found["taken"] < 1.1 * limit + of_rows

@@ -33,13 +33,12 @@ Method to_method(const std::string& name) {
                               {"lazy-bits", {Schedule::lazy, true, true}}});
 }
 
-std::vector<GreedyResult> greedy(nb::handle matrix, nb::handle kernel, nb::handle column,
-                                 nb::handle classes, std::int64_t n_classes,
-                                 const Machines& machines, nb::handle weights, nb::handle diagonal,
-                                 const std::string& method, const std::string& dtype,
-                                 double max_visits, double step_tol, std::int64_t max_stages,
-                                 std::int64_t memory_bytes, std::int64_t block_rows,
-                                 std::int64_t n_threads, const nb::object& monitor) {
+std::vector<GreedyResult>
+greedy(nb::handle matrix, nb::handle kernel, nb::handle column, nb::handle classes,
+       std::int64_t n_classes, const Machines& machines, nb::handle weights, nb::handle diagonal,
+       const std::string& method, const std::string& dtype, double max_visits, double step_tol,
+       std::int64_t max_stages, std::int64_t memory_bytes, std::int64_t block_rows,
+       std::int64_t n_threads, const std::string& folder, const nb::object& monitor) {
     HeldProblem held(matrix, kernel, column, classes, n_classes, machines);
     GreedyProblem problem;
     held.set(problem);
@@ -55,6 +54,7 @@ std::vector<GreedyResult> greedy(nb::handle matrix, nb::handle kernel, nb::handl
     problem.options.diagonal = held.row_numbers(diagonal, "diagonal", false);
     problem.block_rows = to_count("block_rows", block_rows, 1);
     problem.n_threads = to_n_threads(n_threads);
+    problem.folder = folder;
     const bool has_bounds = problem.source == Source::rows && problem.kernel.is_distance();
     if (chosen.schedule == Schedule::lazy && (!has_bounds || problem.options.diagonal))
         refuse("method is '", method,
@@ -90,6 +90,6 @@ void bind_greedy(nb::module_& module) {
                nb::arg("machines"), nb::arg("weights").none(), nb::arg("diagonal").none(),
                nb::arg("method"), nb::arg("dtype"), nb::arg("max_visits"), nb::arg("step_tol"),
                nb::arg("max_stages"), nb::arg("memory_bytes"), nb::arg("block_rows"),
-               nb::arg("n_threads"), nb::arg("monitor").none(),
+               nb::arg("n_threads"), nb::arg("folder"), nb::arg("monitor").none(),
                "Train greedy stagewise machines; one result each.");
 }

@@ -1,3 +1,5 @@
+#include <system_error>
+
 #include "convert.hpp"
 #include "hardmargin/errors.hpp"
 
@@ -18,6 +20,14 @@ void bind_errors(nb::module_& module) {
             }
         },
         type.ptr());
+    nb::register_exception_translator([](const std::exception_ptr& raised, void*) {
+        try {
+            std::rethrow_exception(raised);
+        } catch (const std::system_error& e) {  // of a temporary file
+            PyErr_SetObject(PyExc_OSError,
+                            nb::make_tuple(e.code().value(), e.code().message()).ptr());
+        }
+    });
 }
 
 NB_MODULE(_core, module) {

@@ -13,7 +13,7 @@ template <class T>
 class Trainer {
   public:
     Trainer(const GreedyProblem& problem, Control& control)
-        : classes_(problem), options_(problem.options) {
+        : classes_(problem), options_(problem.options), in_files_(!problem.folder.empty()) {
         if (problem.need_bits && !has_bits()) throw NothingToPack();
         plan_memory();
         // Equal rows can share one gradient if each of them may be visited once.
@@ -42,7 +42,8 @@ class Trainer {
 
         is_lazy_ = classes_.is_distance() && options_.schedule != Schedule::eager;
         if (options_.schedule == Schedule::automatic) {
-            const bool has_room = options_.memory_bytes > classes_.packed_bytes();  // to sort rows
+            const bool has_room =  // to sort rows
+                in_files_ || options_.memory_bytes > classes_.packed_bytes();
             is_lazy_ = is_lazy_ && classes_.largest_machine() >= fewest_lazy_rows && has_room;
             if (!is_lazy_) options_.schedule = Schedule::eager;
         }
@@ -50,6 +51,7 @@ class Trainer {
 
     PackedClasses<T> classes_;
     GreedyOptions options_;
+    const bool in_files_;
     bool is_lazy_ = false;
     std::vector<std::int32_t> next_copy_;
 };

@@ -11,7 +11,7 @@ namespace {
 // Blocks of row numbers alone, for kernels whose values do not come from tiles.
 template <class T>
 PackedRows<T> number_rows(const std::vector<std::int32_t>& rows, std::size_t block_rows) {
-    PackedRows<T> numbered(rows.size(), block_rows, 0, 0);
+    PackedRows<T> numbered(rows.size(), block_rows, 0, 0, {});
     for (std::size_t b = 0; b < numbered.blocks.size(); ++b)
         std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(b * block_rows),
                     numbered.blocks[b].n_rows,
@@ -51,7 +51,8 @@ std::size_t PackedClasses<T>::packed_bytes() const {
 template <class T>
 std::size_t PackedClasses<T>::memory_left(std::size_t memory_bytes, std::size_t states) const {
     const auto threads = static_cast<std::size_t>(std::max(problem_.n_threads, 1));
-    const std::size_t needed = packed_bytes() + largest_machine_ * states * threads;
+    const std::size_t packed = problem_.folder.empty() ? packed_bytes() : 0;
+    const std::size_t needed = packed + largest_machine_ * states * threads;
     if (needed > memory_bytes) throw MemoryTooSmall(memory_bytes, needed);
     return (memory_bytes - needed) / threads;
 }
@@ -62,7 +63,7 @@ void PackedClasses<T>::pack(BlockOrder order, std::int32_t* next_copy, Control& 
     parallel_for(problem_.n_classes, problem_.n_threads, control, [&](std::size_t c, Meter& meter) {
         packed_[c] = std::make_shared<const PackedRows<T>>(
             layout_ ? pack_rows<T>(*layout_, problem_.matrix, rows_of_class_[c], order,
-                                   problem_.block_rows, next_copy, meter)
+                                   problem_.block_rows, next_copy, problem_.folder, meter)
                     : number_rows<T>(rows_of_class_[c], problem_.block_rows));
     });
 }

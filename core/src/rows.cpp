@@ -15,12 +15,13 @@ template <class T>
 class LooseRows {
   public:
     const std::size_t n_dense, n_bytes;
-    AlignedVector<T> dense;
-    AlignedVector<std::uint8_t> bytes;
+    RowArray<T> dense;
+    RowArray<std::uint8_t> bytes;
 
-    LooseRows(const TileShape& shape, std::size_t n)
+    LooseRows(const TileShape& shape, std::size_t n, const std::string& folder)
         : n_dense(static_cast<std::size_t>(shape.dense)),
-          n_bytes(static_cast<std::size_t>(shape.bytes)), dense(n * n_dense), bytes(n * n_bytes) {
+          n_bytes(static_cast<std::size_t>(shape.bytes)), dense(n * n_dense, folder),
+          bytes(n * n_bytes, folder) {
         for (std::size_t k = 0; k < n_dense; ++k) features_.push_back({k, 0, 1.0f, false});
         std::size_t byte = 0;
         for (int g = 0; g < shape.n_groups; ++g) {
@@ -164,7 +165,8 @@ class KdOrder {
 
 template <class T>
 PackedRows<T>::PackedRows(std::size_t n_rows, std::size_t block_rows, std::size_t n_dense,
-                          std::size_t n_bytes) {
+                          std::size_t n_bytes, const std::string& in_folder)
+    : folder(in_folder) {
     std::size_t n_tiles = 0, n_strips = 0;
     for (std::size_t begin = 0; begin < n_rows; begin += block_rows) {
         const std::size_t n = std::min(block_rows, n_rows - begin);
@@ -174,20 +176,21 @@ PackedRows<T>::PackedRows(std::size_t n_rows, std::size_t block_rows, std::size_
         n_strips += (n + strip_rows - 1) / strip_rows;
     }
     ids.assign(n_tiles * lanes<T>, -1);
-    dense.assign(n_tiles * n_dense * lanes<T>, T(0));
-    bytes.assign(n_strips * n_bytes * strip_rows, 0);
+    dense = {n_tiles * n_dense * lanes<T>, folder};
+    bytes = {n_strips * n_bytes * strip_rows, folder};
 }
 
 template <class T>
 PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
                         const std::vector<std::int32_t>& rows, BlockOrder order,
-                        std::size_t block_rows, std::int32_t* next_copy, Meter& meter) {
+                        std::size_t block_rows, std::int32_t* next_copy, const std::string& folder,
+                        Meter& meter) {
     const std::size_t n = rows.size(), d = layout.n_dense(), w = layout.n_bytes();
     RowPacker packer(layout, matrix);
 
     // Calls put(place in `rows`, dense, its stride, bytes, their stride) for all of `kept`.
     const auto fill = [&](const std::vector<std::uint32_t>& kept, auto&& put) {
-        PackedRows<T> packed(kept.size(), block_rows, d, w);
+        PackedRows<T> packed(kept.size(), block_rows, d, w, folder);
         for (std::size_t b = 0; b < packed.blocks.size(); ++b)
             for (std::size_t i = 0; i < packed.blocks[b].n_rows; ++i) {
                 const std::size_t tile = packed.blocks[b].first_tile + i / lanes<T>;
@@ -209,7 +212,7 @@ PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
     const bool merge = next_copy && d == 0;
     if (order == BlockOrder::natural && !merge) return fill(kept, pack);
 
-    LooseRows<T> loose(layout.shape(), n);
+    LooseRows<T> loose(layout.shape(), n, folder);
     for (std::size_t i = 0; i < n; ++i) {
         pack(i, loose.dense.data() + i * d, 1, loose.bytes.data() + i * w, 1);
         meter.tick(matrix.n_cols);
@@ -226,9 +229,10 @@ PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
 template struct PackedRows<float>;
 template struct PackedRows<double>;
 template PackedRows<float> pack_rows(const Layout&, const Matrix&, const std::vector<std::int32_t>&,
-                                     BlockOrder, std::size_t, std::int32_t*, Meter&);
+                                     BlockOrder, std::size_t, std::int32_t*, const std::string&,
+                                     Meter&);
 template PackedRows<double> pack_rows(const Layout&, const Matrix&,
                                       const std::vector<std::int32_t>&, BlockOrder, std::size_t,
-                                      std::int32_t*, Meter&);
+                                      std::int32_t*, const std::string&, Meter&);
 
 }  // namespace hardmargin

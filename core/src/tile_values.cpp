@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "hardmargin/aligned.hpp"
 #include "hardmargin/block_values.hpp"
 
 namespace hardmargin {
@@ -13,14 +14,19 @@ class TileValues final : public BlockValues<T> {
     TileValues(const KernelSpec& kernel, const Layout& layout, const std::vector<Part<T>>& parts,
                bool bounded)
         : kernel_(kernel), shape_(layout.shape()), d_(layout.n_dense()), w_(layout.n_bytes()),
-          parts_(parts), bounded_(bounded && kernel.is_distance()) {
-        for (const Part<T>& part : parts)
-            for (const auto& block : part.rows->blocks)
-                blocks_.push_back({part.rows->dense.data() + block.first_tile * d_ * lanes<T>,
-                                   part.rows->bytes.data() + block.first_strip * w_ * strip_rows,
-                                   block.n_tiles,
-                                   {},
-                                   {}});
+          parts_(parts), folder_(parts.empty() ? "" : parts.front().rows->folder),
+          bounded_(bounded && kernel.is_distance()), columns_(d_, folder_),
+          column_bytes_(w_, folder_) {
+        for (const Part<T>& part : parts) {
+            for (const auto& block : part.rows->blocks) {
+                const std::size_t dense = block.first_tile * d_ * lanes<T>;
+                const std::size_t bytes = block.first_strip * w_ * strip_rows;
+                blocks_.push_back({part.rows->dense.data() + dense, part.rows->bytes.data() + bytes,
+                                   block.n_tiles, n_dense_ + dense, n_bytes_ + bytes});
+            }
+            n_dense_ += part.rows->dense.size();
+            n_bytes_ += part.rows->bytes.size();
+        }
         scratch_.resize(d_ * max_columns);
         scratch_bytes_.resize(w_ * max_columns);
         if (!bounded_) return;
@@ -36,23 +42,22 @@ class TileValues final : public BlockValues<T> {
     void open(std::size_t block, std::size_t lane, std::int32_t /*id*/) override {
         const Tiles& t = blocks_[block];
         const std::size_t tile = lane / lanes<T>, in = lane % lanes<T>;
-        for (std::size_t k = 0; k < d_; ++k)
-            columns_.push_back(t.dense[(tile * d_ + k) * lanes<T> + in]);
+        T* dense = columns_.add();
+        for (std::size_t k = 0; k < d_; ++k) dense[k] = t.dense[(tile * d_ + k) * lanes<T> + in];
+        std::uint8_t* bytes = column_bytes_.add();
         for (std::size_t w = 0; w < w_; ++w)
-            column_bytes_.push_back(
-                t.bytes[(lane / strip_rows * w_ + w) * strip_rows + lane % strip_rows]);
+            bytes[w] = t.bytes[(lane / strip_rows * w_ + w) * strip_rows + lane % strip_rows];
     }
 
     void values(std::size_t block, const std::int32_t* /*ids*/, std::size_t /*n_rows*/,
                 const std::uint32_t* columns, int n_columns, T* out, std::size_t stride) override {
-        const T* dense = columns_.data() + columns[0] * d_;
-        const std::uint8_t* bytes = column_bytes_.data() + columns[0] * w_;
+        const T* dense = columns_[columns[0]];
+        const std::uint8_t* bytes = column_bytes_[columns[0]];
         if (n_columns > 1) {
             for (int c = 0; c < n_columns; ++c) {
                 const auto at = static_cast<std::size_t>(c);
-                std::copy_n(columns_.data() + columns[c] * d_, d_, scratch_.data() + at * d_);
-                std::copy_n(column_bytes_.data() + columns[c] * w_, w_,
-                            scratch_bytes_.data() + at * w_);
+                std::copy_n(columns_[columns[c]], d_, scratch_.data() + at * d_);
+                std::copy_n(column_bytes_[columns[c]], w_, scratch_bytes_.data() + at * w_);
             }
             dense = scratch_.data();
             bytes = scratch_bytes_.data();
@@ -66,23 +71,18 @@ class TileValues final : public BlockValues<T> {
 
     void reach(std::uint32_t column, T* out) const override {
         const Boxes<T> boxes{n_boxes_, low_.data(), high_.data(), byte_bounds_.data()};
-        table_.reach(kernel_, shape_, boxes, columns_.data() + column * d_,
-                     column_bytes_.data() + column * w_, out);
+        table_.reach(kernel_, shape_, boxes, columns_[column], column_bytes_[column], out);
     }
 
     void keep(std::size_t block, const std::vector<std::uint32_t>& kept) override {
         Tiles& t = blocks_[block];
-        const std::size_t n_tiles = (kept.size() + lanes<T> - 1) / lanes<T>;
-        AlignedVector<T> dense(n_tiles * d_ * lanes<T>, T(0));
-        const std::size_t n_strips = (kept.size() + strip_rows - 1) / strip_rows;
-        AlignedVector<std::uint8_t> bytes(n_strips * w_ * strip_rows, 0);
-        move_lanes(t.dense, dense.data(), d_, lanes<T>, kept);
-        move_lanes(t.bytes, bytes.data(), w_, strip_rows, kept);
-        t.own_dense = std::move(dense);
-        t.own_bytes = std::move(bytes);
-        t.dense = t.own_dense.data();
-        t.bytes = t.own_bytes.data();
-        t.n_tiles = n_tiles;
+        if (own_dense_.empty() && own_bytes_.empty()) {  // only blocks that need it are written to
+            own_dense_ = {n_dense_, folder_};
+            own_bytes_ = {n_bytes_, folder_};
+        }
+        t.dense = move_lanes(t.dense, own_dense_.data() + t.own_dense, d_, lanes<T>, kept);
+        t.bytes = move_lanes(t.bytes, own_bytes_.data() + t.own_bytes, w_, strip_rows, kept);
+        t.n_tiles = (kept.size() + lanes<T> - 1) / lanes<T>;
         if (bounded_) bound(block, kept.size());
     }
 
@@ -93,18 +93,21 @@ class TileValues final : public BlockValues<T> {
         const T* dense;
         const std::uint8_t* bytes;
         std::size_t n_tiles;
-        AlignedVector<T> own_dense;  // once rows have been dropped
-        AlignedVector<std::uint8_t> own_bytes;
+        std::size_t own_dense, own_bytes;  // their places once rows have been dropped
     };
 
-    // Both tiles and strips are [unit][feature][lane]; `width` is their number of lanes.
+    // Both tiles and strips are [unit][feature][lane]; `width` is their number of lanes. `to` may
+    // be `from`, as lanes are ascending; those that are left in the last unit become zero.
     template <class U>
-    static void move_lanes(const U* from, U* to, std::size_t n_features, std::size_t width,
-                           const std::vector<std::uint32_t>& kept) {
-        for (std::size_t i = 0; i < kept.size(); ++i)
+    static U* move_lanes(const U* from, U* to, std::size_t n_features, std::size_t width,
+                         const std::vector<std::uint32_t>& kept) {
+        for (std::size_t i = 0; i < round_up(kept.size(), width); ++i)
             for (std::size_t k = 0; k < n_features; ++k)
                 to[(i / width * n_features + k) * width + i % width] =
-                    from[(kept[i] / width * n_features + k) * width + kept[i] % width];
+                    i < kept.size()
+                        ? from[(kept[i] / width * n_features + k) * width + kept[i] % width]
+                        : U(0);
+        return to;
     }
 
     void bound(std::size_t block, std::size_t n_rows) {
@@ -168,11 +171,17 @@ class TileValues final : public BlockValues<T> {
     const TileShape shape_;
     const std::size_t d_, w_;
     const std::vector<Part<T>> parts_;  // keeps the shared rows alive
+    const std::string folder_;          // of arrays like these rows
     const bool bounded_;
     const LevelTable<T>& table_ = level().table<T>();
     std::vector<Tiles> blocks_;
-    AlignedVector<T> columns_, scratch_;
-    AlignedVector<std::uint8_t> column_bytes_, scratch_bytes_;
+    std::size_t n_dense_ = 0, n_bytes_ = 0;  // in all blocks
+    RowArray<T> own_dense_;
+    RowArray<std::uint8_t> own_bytes_;
+    RowStack<T> columns_;
+    RowStack<std::uint8_t> column_bytes_;
+    AlignedVector<T> scratch_;
+    AlignedVector<std::uint8_t> scratch_bytes_;
     std::size_t n_boxes_ = 0;  // padded
     AlignedVector<T> low_, high_;
     std::vector<ByteKind> byte_kinds_;

@@ -313,9 +313,10 @@ void test_blocks_hold_every_row_once() {
     for (const auto& rows : {odd, one, none})
         for (const BlockOrder order : {BlockOrder::natural, BlockOrder::kd_tree})
             for (const std::size_t block_rows : {16, 64, 100, 256})
-                check_blocks(
-                    pack_rows<T>(layout, table.matrix(), rows, order, block_rows, nullptr, meter),
-                    layout, table, rows, block_rows);
+                for (const char* folder : {"", "/tmp"})
+                    check_blocks(pack_rows<T>(layout, table.matrix(), rows, order, block_rows,
+                                              nullptr, folder, meter),
+                                 layout, table, rows, block_rows);
 }
 
 void test_kd_blocks_hold_neighbours() {
@@ -328,8 +329,8 @@ void test_kd_blocks_hold_neighbours() {
     Meter meter(control, true);
     std::vector<std::int32_t> rows(128);
     for (std::size_t i = 0; i < 128; ++i) rows[i] = static_cast<std::int32_t>(i);
-    const auto packed =
-        pack_rows<double>(layout, table.matrix(), rows, BlockOrder::kd_tree, 16, nullptr, meter);
+    const auto packed = pack_rows<double>(layout, table.matrix(), rows, BlockOrder::kd_tree, 16,
+                                          nullptr, "", meter);
     for (const auto& block : packed.blocks) {
         const std::int32_t* ids = packed.ids.data() + block.first_tile * lanes<double>;
         for (std::size_t i = 1; i < block.n_rows; ++i) CHECK(ids[i] % 2 == ids[0] % 2);
@@ -349,7 +350,7 @@ void test_equal_rows_are_packed_once() {
     for (std::size_t i = 0; i < 40; ++i) rows[i] = static_cast<std::int32_t>(i);
     for (const BlockOrder order : {BlockOrder::natural, BlockOrder::kd_tree}) {
         const auto packed =
-            pack_rows<double>(layout, table.matrix(), rows, order, 16, next_copy.data(), meter);
+            pack_rows<double>(layout, table.matrix(), rows, order, 16, next_copy.data(), "", meter);
         CHECK(packed.blocks.size() == 1 && packed.blocks[0].n_rows == 4);
         for (std::size_t i = 0; i < 4; ++i) CHECK(packed.ids[i] == static_cast<std::int32_t>(i));
         for (std::size_t i = 0; i < 40; ++i)

@@ -204,6 +204,7 @@ def greedy(
     memory_bytes: int,
     block_rows: int,
     n_threads: int,
+    folder: str,
     monitor: _Monitor | None,
 ) -> list[GreedyResult]: ...
 def hard_margin(

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hardmargin/aligned.hpp"
 #include "hardmargin/block_values.hpp"
 #include "hardmargin/control.hpp"
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hardmargin/block_values.hpp"
@@ -32,6 +33,7 @@ struct MachineProblem {
     std::size_t block_rows = 512;
     double max_seconds = no_limit;
     int n_threads = 1;
+    std::string folder;  // for packed rows in files; empty: they are in memory
 };
 
 template <class T>

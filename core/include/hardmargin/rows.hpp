@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "hardmargin/aligned.hpp"
 #include "hardmargin/control.hpp"
 #include "hardmargin/layout.hpp"
+#include "hardmargin/row_array.hpp"
 
 namespace hardmargin {
 
@@ -20,14 +21,16 @@ struct PackedRows {
         std::size_t n_rows;
     };
 
-    // Room for all rows in blocks of `block_rows`, of which the last may be shorter.
-    PackedRows(std::size_t n_rows, std::size_t block_rows, std::size_t n_dense,
-               std::size_t n_bytes);
+    // Room for all rows in blocks of `block_rows`, of which the last may be shorter; see RowArray
+    // for `in_folder`.
+    PackedRows(std::size_t n_rows, std::size_t block_rows, std::size_t n_dense, std::size_t n_bytes,
+               const std::string& in_folder);
 
     std::vector<Block> blocks;
-    std::vector<std::int32_t> ids;      // original rows, ascending within a block, one per lane
-    AlignedVector<T> dense;             // [tile][feature][lane of the tile]
-    AlignedVector<std::uint8_t> bytes;  // [strip][byte][lane of the strip]
+    std::vector<std::int32_t> ids;  // original rows, ascending within a block, one per lane
+    RowArray<T> dense;              // [tile][feature][lane of the tile]
+    RowArray<std::uint8_t> bytes;   // [strip][byte][lane of the strip]
+    std::string folder;             // of these arrays, if they are in files
 };
 
 enum class BlockOrder { natural, kd_tree };
@@ -37,10 +40,11 @@ enum class BlockOrder { natural, kd_tree };
 //
 // Equal rows are packed once if `next_copy` is given (by original row, all -1) and rows consist of
 // bytes alone, as rows of numbers hardly ever recur. next_copy[i] is then the next row equal to
-// row i.
+// row i. `folder` is that of packed rows in files, else empty.
 template <class T>
 PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
                         const std::vector<std::int32_t>& rows, BlockOrder order,
-                        std::size_t block_rows, std::int32_t* next_copy, Meter& meter);
+                        std::size_t block_rows, std::int32_t* next_copy, const std::string& folder,
+                        Meter& meter);
 
 }  // namespace hardmargin

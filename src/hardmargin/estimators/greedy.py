@@ -39,6 +39,7 @@ from hardmargin.kernels import (
     is_sparse,
     make_kernel,
 )
+from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.calibration import (
@@ -615,7 +616,8 @@ default="cv"
             dtype = training.dtype
             if self.dtype != "float64" and kernel.has_unit_diagonal:
                 values = X.data if is_sparse(X) else X
-                is_small = float(np.abs(values).max(initial=0.0)) <= MAX_FLOAT32_FEATURE
+                ends = values.max(initial=0.0), -values.min(initial=0.0)
+                is_small = max(ends) <= MAX_FLOAT32_FEATURE
                 if len(present) > MAX_FLOAT64_CHOICE_ROWS and is_small:
                     dtype = "float32"
             sources.append(
@@ -774,7 +776,7 @@ default="cv"
         self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))
         self._given_back_vectors_: Any = None
         if training.kernel.name != "precomputed":
-            self._given_back_vectors_ = training.X[self._given_back_]
+            self._given_back_vectors_ = some_rows(training.X, self._given_back_)
 
     def _number_rows(self, rows: NDArray[np.intp]) -> None:
         super()._number_rows(rows)

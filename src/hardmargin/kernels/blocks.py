@@ -6,9 +6,6 @@ and merged. Other steps need some rows only, by their numbers.
 
 from __future__ import annotations
 
-import mmap
-import os
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -18,15 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hardmargin.kernels.files import is_large_file, rows_per_block, some_rows, temporary_rows
 from hardmargin.kernels.kernel import Rows, is_sparse
 
 Result = TypeVar("Result")
-
-#: Smaller files are treated like rows in memory.
-LEAST_FILE_BYTES = 2**26
-
-#: Memory that a block of a file takes in float64.
-BLOCK_BYTES = 2**24
 
 
 class RowBlocks(ABC):
@@ -74,6 +66,10 @@ class RowBlocks(ABC):
     def __getitem__(self, rows: NDArray[Any]) -> Rows:
         """Return some rows, by their numbers."""
 
+    def every(self, step: int) -> Rows:
+        """Return the first of every so many rows."""
+        return self[np.arange(0, self.shape[0], step)]
+
 
 class Resident(RowBlocks):
     """Rows in memory: one block.
@@ -99,6 +95,10 @@ class Resident(RowBlocks):
     def __getitem__(self, rows: NDArray[Any]) -> Rows:
         return self.X[rows]
 
+    def every(self, step: int) -> Rows:
+        """Return a view."""
+        return self.X[::step]
+
 
 class FileRows(RowBlocks):
     """Dense rows in a memory-mapped file, which are looked at a few at a time.
@@ -110,8 +110,7 @@ class FileRows(RowBlocks):
     """
 
     def __init__(self, X: NDArray[Any]) -> None:
-        step = max(1, BLOCK_BYTES // (8 * X.shape[1]))
-        self.X, self.starts = X, np.append(np.arange(0, len(X), step), len(X))
+        self.X, self.starts = X, np.append(np.arange(0, len(X), rows_per_block(X)), len(X))
         self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, False
 
     def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
@@ -132,20 +131,11 @@ class FileRows(RowBlocks):
         return FileRows(out)
 
     def __getitem__(self, rows: NDArray[Any]) -> Rows:
-        return self.X[rows]
+        return some_rows(self.X, rows)
 
-
-def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Make an array in a temporary file, which is gone when nothing refers to the array.
-
-    The file is in the folder for temporary files (``TMPDIR``); an OSError says if it is full.
-    """
-    n_bytes = int(np.prod(shape)) * dtype.itemsize
-    with tempfile.TemporaryFile(prefix="hardmargin-") as file:
-        if hasattr(os, "posix_fallocate"):
-            # A hole in the file would end the process where the disk has no room for it.
-            os.posix_fallocate(file.fileno(), 0, n_bytes)
-        return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
+    def every(self, step: int) -> Rows:
+        """Return a view."""
+        return self.X[::step]
 
 
 def as_blocks(X: Rows | RowBlocks) -> RowBlocks:
@@ -160,16 +150,6 @@ def mapped(X: Rows | RowBlocks, function: Callable[[Rows], Rows]) -> Rows | RowB
     if isinstance(X, RowBlocks):
         return X.map(function)
     return FileRows(X).map(function).X if is_large_file(X) else function(X)
-
-
-def is_large_file(X: Any) -> bool:
-    """Whether rows are a large array that lives in a memory-mapped file."""
-    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.nbytes > LEAST_FILE_BYTES):
-        return False
-    base: Any = X
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return isinstance(base, mmap.mmap)
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

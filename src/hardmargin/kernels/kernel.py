@@ -21,6 +21,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
+from hardmargin.kernels.files import some_rows
 from hardmargin.kernels.views import View
 from hardmargin.monitor import Stopped
 from hardmargin.resources import multiply, new_array
@@ -366,7 +367,9 @@ class KernelRows:
         """Return some of the rows, and of a precomputed kernel the values between them."""
         is_matrix = self.kernel.name == "precomputed"
         return replace(
-            self, X=self.X[np.ix_(rows, rows)] if is_matrix else self.X[rows], metric=None
+            self,
+            X=self.X[np.ix_(rows, rows)] if is_matrix else some_rows(self.X, rows),
+            metric=None,
         )
 
     def with_metric(
@@ -429,7 +432,8 @@ class KernelRows:
             return np.asarray(sums.T, dtype=np.float64)
         if kernel.name == "precomputed":
             return kernel.expand(X[queries][:, support], None, coef, n_jobs=n_jobs)
-        return kernel.expand(X[queries], X[support], coef, dtype=self.dtype, n_jobs=n_jobs)
+        Q, S = some_rows(X, queries), some_rows(X, support)
+        return kernel.expand(Q, S, coef, dtype=self.dtype, n_jobs=n_jobs)
 
     @property
     def core_source(
@@ -542,7 +546,8 @@ def make_kernel(
     if kernel in ("precomputed", "linear"):
         return Kernel(kernel)
     if sample_weight is not None and not sample_weight.all():
-        X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
+        present = sample_weight > 0
+        X, sample_weight = some_rows(X, present), sample_weight[present]
     value = resolve_gamma(gamma, X, kernel=kernel, sample_weight=sample_weight)
     made = Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
     if kernel == "poly" and float(degree) % 1 != 0:

@@ -23,6 +23,7 @@ from hardmargin.kernels import (
     FloatArray,
     KernelRows,
     View,
+    mapped,
     resolve_gamma,
 )
 from hardmargin.monitor import Monitor, Stopped
@@ -91,7 +92,8 @@ class Source:
         values = self.values if rows is None else self.values.some(rows)
         if not self.relevance:
             return values
-        scaled = values.X * self.scales[min(split, len(self.scales) - 1)]
+        scales = self.scales[min(split, len(self.scales) - 1)]
+        scaled = mapped(values.X, lambda X: X * scales)
         if gamma is None:
             weights, name = self.weights, values.kernel.name
             if weights is not None and rows is not None:
@@ -105,7 +107,7 @@ def through_view(values: KernelRows) -> KernelRows:
     view = values.kernel.view
     if view is None:
         return values
-    return replace(values, X=view.of(values.X), kernel=replace(values.kernel, view=None))
+    return replace(values, X=mapped(values.X, view.of), kernel=replace(values.kernel, view=None))
 
 
 class Candidate(NamedTuple):

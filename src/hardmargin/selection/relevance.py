@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Precision, View
+from hardmargin.kernels import FloatArray, Kernel, Precision, View, as_blocks
 
 #: Training rows that derivatives are taken at, at most.
 MAX_ROWS = 150
@@ -202,7 +202,10 @@ def column_scales(relevance: FloatArray, X: NDArray[Any]) -> FloatArray:
     predictions are much faster where most columns are of this kind.
     """
     scales = np.maximum(relevance, LEAST_SCALE)
-    two_valued = ((X.min(axis=0) == X) | (X.max(axis=0) == X)).all(axis=0)
+    blocks, low, high = as_blocks(X), X.min(axis=0), X.max(axis=0)
+    two_valued = np.all(
+        blocks.each(lambda part: ((part == low) | (part == high)).all(axis=0)), axis=0
+    )
     return np.where(two_valued, np.exp2(np.round(np.log2(scales))), scales)
 
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
+from hardmargin.kernels.files import folder_for
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.problem import (
     Problem,
@@ -166,6 +167,7 @@ def solve(
             memory_bytes=memory_bytes,
             block_rows=options.block_rows,
             n_threads=rows.machines_at_once(options.n_threads, memory_bytes),
+            folder=folder_for(rows.X),
             monitor=monitor,
         )
     # All machines at once, as there may be many small ones.

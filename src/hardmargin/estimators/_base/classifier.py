@@ -45,7 +45,8 @@ from hardmargin.kernels import (
     make_kernel,
     mapped,
 )
-from hardmargin.kernels.blocks import FileRows, is_large_file
+from hardmargin.kernels.blocks import FileRows
+from hardmargin.kernels.files import is_large_file, some_rows
 from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
 from hardmargin.selection.calibration import (
     Calibration,
@@ -388,7 +389,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if kernel.name == "precomputed":
             self.support_vectors_: Rows = np.empty((0, 0))
         else:
-            self.support_vectors_ = training.X[support]
+            self.support_vectors_ = some_rows(training.X, support)
         codes = training.codes[support]
         self.n_support_ = np.bincount(codes, minlength=len(training.classes)).astype(np.int32)
         self.intercept_ = np.array([m.intercept for m in machines])

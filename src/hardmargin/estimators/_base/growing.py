@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
+from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import log_loss
@@ -239,7 +240,7 @@ def _fit_some(
     if some is not None:
         is_square = estimator.kernel == "precomputed"
         rows = TrainingRows(
-            rows.X[np.ix_(some, some)] if is_square else rows.X[some],
+            rows.X[np.ix_(some, some)] if is_square else some_rows(rows.X, some),
             rows.codes[some],
             rows.classes,
             None if rows.weights is None else rows.weights[some],

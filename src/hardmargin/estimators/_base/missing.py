@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.scaling import listed, strided
+from hardmargin.estimators._base.scaling import NUMBERS_AT_ONCE, few_columns, listed, sampled
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.warn import warn_caller
 
 #: Medians are those of evenly spaced rows. Where fewer of these have a value, all rows are used.
 LEAST_KNOWN = 1_000
-
-#: Numbers that are looked at, at a time.
-NUMBERS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +91,10 @@ def find_filling(
     if is_empty.any():
         empty = listed([names[int(j)] for j in np.flatnonzero(is_empty)])
         warn_caller(f"Ignored, as no row has a value there: {empty}.", UserWarning)
-    some = strided(blocks, weights)
-    sample, w = blocks[some], None if weights is None else weights[some]
+    sample, w = sampled(blocks, weights)
     medians = np.full(blocks.n_columns, np.nan)
-    medians[~incomplete] = _median(np.ascontiguousarray(sample[:, ~incomplete].T), w)
+    for part in few_columns(np.flatnonzero(~incomplete), len(sample)):
+        medians[part] = _median(np.ascontiguousarray(sample[:, part].T), w)
     for j in np.flatnonzero(incomplete & ~is_empty):
         values, own = sample[:, j], w
         if (~np.isnan(values)).sum() < LEAST_KNOWN:  # then there are not many among all rows

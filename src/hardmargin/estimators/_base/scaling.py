@@ -20,6 +20,9 @@ MIDDLE = (0.1, 0.9)
 #: The most rows that quantiles are computed from.
 ROWS_FOR_QUANTILES = 20_000
 
+#: Numbers that are copied at a time.
+NUMBERS_AT_ONCE = 1_000_000
+
 #: Outliers flatten a column if its standard deviation is this many times the width of its middle.
 FLATTENED = 30.0
 
@@ -236,7 +239,7 @@ def _two_valued(
         inner = (X.data != low[X.indices]) & (X.data != high[X.indices])
         has_two[X.indices[inner]] = False
         return has_two, np.bincount(X.indices, minlength=X.shape[1])
-    step = max(1, 1_000_000 // X.shape[1])
+    step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     for begin in range(0, X.shape[0], step):
         among = np.flatnonzero(has_two)
         part = X[begin : begin + step][:, among]
@@ -244,10 +247,19 @@ def _two_valued(
     return has_two, np.zeros(0, dtype=np.intp)
 
 
-def strided(blocks: RowBlocks, weights: FloatArray | None) -> NDArray[np.intp]:
-    """Numbers of evenly spaced rows of positive weight, which quantiles are computed from."""
-    present = np.arange(blocks.shape[0]) if weights is None else np.flatnonzero(weights)
-    return present[:: -(-len(present) // ROWS_FOR_QUANTILES)]
+def sampled(blocks: RowBlocks, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
+    """Evenly spaced rows of positive weight, which quantiles are computed from, and weights."""
+    if weights is None:
+        return blocks.every(-(-blocks.shape[0] // ROWS_FOR_QUANTILES)), None
+    present = np.flatnonzero(weights)
+    some = present[:: -(-len(present) // ROWS_FOR_QUANTILES)]
+    return blocks[some], weights[some]
+
+
+def few_columns(columns: NDArray[np.intp], n_rows: int) -> list[NDArray[np.intp]]:
+    """Divide columns into parts whose numbers may be copied."""
+    step = max(1, NUMBERS_AT_ONCE // max(n_rows, 1))
+    return [columns[begin : begin + step] for begin in range(0, len(columns), step)]
 
 
 def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
@@ -273,14 +285,12 @@ def _clip(
         suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
     if len(suspects) == 0:
         return None
-    some = strided(blocks, weights)
-    below, above = np.quantile(
-        blocks[some][:, suspects],
-        MIDDLE,
-        axis=0,
-        method="inverted_cdf",
-        weights=None if weights is None else weights[some],
-    ).astype(np.float64)
+    sample, w = sampled(blocks, weights)
+    middles = [
+        np.quantile(sample[:, part], MIDDLE, axis=0, method="inverted_cdf", weights=w)
+        for part in few_columns(suspects, len(sample))
+    ]
+    below, above = np.hstack(middles).astype(np.float64)
     with np.errstate(over="ignore"):
         width = above - below
         flattened = (width > 0) & (deviation[suspects] > FLATTENED * width)
