@@ -308,6 +308,10 @@ def greedy() -> dict[str, Argument]:
         "step_tol": number(0.02, -1.0, INF),
         "block_rows": count(8, 0),
         "memory_bytes": count(2**24, 0),
+        "folder": Argument("", [None, 3]),
+        "states": Argument([], [None, 3, ["text"], [b""] * 99]),
+        "keep": Argument(None, [3, "text"]),
+        "keep_seconds": number(1.0, -1.0, INF),
     }
 
 

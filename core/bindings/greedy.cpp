@@ -38,7 +38,8 @@ greedy(nb::handle matrix, nb::handle kernel, nb::handle column, nb::handle class
        std::int64_t n_classes, const Machines& machines, nb::handle weights, nb::handle diagonal,
        const std::string& method, const std::string& dtype, double max_visits, double step_tol,
        std::int64_t max_stages, std::int64_t memory_bytes, std::int64_t block_rows,
-       std::int64_t n_threads, const std::string& folder, const nb::object& monitor) {
+       std::int64_t n_threads, const std::string& folder, const std::vector<nb::bytes>& states,
+       nb::handle keep, double keep_seconds, const nb::object& monitor) {
     HeldProblem held(matrix, kernel, column, classes, n_classes, machines);
     GreedyProblem problem;
     held.set(problem);
@@ -55,6 +56,20 @@ greedy(nb::handle matrix, nb::handle kernel, nb::handle column, nb::handle class
     problem.block_rows = to_count("block_rows", block_rows, 1);
     problem.n_threads = to_n_threads(n_threads);
     problem.folder = folder;
+    if (!states.empty() && states.size() != problem.machines.size())
+        refuse("states has ", states.size(), " entries for ", problem.machines.size(), " machines");
+    to_number("keep_seconds", keep_seconds, 0.0);
+    if (!keep.is_none() && !PyCallable_Check(keep.ptr()))
+        throw nb::type_error("keep must be a function or None");
+    for (std::size_t m = 0; m < states.size(); ++m) {
+        Resumption resumption{{states[m].c_str(), states[m].size()}, {}, keep_seconds};
+        if (!keep.is_none())
+            resumption.keep = [keep, m](const std::string& state) {
+                const nb::gil_scoped_acquire gil;
+                return nb::cast<double>(keep(m, nb::bytes(state.data(), state.size())));
+            };
+        problem.resumptions.push_back(std::move(resumption));
+    }
     const bool has_bounds = problem.source == Source::rows && problem.kernel.is_distance();
     if (chosen.schedule == Schedule::lazy && (!has_bounds || problem.options.diagonal))
         refuse("method is '", method,
@@ -90,6 +105,7 @@ void bind_greedy(nb::module_& module) {
                nb::arg("machines"), nb::arg("weights").none(), nb::arg("diagonal").none(),
                nb::arg("method"), nb::arg("dtype"), nb::arg("max_visits"), nb::arg("step_tol"),
                nb::arg("max_stages"), nb::arg("memory_bytes"), nb::arg("block_rows"),
-               nb::arg("n_threads"), nb::arg("folder"), nb::arg("monitor").none(),
+               nb::arg("n_threads"), nb::arg("folder"), nb::arg("states"), nb::arg("keep").none(),
+               nb::arg("keep_seconds"), nb::arg("monitor").none(),
                "Train greedy stagewise machines; one result each.");
 }

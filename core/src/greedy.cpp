@@ -40,8 +40,9 @@ template <class T>
 class Greedy {
   public:
     Greedy(const std::vector<Part<T>>& parts, BlockValues<T>& values, const GreedyOptions& options,
-           Clock::time_point deadline, Meter& meter)
-        : values_(values), options_(options), deadline_(deadline), meter_(meter) {
+           const Resumption& resumption, Clock::time_point deadline, Meter& meter)
+        : values_(values), options_(options), resumption_(resumption), deadline_(deadline),
+          meter_(meter) {
         revisits_ = options.max_visits > 1;
         rule_ = options.diagonal ? Rule::largest_gain
                 : revisits_      ? Rule::longest_step
@@ -49,6 +50,8 @@ class Greedy {
         lazy_ = options.schedule != Schedule::eager && values.is_bounded() &&
                 rule_ != Rule::largest_gain;
         add_blocks(parts);
+        if (!resumption.state.empty()) go_on_from(resumption.state);
+        next_keep_ = after(resumption.seconds);
     }
 
     GreedyResult run() {
@@ -76,7 +79,9 @@ class Greedy {
             lazy_ ? put_off(stage, choice.block) : apply_to_all(stage);
             if (lazy_ && options_.schedule == Schedule::automatic) judge_laziness();
             tick(64);
+            if (is_due_) keep_state();
         }
+        if (resumption_.keep) keep_state();
         result_.lazy = lazy_;
         if (rule_ == Rule::largest_gain) result_.violation = largest_change();
         return std::move(result_);
@@ -451,16 +456,103 @@ class Greedy {
     }
 
     void tick(std::size_t work) {
-        if (meter_.tick(work)) timed_out_ = meter_.is_over(deadline_);
+        if (!meter_.tick(work)) return;
+        timed_out_ = meter_.is_over(deadline_);
+        is_due_ = resumption_.keep && Clock::now() >= next_keep_;
+    }
+
+    // All that the next stages depend on, but for columns and rows that have been dropped.
+    template <class Archive>
+    void visit_state(Archive& archive) {
+        archive(result_.rows);
+        archive(result_.steps);
+        archive(result_.losses);
+        archive(result_.support);
+        archive(result_.multipliers);
+        archive(result_.squared_norm);
+        archive(result_.n_values);
+        archive(lazy_);
+        archive(loss_);
+        archive(n_spent_);
+        for (Block& block : blocks_) {
+            archive(block.n_rows);
+            archive(block.n_lanes);
+            archive(block.n_spent);
+            archive(block.first_best);
+            archive(block.pending);
+        }
+        for (auto* by_lane : {&gradient_, &alpha_, &up_, &down_, &diagonal_, &visits_left_})
+            archive(*by_lane);
+        archive(ids_);
+        archive(potential_);
+        archive(rise_);
+        archive(fall_);
+        archive(stages_);
+        archive(row_passes_);
+        archive(values_at_verdict_);
+        archive(passes_at_verdict_);
+    }
+
+    void keep_state() {
+        StateWriter writer;
+        writer(layout_hash());
+        visit_state(writer);
+        next_keep_ = after(resumption_.keep(writer.finish()));
+        is_due_ = false;
+    }
+
+    // Takes over a state, unless it is that of other blocks.
+    void go_on_from(const std::string& state) {
+        StateReader reader(state);
+        std::uint64_t layout = 0;
+        if (!reader.has_more()) return;
+        reader(layout);
+        if (layout != layout_hash()) return;
+        const std::vector<std::int32_t> packed = ids_;
+        std::vector<std::size_t> n_packed;
+        for (const Block& block : blocks_) n_packed.push_back(block.n_rows);
+        visit_state(reader);
+
+        // Equal rows share a place.
+        std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>> place;
+        for (std::size_t b = 0; b < blocks_.size(); ++b)
+            for (std::size_t lane = 0; lane < n_packed[b]; ++lane)
+                for (std::int32_t id = packed[blocks_[b].begin + lane]; id >= 0;
+                     id = options_.next_copy ? options_.next_copy[id] : -1)
+                    place[id] = {b, lane};
+        for (const std::int32_t id : result_.support) {
+            column_of_.emplace(id, static_cast<std::uint32_t>(column_of_.size()));
+            values_.open(place.at(id).first, place.at(id).second, id);
+        }
+        for (std::size_t b = 0; b < blocks_.size(); ++b) {
+            if (blocks_[b].n_rows == n_packed[b]) continue;
+            std::vector<std::uint32_t> kept;
+            for (std::size_t i = 0; i < blocks_[b].n_rows; ++i)
+                kept.push_back(
+                    static_cast<std::uint32_t>(place.at(ids_[blocks_[b].begin + i]).second));
+            values_.keep(b, kept);
+        }
+    }
+
+    // Tells the blocks of this machine from those of rows that are packed in another way.
+    std::uint64_t layout_hash() const {
+        StateWriter writer;
+        writer(sizeof(T));
+        writer(values_.is_bounded());
+        for (const Block& block : blocks_) writer(block.begin);
+        writer(n_rows_);
+        return hash_of(writer.finish());
     }
 
     BlockValues<T>& values_;
     const GreedyOptions options_;
+    const Resumption& resumption_;
     const Clock::time_point deadline_;
+    Clock::time_point next_keep_;
     Meter& meter_;
     GreedyResult result_;
     Rule rule_;
-    bool revisits_, lazy_, counts_visits_ = false, timed_out_ = false;
+    bool revisits_, lazy_, counts_visits_ = false, timed_out_ = false, is_due_ = false;
     double loss_ = 0;
 
     std::vector<Block> blocks_;
@@ -484,13 +576,16 @@ class Greedy {
 
 template <class T>
 GreedyResult greedy_fit(const std::vector<Part<T>>& parts, BlockValues<T>& values,
-                        const GreedyOptions& options, Clock::time_point deadline, Meter& meter) {
-    return Greedy<T>(parts, values, options, deadline, meter).run();
+                        const GreedyOptions& options, const Resumption& resumption,
+                        Clock::time_point deadline, Meter& meter) {
+    return Greedy<T>(parts, values, options, resumption, deadline, meter).run();
 }
 
 template GreedyResult greedy_fit(const std::vector<Part<float>>&, BlockValues<float>&,
-                                 const GreedyOptions&, Clock::time_point, Meter&);
+                                 const GreedyOptions&, const Resumption&, Clock::time_point,
+                                 Meter&);
 template GreedyResult greedy_fit(const std::vector<Part<double>>&, BlockValues<double>&,
-                                 const GreedyOptions&, Clock::time_point, Meter&);
+                                 const GreedyOptions&, const Resumption&, Clock::time_point,
+                                 Meter&);
 
 }  // namespace hardmargin

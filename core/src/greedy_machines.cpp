@@ -27,10 +27,11 @@ class Trainer {
 
     bool has_bits() const { return classes_.has_bits(); }
 
-    GreedyResult train(const MachineSpec& machine, Clock::time_point deadline, Meter& meter) const {
+    GreedyResult train(const MachineSpec& machine, const Resumption& resumption,
+                       Clock::time_point deadline, Meter& meter) const {
         const auto parts = classes_.parts(machine);
         const auto values = classes_.values(parts, is_lazy_);
-        return greedy_fit<T>(parts, *values, options_, deadline, meter);
+        return greedy_fit<T>(parts, *values, options_, resumption, deadline, meter);
     }
 
   private:
@@ -63,12 +64,15 @@ std::vector<GreedyResult> greedy_machines(const GreedyProblem& problem, Control&
     TimeShare time(problem.max_seconds, problem.machines.size(), problem.n_threads);
     const Trainer<T> trainer(problem, control);
     std::vector<GreedyResult> results(problem.machines.size());
-    parallel_for(problem.machines.size(), problem.n_threads, control,
-                 [&](std::size_t m, Meter& meter) {
-                     results[m] = trainer.train(problem.machines[m], time.next(), meter);
-                     results[m].bits = trainer.has_bits();
-                     control.machine_done();
-                 });
+    parallel_for(
+        problem.machines.size(), problem.n_threads, control, [&](std::size_t m, Meter& meter) {
+            results[m] =
+                trainer.train(problem.machines[m],
+                              problem.resumptions.empty() ? Resumption{} : problem.resumptions[m],
+                              time.next(), meter);
+            results[m].bits = trainer.has_bits();
+            control.machine_done();
+        });
     return results;
 }
 

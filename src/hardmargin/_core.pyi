@@ -205,6 +205,9 @@ def greedy(
     block_rows: int,
     n_threads: int,
     folder: str,
+    states: Sequence[bytes],
+    keep: Callable[[int, bytes], float] | None,
+    keep_seconds: float,
     monitor: _Monitor | None,
 ) -> list[GreedyResult]: ...
 def hard_margin(

@@ -2,7 +2,8 @@
 
 A fit is a sequence of steps that depend on its rows and parameters alone: votes, cells, trials of
 gammas, machines. A step that is finished is kept; when the same fit runs again, its result is read
-instead of computed, and the model is the same, bit for bit.
+instead of computed, and the model is the same, bit for bit. Machines of a step that takes long also
+keep their states, from which they go on.
 
 The file is written to a temporary one first, which then takes its place: whatever happens, a whole
 checkpoint is there. It holds pickled objects, so read none that others could have written.
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,10 @@ from hardmargin.warn import warn_caller
 SECONDS_BETWEEN = 5.0
 REST = 20.0
 
-_MAGIC = b"hardmargin checkpoint 1\n"
+_MAGIC = b"hardmargin checkpoint 2\n"
 _DIGEST_BYTES = 32
+
+_Key: TypeAlias = tuple[str, int]  # the name of a step, and which one of that name it is
 
 
 class Checkpoint:
@@ -64,11 +67,12 @@ class Checkpoint:
         self, path: str | os.PathLike[str], fit: str, clock: Callable[[], float] | None = None
     ) -> None:
         self._path, self._fit, self._clock = Path(path), fit, clock or time.monotonic
-        self._steps: dict[tuple[str, int], bytes] = {}
+        self._steps: dict[_Key, bytes] = {}
+        self._states: dict[_Key, dict[int, bytes]] = {}
         self._uses: Counter[str] = Counter()
         self._lock, self._is_new = Lock(), False
         if self._path.exists():
-            self._steps = _read(self._path, fit)
+            self._steps, self._states = _read(self._path, fit)
         else:
             self._write()  # better to hear now that it cannot be written
         self._next = self._clock() + SECONDS_BETWEEN
@@ -97,9 +101,27 @@ class Checkpoint:
             pickled = pickle.dumps(result, protocol=5)
             with self._lock:
                 self._steps[key], self._is_new = pickled, True
+                self._states.pop(key, None)
                 if self._clock() >= self._next:
                     self._try_to_write()
         return result
+
+    def unfinished(self, name: str) -> Unfinished:
+        """Return the states of the machines of the next step of that name."""
+        with self._lock:
+            return Unfinished(self, (name, self._uses[name]))
+
+    def states(self, key: _Key) -> dict[int, bytes]:
+        """Return the states of a step's machines."""
+        return self._states.get(key, {})
+
+    def keep(self, key: _Key, machine: int, state: bytes) -> None:
+        """Keep the state of a machine, in place of an earlier one."""
+        with self._lock:
+            self._states.setdefault(key, {})[machine] = state
+            self._is_new = True
+            if self._clock() >= self._next:
+                self._try_to_write()
 
     def write(self) -> None:
         """Write what is new; a file that cannot be written is a warning."""
@@ -126,7 +148,7 @@ class Checkpoint:
 
     def _write(self) -> None:
         """Write a whole file beside the old one, and put it in its place."""
-        payload = pickle.dumps((self._fit, self._steps), protocol=5)
+        payload = pickle.dumps((self._fit, self._steps, self._states), protocol=5)
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
         try:
             with open(temporary, "wb") as file:
@@ -139,22 +161,52 @@ class Checkpoint:
             raise
 
 
-def _read(path: Path, fit: str) -> dict[tuple[str, int], bytes]:
-    """Read the steps of a fit, and refuse those of others."""
+class Unfinished:
+    """The machines of a step that is not finished.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Where their states are kept.
+    key : (str, int)
+        The step.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, key: _Key) -> None:
+        self._checkpoint, self._key = checkpoint, key
+
+    @property
+    def seconds(self) -> float:
+        """After how many seconds machines should keep their states."""
+        return SECONDS_BETWEEN
+
+    def states(self, n_machines: int) -> list[bytes]:
+        """Return the states to go on from; empty for machines that are to begin."""
+        known = self._checkpoint.states(self._key)
+        return [known.get(machine, b"") for machine in range(n_machines)]
+
+    def keep(self, machine: int, state: bytes) -> float:
+        """Keep the state of a machine; return the seconds until it should be kept again."""
+        begin = time.monotonic()
+        self._checkpoint.keep(self._key, machine, state)
+        return max(SECONDS_BETWEEN, REST * (time.monotonic() - begin))
+
+
+def _read(path: Path, fit: str) -> tuple[dict[_Key, bytes], dict[_Key, dict[int, bytes]]]:
+    """Read the steps and states of a fit, and refuse those of others."""
     content = path.read_bytes()
     if not content.startswith(_MAGIC):
         raise ValueError(f"{str(path)!r} is not a checkpoint of this version; choose another name.")
     digest, payload = content[len(_MAGIC) :][:_DIGEST_BYTES], content[len(_MAGIC) + _DIGEST_BYTES :]
     if hashlib.sha256(payload).digest() != digest:
         raise ValueError(f"The checkpoint {str(path)!r} is damaged; delete it to begin again.")
-    of_fit, steps = pickle.loads(payload)
+    of_fit, steps, states = pickle.loads(payload)
     if of_fit != fit:
         raise ValueError(
             f"The checkpoint {str(path)!r} is of another fit, with other rows, labels, weights, "
             "parameters or another version; delete it to begin again, or choose another name."
         )
-    found: dict[tuple[str, int], bytes] = steps
-    return found
+    return steps, states
 
 
 def fingerprint(parts: Iterable[Any]) -> str:

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from hardmargin.checkpoint import Checkpoint
+from hardmargin.checkpoint import Checkpoint, Unfinished
 from hardmargin.resources import single_threaded_blas
 
 Result = TypeVar("Result")
@@ -189,6 +189,19 @@ class Monitor:
             return compute()
         result: Result = self.checkpoint.step(step, compute, lambda: self.seconds_left > 0)
         return result
+
+    def once_from_state(self, step: str, compute: Callable[[Unfinished | None], Result]) -> Result:
+        """Return the result of a step whose machines can go on from a state, as `once` does.
+
+        Parameters
+        ----------
+        step : str
+            Its name.
+        compute : callable
+            Makes the result; it gets the machines' states, or None without a checkpoint.
+        """
+        unfinished = None if self.checkpoint is None else self.checkpoint.unfinished(step)
+        return self.once(step, lambda: compute(unfinished))
 
     def check(self) -> None:
         """Raise :class:`Stopped` if a long step should not go on."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -17,6 +18,10 @@ from sklearn.datasets import make_classification
 
 from hardmargin import EnsembleSVC, GreedySVC, checkpoint
 from hardmargin.checkpoint import Checkpoint
+from hardmargin.kernels import Kernel, KernelRows
+from hardmargin.solvers import greedy
+from hardmargin.solvers.greedy import GreedyOptions
+from hardmargin.solvers.problem import Problem
 
 
 def two_classes():
@@ -243,3 +248,158 @@ def test_a_process_that_is_killed_leaves_a_whole_checkpoint(path):
     assert n_read > 0
     found, expected = GreedySVC(checkpoint=path).fit(X, y), GreedySVC().fit(X, y)
     np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
+
+
+# --- machines that are not finished --------------------------------------------------------------
+
+#: One machine each, of enough stages to be broken off within it.
+MACHINES = {
+    "one visit": {"gamma": 0.5, "max_visits": 1},
+    "lazy": {"gamma": 2.0, "max_visits": 1, "method": "lazy"},
+    "revisits": {"gamma": 0.05, "max_visits": 4},
+    "lazy revisits": {"gamma": 1.0, "max_visits": 4, "method": "lazy"},
+    "bits": {"gamma": 0.5, "max_visits": 1, "method": "lazy-bits"},
+    "poly": {"gamma": 0.02, "kernel": "poly", "max_visits": 4, "max_stages": 800},
+    "float32": {"gamma": 0.5, "max_visits": 1, "dtype": "float32"},
+}
+
+
+def rows_of(machine, n_classes=2):
+    n = 20_000 if machine == "bits" else 2_500
+    X, y = make_classification(n, n_informative=5, n_classes=n_classes, flip_y=0.2, random_state=0)
+    if machine == "bits":
+        X = (X[:, :12] > 0).astype(float)  # with copies
+    return X, y
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Lets machines keep every state, and breaks the fit off after `limit` of them."""
+
+    class Kept:
+        limit, n, stages = None, 0, []
+
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoint, "REST", 0.0)
+    counted, keep = Kept(), Checkpoint.keep
+
+    def counting(self, key, machine, state):
+        keep(self, key, machine, state)
+        counted.n += 1
+        counted.stages.append(int(np.frombuffer(state[8:16], np.uint64)[0]))
+        if counted.n == counted.limit:
+            raise Broken
+
+    monkeypatch.setattr(Checkpoint, "keep", counting)
+    return counted
+
+
+def fitted_machine(machine, path=None, n_classes=2, **parameters):
+    model = GreedySVC(checkpoint=path, **MACHINES[machine], **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # stages are few for some
+        return model.fit(*rows_of(machine, n_classes))
+
+
+def as_array(value):
+    return value.toarray() if hasattr(value, "toarray") else value
+
+
+def assert_same_paths(found, expected):
+    for name in ("stage_indices_", "stage_steps_", "loss_path_", "dual_coef_", "certificate_"):
+        a, b = (as_array(getattr(model, name)) for model in (found, expected))
+        np.testing.assert_equal(a, b)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_that_was_broken_off_goes_on_to_the_same_path(machine, path, kept):
+    expected = fitted_machine(machine)
+    fitted_machine(machine, path)
+    n_kept = kept.n
+    assert n_kept > 3
+    for limit in {1, n_kept // 2, n_kept - 2}:
+        kept.n, kept.limit, kept.stages = 0, limit, []
+        with pytest.raises(Broken):
+            fitted_machine(machine, path)
+        n_stages, kept.limit, kept.stages = kept.stages[-1], None, []
+        assert 0 < n_stages < len(expected.stage_indices_)
+        assert_same_paths(fitted_machine(machine, path), expected)
+        assert kept.stages[0] > n_stages  # no stage was made again
+
+
+@pytest.mark.parametrize("machine", ["one visit", "lazy revisits"])
+def test_a_machine_is_broken_off_again_and_again(machine, path, kept):
+    expected = fitted_machine(machine)
+    for _ in range(300):
+        kept.n, kept.limit = 0, 2
+        try:
+            found = fitted_machine(machine, path)
+            break
+        except Broken:
+            continue
+    assert_same_paths(found, expected)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_several_machines_go_on(path, kept, n_jobs):
+    expected = fitted_machine("one visit", n_classes=3)
+    for _ in range(100):
+        kept.n, kept.limit = 0, 7
+        try:
+            found = fitted_machine("one visit", path, n_classes=3, n_jobs=n_jobs)
+            break
+        except Broken:
+            continue
+    assert_same_paths(found, expected)
+
+
+def test_a_machine_that_ran_out_of_time_goes_on(path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 1_000.0)  # kept at the end alone
+    expected = fitted_machine("revisits")
+    first = fitted_machine("revisits", path, max_time=1e-3)
+    assert first.stop_reason_ == "max_time"
+    assert path.exists()
+    assert_same_paths(fitted_machine("revisits", path), expected)
+
+
+def test_choosing_goes_on_within_a_trial(path, kept, monkeypatch):
+    X, y = rows_of("one visit")
+    expected = GreedySVC().fit(X, y)
+    for limit in (3, 20):
+        kept.n, kept.limit = 0, limit
+        with pytest.raises(Broken):
+            GreedySVC(checkpoint=path).fit(X, y)
+    kept.limit = None
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 5.0)
+    assert_same_paths(GreedySVC(checkpoint=path).fit(X, y), expected)
+
+
+def test_the_state_of_other_blocks_is_not_used(path, kept):
+    problem = Problem.two_class(
+        KernelRows(Kernel("rbf", gamma=0.5), rows_of("one visit")[0]),
+        np.where(rows_of("one visit")[1] > 0, 1.0, -1.0),
+    )
+    states = {}
+
+    class States:
+        seconds = 0.0
+
+        def __init__(self, state):
+            self.state = state
+
+        def states(self, n_machines):
+            return [self.state] * n_machines
+
+        def keep(self, machine, state):
+            states[machine] = state
+            return 0.0
+
+    [expected] = greedy.solve(problem, GreedyOptions(max_stages=200), unfinished=States(b""))
+    damaged = states[0][:-9] + b"?" + states[0][-8:]
+    for state, options in (
+        (states[0], GreedyOptions(max_stages=200, block_rows=64)),
+        (damaged, GreedyOptions(max_stages=200)),
+        (b"short", GreedyOptions(max_stages=200)),
+    ):
+        [found] = greedy.solve(problem, options, unfinished=States(state))
+        np.testing.assert_array_equal(found.history["row"], expected.history["row"])

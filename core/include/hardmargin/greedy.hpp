@@ -20,6 +20,7 @@
 #include "hardmargin/aligned.hpp"
 #include "hardmargin/block_values.hpp"
 #include "hardmargin/control.hpp"
+#include "hardmargin/state.hpp"
 
 namespace hardmargin {
 
@@ -57,6 +58,7 @@ struct GreedyResult {
 
 template <class T>
 GreedyResult greedy_fit(const std::vector<Part<T>>& parts, BlockValues<T>& values,
-                        const GreedyOptions& options, Clock::time_point deadline, Meter& meter);
+                        const GreedyOptions& options, const Resumption& resumption,
+                        Clock::time_point deadline, Meter& meter);
 
 }  // namespace hardmargin

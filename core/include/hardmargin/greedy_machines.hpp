@@ -10,7 +10,8 @@ namespace hardmargin {
 
 struct GreedyProblem : MachineProblem {
     GreedyOptions options;
-    bool need_bits = false;  // throw NothingToPack if there are none
+    bool need_bits = false;               // throw NothingToPack if there are none
+    std::vector<Resumption> resumptions;  // of each machine, or none
 };
 
 template <class T>

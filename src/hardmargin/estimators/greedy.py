@@ -197,9 +197,10 @@ default="cv"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.
     checkpoint : str, path or None, default=None
-        A file that finished steps of the fit are written to, every few seconds. If the fit ends
-        early (Ctrl-C, a killed process, `max_time`), the same call reads them and goes on; the
-        model is the same as without the break. The file is deleted at the end. It holds pickled
+        A file that finished steps of the fit, and the states of machines that are not finished,
+        are written to, every few seconds. If the fit ends early (Ctrl-C, a killed process,
+        `max_time`), the same call reads them and goes on; the model is the same as without the
+        break. The file is deleted at the end. It holds pickled
         objects: do not use files that others could have written.
     verbose : int, default=0
         Print the progress of long fits.
@@ -504,7 +505,9 @@ default="cv"
         problem = replace(training, values=through_view(training.values))
         options = replace(options, max_visits=int(max_visits))
         part = monitor.part("largest open step", n_machines=len(training.machines))
-        solutions = part.once("machines", lambda: greedy.solve(problem, options, part))
+        solutions = part.once_from_state(
+            "machines", lambda unfinished: greedy.solve(problem, options, part, unfinished)
+        )
         self._warn_if_cut_short(solutions)
         thresholds, slopes = self._cut(training, solutions, held_out, random)
         machines = [

@@ -32,6 +32,7 @@ from itertools import pairwise
 import numpy as np
 
 from hardmargin import _core
+from hardmargin.checkpoint import Unfinished
 from hardmargin.kernels import KernelRows
 from hardmargin.kernels.files import folder_for
 from hardmargin.monitor import Monitor
@@ -117,6 +118,7 @@ def solve(
     problem: Problem[KernelRows],
     options: GreedyOptions | None = None,
     monitor: Monitor | None = None,
+    unfinished: Unfinished | None = None,
 ) -> list[GreedySolution]:
     """Train all machines of a problem.
 
@@ -128,6 +130,8 @@ def solve(
         How to run.
     monitor : Monitor, optional
         The clock; it receives the largest step that is still open.
+    unfinished : Unfinished, optional
+        States of machines to go on from, and where they are kept.
     """
     options, monitor = options or GreedyOptions(), monitor or Monitor()
     rows, weights, codes = problem.values, problem.weights, problem.codes
@@ -168,6 +172,9 @@ def solve(
             block_rows=options.block_rows,
             n_threads=rows.machines_at_once(options.n_threads, memory_bytes),
             folder=folder_for(rows.X),
+            states=[] if unfinished is None else unfinished.states(len(problem.machines)),
+            keep=None if unfinished is None else unfinished.keep,
+            keep_seconds=0.0 if unfinished is None else unfinished.seconds,
             monitor=monitor,
         )
     # All machines at once, as there may be many small ones.
