@@ -358,9 +358,37 @@ void test_equal_rows_are_packed_once() {
     }
 }
 
+// Numbers, bits and centres are those of the same rows in doubles, from any place in memory.
+void test_rows_of_floats_are_packed_like_their_doubles() {
+    Random random(5);
+    Table table = mixed_table(60, random);
+    const std::vector<float> floats(table.x.begin(), table.x.end());
+    std::copy(floats.begin(), floats.end(), table.x.begin());
+    Matrix in_floats = table.matrix();
+    in_floats.is_double = false;
+    in_floats.data = floats.data();
+    const Layout expected(rbf, {table.matrix(), table.matrix()}, nullptr, true);
+    const Layout layout(rbf, {in_floats, in_floats}, nullptr, true);
+    CHECK(layout.has_bits());
+    CHECK(layout.n_dense() == expected.n_dense());
+    CHECK(layout.n_bytes() == expected.n_bytes());
+    RowPacker pack(layout, in_floats);
+    for (const std::size_t stride : {1, 3})
+        for (std::size_t i = 0; i < table.n; ++i) {
+            const Packed row(expected, table.x.data() + i * table.d);
+            std::vector<double> dense(layout.n_dense() * stride);
+            std::vector<std::uint8_t> bytes(layout.n_bytes());
+            pack(i, dense.data(), stride, bytes.data(), 1);
+            for (std::size_t k = 0; k < layout.n_dense(); ++k)
+                CHECK(dense[k * stride] == row.dense[k]);
+            CHECK(bytes == row.bytes);
+        }
+}
+
 }  // namespace
 
 int main() {
+    test_rows_of_floats_are_packed_like_their_doubles();
     test_equal_rows_are_packed_once();
     test_packing_keeps_distances();
     test_one_hot_columns_share_a_byte();
