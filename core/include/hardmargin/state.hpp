@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace hardmargin {
@@ -71,12 +73,14 @@ class StateReader {
     void operator()(std::vector<T, Allocator>& values) {
         std::size_t n = 0;
         (*this)(n);
+        if (n > left_.size() / sizeof(T)) throw std::invalid_argument("the state is damaged");
         values.resize(n);
         if (n) std::memcpy(values.data(), take(n * sizeof(T)), n * sizeof(T));
     }
 
   private:
     const char* take(std::size_t n) {
+        if (n > left_.size()) throw std::invalid_argument("the state is damaged");
         const char* begin = left_.data();
         left_.remove_prefix(n);
         return begin;
