@@ -414,12 +414,15 @@ def test_a_limit_on_stages_holds_in_cells():
     assert of_tree > fitted().experts_["log_loss"][0] + 0.02
 
 
-def test_little_memory_warns():
+def test_little_memory_warns(monkeypatch):
+    monkeypatch.setattr(ensemble, "BYTES_PER_ROW", 0)
+    X, y = many_rows()
+    copies = 8 * ensemble.COPIES_OF_ROWS * X.shape[1] * 100
     with (
         pytest.warns(UserWarning, match="memory_limit allows the distances between 100 rows"),
         pytest.warns(UserWarning, match="2 of 4 families of kernels"),
     ):
-        model = experts(memory_limit="110KB").fit(*many_rows())
+        model = experts(memory_limit=11 * 100**2 + copies + 100).fit(X, y)
     assert model.experts_["rows"][-1] == 100
     assert_sensible(model, QUERIES)
 

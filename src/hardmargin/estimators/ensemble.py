@@ -73,7 +73,12 @@ from hardmargin.selection.folds import (
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.kernel_vote import KernelVote, Voted, bytes_between
+from hardmargin.selection.kernel_vote import (
+    KernelVote,
+    Voted,
+    bytes_between,
+    bytes_of_copies,
+)
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.vote import Losses, Vote, held_out_scores, shares_table
 from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
@@ -127,6 +132,11 @@ _OF_ONE_VOTE = (
     "stop_reason_",
     "_losses_",
 )
+
+#: Memory that experts know every row by: coefficients, classes, weights, orders and cells. It may
+#: take this share of `memory_limit` before there is a warning.
+BYTES_PER_ROW = 200
+MOST_FOR_ROWS = 0.5
 
 
 class EnsembleSVC(RelevanceMixin, LookingClassifier):
@@ -546,7 +556,7 @@ default="cv"
         """Train on all rows; return which were held out, and their probabilities then."""
         if self.standardized_:
             names = self.get_feature_names_out()
-            scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
+            scaled, self._scaling_ = standardized(rows.X, rows.weights, names, self._most_row_bytes)
             rows = rows._replace(X=scaled)
         training = self._training(
             rows,
@@ -624,7 +634,8 @@ default="cv"
         seen, units, is_two_valued = self._seen_by_cells(rows)
         prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
         prior = prior / prior.sum()
-        most = self._most_whole_rows()
+        room = self._room_beside(len(codes))
+        most = self._most_whole_rows(room, 0 if is_sparse(X) else X.shape[1])
         class_weights = None
         if self.class_weight is not None:
             class_weights = self._class_weights(classes, codes, weights)
@@ -639,6 +650,7 @@ default="cv"
                     "class_weight": None,
                     "verbose": 0,
                     "checkpoint": None,
+                    "memory_limit": None if self.memory_limit is None else room,
                     "random_state": seed,
                     "cv": self.cv if folds is None else folds.among(some),
                 }
@@ -715,9 +727,11 @@ default="cv"
         X, codes, _, weights, _ = rows
         scale: Callable[[Rows], Rows] = as_cells_see
         if self.standardized_:
-            self._scaling_ = find_scaling(X, weights, self.get_feature_names_out())
+            self._scaling_ = find_scaling(
+                X, weights, self.get_feature_names_out(), self._most_row_bytes
+            )
             scale = partial(scaled_for_cells, scaling=self._scaling_)
-        scaled = mapped(X, scale)
+        scaled = mapped(X, scale, self._most_row_bytes)
         seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
         if is_sparse(X):
             return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
@@ -743,12 +757,26 @@ default="cv"
         self.n_support_ = np.bincount(codes, minlength=len(rows.classes)).astype(np.int32)
         self._by_class_ = np.argsort(codes, kind="stable").astype(np.int32)
 
-    def _most_whole_rows(self) -> int:
+    def _room_beside(self, n_rows: int) -> int:
+        """Memory for machines, besides what is known of every row; warns if that is most of it."""
+        limit = memory_bytes(self.memory_limit)
+        needed = BYTES_PER_ROW * n_rows
+        if needed > MOST_FOR_ROWS * limit:
+            warn_caller(
+                f"memory_limit is too small for {n_rows:,} rows: what is known of them takes about "
+                f"{needed / 1e6:,.0f} MB, which leaves little for machines. Raise memory_limit.",
+                UserWarning,
+            )
+        return limit - min(needed, int(MOST_FOR_ROWS * limit))
+
+    def _most_whole_rows(self, room: int, n_columns: int) -> int:
         """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
         if self.rank != "auto":
             return MOST_LOW_RANK_ROWS
-        fits = int(np.sqrt(memory_bytes(self.memory_limit) / bytes_between(1)))
-        return min(MAX_STORED_ROWS, fits)
+        # The larger root of pairs * n**2 + own * n = room.
+        pairs, own = bytes_between(1), bytes_of_copies(1, n_columns)
+        fits = (math.sqrt(own**2 + 4 * pairs * room) - own) / (2 * pairs)
+        return min(MAX_STORED_ROWS, int(fits))
 
     def _cut_rows_that_fit(self, n_columns: int) -> int:
         """Rows of a sample that cuts are found on: they are copied a few times, in float32."""

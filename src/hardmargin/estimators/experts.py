@@ -29,6 +29,7 @@ from hardmargin.cells.machines import Candidate, found_among, log_probabilities
 from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
+from hardmargin.kernels.files import rows_per_block
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import winning_codes
@@ -137,8 +138,11 @@ class Whole:
         logs = np.empty((len(rows), len(prior)), dtype=np.float32)
         is_held, at = found_among(rows, self.held_rows)
         logs[is_held] = log_probabilities(self.classes, self.held_probabilities[at], prior)
-        if not is_held.all():
-            logs[~is_held] = self.log_probabilities(raw[rows[~is_held]], prior)
+        others = np.flatnonzero(~is_held)
+        step = rows_per_block(raw) if isinstance(raw, np.ndarray) else max(len(others), 1)
+        for begin in range(0, len(others), step):
+            part = others[begin : begin + step]
+            logs[part] = self.log_probabilities(raw[rows[part]], prior)
         return logs
 
 

@@ -475,7 +475,7 @@ default="cv"
             scales = self.gamma == "cv" and not callable(self.kernel)
         if scales and self.kernel != "precomputed":
             names = self.get_feature_names_out()
-            scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
+            scaled, self._scaling_ = standardized(rows.X, rows.weights, names, self._most_row_bytes)
             rows = rows._replace(X=scaled)
         training = self._training(
             rows,

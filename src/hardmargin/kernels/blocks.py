@@ -6,6 +6,7 @@ and merged. Other steps need some rows only, by their numbers.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -101,7 +102,7 @@ class Resident(RowBlocks):
 
 
 class FileRows(RowBlocks):
-    """Dense rows in a memory-mapped file, which are looked at a few at a time.
+    """Dense rows, most often in a memory-mapped file, which are looked at a few at a time.
 
     Parameters
     ----------
@@ -138,18 +139,26 @@ class FileRows(RowBlocks):
         return self.X[::step]
 
 
-def as_blocks(X: Rows | RowBlocks) -> RowBlocks:
-    """Rows in memory as one block, those of a large file as several."""
+def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
+    """Rows in memory as one block, those of a large file as several.
+
+    So are dense rows of more than `most_bytes`; what is made of them is in a temporary file.
+    """
     if isinstance(X, RowBlocks):
         return X
-    return FileRows(X) if is_large_file(X) else Resident(X)
+    is_large = is_large_file(X) or (not is_sparse(X) and X.nbytes > most_bytes)
+    return FileRows(X) if is_large else Resident(X)
 
 
-def mapped(X: Rows | RowBlocks, function: Callable[[Rows], Rows]) -> Rows | RowBlocks:
-    """Apply a function to all rows; the result lives where they live."""
-    if isinstance(X, RowBlocks):
-        return X.map(function)
-    return FileRows(X).map(function).X if is_large_file(X) else function(X)
+def mapped(
+    X: Rows | RowBlocks, function: Callable[[Rows], Rows], most_bytes: float = math.inf
+) -> Rows | RowBlocks:
+    """Apply a function to all rows; the result lives where they live.
+
+    What is made of dense rows of more than `most_bytes` is in a temporary file.
+    """
+    made = as_blocks(X, most_bytes).map(function)
+    return made.X if isinstance(made, Resident | FileRows) else made
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

@@ -64,6 +64,9 @@ MAX_FLOAT32_ROWS = 700
 #: Up to this many rows, the distances between all of them are stored for all machines at once.
 MAX_SHARED_ROWS = 10_000
 
+#: How often the rows of a machine are copied, in float64: sampled, scaled, and through views.
+COPIES_OF_ROWS = 4
+
 #: Families of kernels that must fit in memory; others are left out if they do not.
 LEAST_FAMILIES = 2
 
@@ -126,9 +129,15 @@ class KernelVote:
     max_stored_rows: int
     options: StagedVoteOptions
 
-    def has_room(self, n_rows: int) -> bool:
+    def has_room(self, n_rows: int, n_columns: int = 0) -> bool:
         """Whether a machine with this many rows may store the distances between all of them."""
-        return n_rows <= self.max_stored_rows and bytes_between(n_rows) <= self.memory_bytes
+        room = self.room_for_pairs(n_rows, n_columns)
+        return n_rows <= self.max_stored_rows and bytes_between(n_rows) <= room
+
+    def room_for_pairs(self, n_rows: int, n_columns: int) -> int:
+        """Memory for distances and kernel matrices, besides copies of the rows of a machine."""
+        copies = bytes_of_copies(n_rows, n_columns)
+        return self.memory_bytes - min(copies, self.memory_bytes // 2)
 
     def plain_kernels(
         self, X: Rows, weights: FloatArray | None = None, *, with_linear: bool
@@ -200,7 +209,8 @@ class KernelVote:
                 f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
                 f"(now {self.memory_bytes:,}), or approximate the kernel with rank='auto'."
             )
-        is_stored = self.rank is None or (self.rank == "auto" and self.has_room(largest))
+        n_columns = 0 if is_sparse(X) else X.shape[1]
+        is_stored = self.rank is None or (self.rank == "auto" and self.has_room(largest, n_columns))
         if is_stored:  # every thread has a matrix of its own
             most = max((self.memory_bytes - needed) // (2 * largest**2) + 1, 1)
             options = replace(options, n_threads=min(options.n_threads, most))
@@ -220,7 +230,8 @@ class KernelVote:
         if is_stored:
             votes = self._stored(problem, dtype, folds, options, monitor, kernels=kernels)
             return Voted(kernels, counted_together(votes), relevance)
-        found = self._at_low_rank(kernels, problem, folds, random, monitor)
+        room = self.room_for_pairs(largest, n_columns)
+        found = self._at_low_rank(kernels, problem, folds, random, monitor, room)
         is_short = self.rank == "auto" and largest <= self.max_stored_rows
         _warn_of_rank(found, largest if is_short else None, self.memory_bytes)
         return Voted(found.kernels, found.votes, rank=found.rank)
@@ -280,7 +291,7 @@ class KernelVote:
             shares = np.mean([vote.shares for vote in first_vote(kernels=kernels)], axis=0)
             order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
             best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
-        best = _that_fit(best, largest, self.memory_bytes)
+        best = _that_fit(best, largest, self.room_for_pairs(largest, X.shape[1]))
         return [kernel for kernel in kernels if kernel in best], relevance
 
     def _stored(
@@ -329,8 +340,9 @@ class KernelVote:
         folds: Folds,
         random: np.random.RandomState,
         monitor: Monitor,
+        room: int,
     ) -> LowRankVotes:
-        """Vote with kernels that are approximated through landmarks."""
+        """Vote with kernels that are approximated through landmarks, in `room` bytes."""
 
         def vote() -> tuple[LowRankVotes, Any]:
             votes = low_rank_votes(
@@ -342,7 +354,7 @@ class KernelVote:
                 rank=int(self.rank) if isinstance(self.rank, Integral) else self.rank,
                 landmarks=self.landmarks,
                 dtype="float64" if self.dtype == "float64" else "float32",
-                memory_bytes=self.memory_bytes,
+                memory_bytes=room,
                 n_jobs=self.n_jobs,
                 random_state=random,
             )
@@ -359,6 +371,11 @@ def bytes_between(n_rows: int, n_families: int = LEAST_FAMILIES) -> int:
     A tenth more is for copies of the rows, and for paths.
     """
     return math.ceil(1.1 * (4 * n_families + 2)) * n_rows**2
+
+
+def bytes_of_copies(n_rows: int, n_columns: int) -> int:
+    """Memory that copies of dense rows take."""
+    return 8 * COPIES_OF_ROWS * n_rows * n_columns
 
 
 def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:

@@ -59,6 +59,9 @@ from hardmargin.selection.calibration import (
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
+#: Share of a given `memory_limit` that a copy of all rows may take.
+ROWS_SHARE = 1 / 16
+
 #: Sums of kernel values times larger coefficients overflow float32.
 MAX_FLOAT32_COEFFICIENT = 1e30
 
@@ -314,7 +317,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self._filling_ = find_filling(rows.X, rows.weights, list(self.get_feature_names_out()))
         if self._filling_ is None or self._filling_.is_idle:
             return rows
-        return rows._replace(X=mapped(rows.X, self._filling_.transform))
+        return rows._replace(X=mapped(rows.X, self._filling_.transform, self._most_row_bytes))
+
+    @property
+    def _most_row_bytes(self) -> float:
+        """Copies of rows that take more are put into temporary files, if memory is limited."""
+        if self.memory_limit is None:
+            return np.inf
+        return ROWS_SHARE * memory_bytes(self.memory_limit)
 
     def _training(
         self,
@@ -516,15 +526,19 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         needed = 8 * (3 * self.intercept_.size + 4 * len(self.classes_))
         if self._kernel_.name in ("precomputed", "callable"):
             needed += 8 * len(self.support_)
+        elif not is_sparse(self.support_vectors_):  # for views of the rows
+            needed += 16 * self.support_vectors_.shape[1]
         return needed
 
     def _of_margins(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         """Apply a function to the scores of all machines, a part of the queries at a time.
 
-        Large files are also validated and scaled in parts.
+        Large files, and rows that take much of a limited memory, are also validated and scaled in
+        parts.
         """
         blocks = [X]
-        if is_large_file(X):
+        is_plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object
+        if is_large_file(X) or (is_plain and X.nbytes > self._most_row_bytes):
             blocks = [X[begin:end] for begin, end in pairwise(FileRows(X).starts)]
         return np.concatenate(
             [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -90,7 +91,10 @@ class Scaling:
 
 
 def standardized(
-    X: Rows, weights: FloatArray | None, feature_names: NDArray[Any]
+    X: Rows,
+    weights: FloatArray | None,
+    feature_names: NDArray[Any],
+    most_bytes: float = math.inf,
 ) -> tuple[Rows, Scaling]:
     """Scale features to mean 0 and variance 1, sparse ones unshifted.
 
@@ -106,16 +110,21 @@ def standardized(
         Weights of the rows; rows of weight zero are ignored.
     feature_names : array
         Names of the features, for the warning.
+    most_bytes : float
+        Scaled rows of more bytes are put into a temporary file.
     """
-    scaling = find_scaling(X, weights, feature_names)
-    return mapped(X, scaling.transform), scaling
+    scaling = find_scaling(X, weights, feature_names, most_bytes)
+    return mapped(X, scaling.transform, most_bytes), scaling
 
 
 def find_scaling(
-    X: Rows | RowBlocks, weights: FloatArray | None, feature_names: NDArray[Any]
+    X: Rows | RowBlocks,
+    weights: FloatArray | None,
+    feature_names: NDArray[Any],
+    most_bytes: float = math.inf,
 ) -> Scaling:
     """Find how features are scaled: see `standardized`."""
-    blocks = as_blocks(X)
+    blocks = as_blocks(X, most_bytes)
     low, high = extent(blocks, weights)
     scaling = _fit_scaling(blocks, low, high, weights)
     clip = (_sparse_clip if is_sparse(X) else _clip)(blocks, weights, low, high, scaling)
