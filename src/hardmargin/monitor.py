@@ -84,6 +84,8 @@ class Monitor:
     ----------
     checkpoint : Checkpoint or None
         Where finished steps are kept.
+    unfinished : Unfinished or None
+        The machines of the step that is being made, which can go on from their states.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class Monitor:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.checkpoint: Checkpoint | None = None
+        self.unfinished: Unfinished | None = None
         self._listeners, self._clock = tuple(listeners), clock or time.monotonic
         self._start = self._clock()
         self._deadline = math.inf if max_seconds is None else self._start + max_seconds
@@ -190,7 +193,7 @@ class Monitor:
         result: Result = self.checkpoint.step(step, compute, lambda: self.seconds_left > 0)
         return result
 
-    def once_from_state(self, step: str, compute: Callable[[Unfinished | None], Result]) -> Result:
+    def once_from_state(self, step: str, compute: Callable[[Monitor], Result]) -> Result:
         """Return the result of a step whose machines can go on from a state, as `once` does.
 
         Parameters
@@ -198,10 +201,12 @@ class Monitor:
         step : str
             Its name.
         compute : callable
-            Makes the result; it gets the machines' states, or None without a checkpoint.
+            Makes the result; its monitor has the states as `unfinished`.
         """
-        unfinished = None if self.checkpoint is None else self.checkpoint.unfinished(step)
-        return self.once(step, lambda: compute(unfinished))
+        part = self.part()
+        if self.checkpoint is not None:
+            part.unfinished = self.checkpoint.unfinished(step)
+        return self.once(step, lambda: compute(part))
 
     def check(self) -> None:
         """Raise :class:`Stopped` if a long step should not go on."""

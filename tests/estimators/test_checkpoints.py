@@ -19,6 +19,7 @@ from sklearn.datasets import make_classification
 from hardmargin import EnsembleSVC, GreedySVC, checkpoint
 from hardmargin.checkpoint import Checkpoint
 from hardmargin.kernels import Kernel, KernelRows
+from hardmargin.monitor import Monitor
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import Problem
@@ -394,12 +395,18 @@ def test_the_state_of_other_blocks_is_not_used(path, kept):
             states[machine] = state
             return 0.0
 
-    [expected] = greedy.solve(problem, GreedyOptions(max_stages=200), unfinished=States(b""))
+    def solve(state, **options):
+        monitor = Monitor()
+        monitor.unfinished = States(state)
+        [found] = greedy.solve(problem, GreedyOptions(max_stages=200, **options), monitor)
+        return found
+
+    expected = solve(b"")
     damaged = states[0][:-9] + b"?" + states[0][-8:]
     for state, options in (
-        (states[0], GreedyOptions(max_stages=200, block_rows=64)),
-        (damaged, GreedyOptions(max_stages=200)),
-        (b"short", GreedyOptions(max_stages=200)),
+        (states[0], {"block_rows": 64}),
+        (damaged, {}),
+        (b"short", {}),
     ):
-        [found] = greedy.solve(problem, options, unfinished=States(state))
+        found = solve(state, **options)
         np.testing.assert_array_equal(found.history["row"], expected.history["row"])

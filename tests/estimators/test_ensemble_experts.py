@@ -20,6 +20,7 @@ from hardmargin import EnsembleSVC
 from hardmargin.cells import layer
 from hardmargin.estimators import ensemble
 from hardmargin.estimators.experts import TABLE
+from hardmargin.selection import kernel_vote
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 QUERIES = np.random.default_rng(9).normal(size=(60, 4))
@@ -417,7 +418,7 @@ def test_a_limit_on_stages_holds_in_cells():
 def test_little_memory_warns(monkeypatch):
     monkeypatch.setattr(ensemble, "BYTES_PER_ROW", 0)
     X, y = many_rows()
-    copies = 8 * ensemble.COPIES_OF_ROWS * X.shape[1] * 100
+    copies = kernel_vote.bytes_of_copies(100, X.shape[1])
     with (
         pytest.warns(UserWarning, match="memory_limit allows the distances between 100 rows"),
         pytest.warns(UserWarning, match="2 of 4 families of kernels"),

@@ -175,8 +175,8 @@ def test_the_memory_asks_for_low_rank():
 
 def test_memory_for_two_families_of_kernels_leaves_the_others_out():
     X, y = two_classes(400)
+    copies = kernel_vote.bytes_of_copies(*X.shape)
     with pytest.warns(UserWarning, match="2 of 4 families of kernels.*Raise memory_limit"):
-        copies = 8 * ensemble.COPIES_OF_ROWS * X.size
         model = EnsembleSVC(memory_limit=11 * 400**2 + copies, random_state=0).fit(X, y)
     table = model.kernel_weights_
     assert len(set(zip(table["view"], table["kernel"], strict=True))) <= 2

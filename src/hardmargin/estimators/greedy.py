@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from numbers import Real
 from os import PathLike
@@ -505,9 +506,7 @@ default="cv"
         problem = replace(training, values=through_view(training.values))
         options = replace(options, max_visits=int(max_visits))
         part = monitor.part("largest open step", n_machines=len(training.machines))
-        solutions = part.once_from_state(
-            "machines", lambda unfinished: greedy.solve(problem, options, part, unfinished)
-        )
+        solutions = part.once_from_state("machines", partial(greedy.solve, problem, options))
         self._warn_if_cut_short(solutions)
         thresholds, slopes = self._cut(training, solutions, held_out, random)
         machines = [

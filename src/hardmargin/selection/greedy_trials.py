@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hardmargin.checkpoint import Unfinished
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
     FloatArray,
@@ -365,10 +364,7 @@ class Trials:
         def score(job: int, monitor: Monitor) -> Part:
             candidate, split = jobs[job]
             name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(candidate)}"
-            return monitor.once_from_state(
-                name,
-                lambda unfinished: self._score(candidate, split, options, monitor, unfinished),
-            )
+            return monitor.once_from_state(name, partial(self._score, candidate, split, options))
 
         monitor = self.options.monitor
         self._parts.update(zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True))
@@ -420,12 +416,7 @@ class Trials:
         return float(np.average(fit.log_losses, weights=mass))
 
     def _score(
-        self,
-        candidate: Candidate,
-        split: int,
-        options: GreedyOptions,
-        monitor: Monitor,
-        unfinished: Unfinished | None,
+        self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
     ) -> Part:
         """Train on a split, and score its held-out rows in all machines."""
         monitor.check()
@@ -441,7 +432,6 @@ class Trials:
             Problem(rows, codes, self._pairs, self.weights),
             replace(options, max_visits=candidate.visits, may_store=False),
             monitor.part("largest open step", n_machines=len(self._pairs)),
-            unfinished,
         )
         if monitor.stop_reason in {s.stop_reason for s in solutions}:
             raise Stopped

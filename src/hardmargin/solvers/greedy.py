@@ -32,7 +32,6 @@ from itertools import pairwise
 import numpy as np
 
 from hardmargin import _core
-from hardmargin.checkpoint import Unfinished
 from hardmargin.kernels import KernelRows
 from hardmargin.kernels.files import folder_for
 from hardmargin.monitor import Monitor
@@ -118,7 +117,6 @@ def solve(
     problem: Problem[KernelRows],
     options: GreedyOptions | None = None,
     monitor: Monitor | None = None,
-    unfinished: Unfinished | None = None,
 ) -> list[GreedySolution]:
     """Train all machines of a problem.
 
@@ -129,12 +127,11 @@ def solve(
     options : GreedyOptions, optional
         How to run.
     monitor : Monitor, optional
-        The clock; it receives the largest step that is still open.
-    unfinished : Unfinished, optional
-        States of machines to go on from, and where they are kept.
+        The clock; it receives the largest step that is still open, and has states to go on from.
     """
     options, monitor = options or GreedyOptions(), monitor or Monitor()
     rows, weights, codes = problem.values, problem.weights, problem.codes
+    unfinished = monitor.unfinished
     kernel = rows.kernel
     if weights is not None:
         codes = np.where(weights > 0, codes, -1).astype(np.int32)
