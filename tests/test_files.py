@@ -39,6 +39,16 @@ def in_file(tmp_path):
     return saved
 
 
+def test_some_rows_of_much_memory_go_to_a_file():
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    rows = np.arange(50)[::-1]
+    small, large = some_rows(X, rows, X.nbytes), some_rows(X, rows, 200)
+    assert not is_large_file(small)
+    assert is_large_file(large)
+    np.testing.assert_array_equal(large, X[rows])
+    np.testing.assert_array_equal(small, X[rows])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_model_is_that_of_rows_in_memory(model, dtype, in_file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import tempfile
@@ -45,13 +46,17 @@ def folder_for(X: Any) -> str:
     return tempfile.gettempdir() if is_large_file(X) else ""
 
 
-def some_rows(X: Any, rows: NDArray[Any]) -> Any:
-    """Return some rows, by their numbers or a mask; many rows of a file are in a file again."""
-    if not is_large_file(X):
+def some_rows(X: Any, rows: NDArray[Any], most_bytes: float = math.inf) -> Any:
+    """Return some rows, by their numbers or a mask.
+
+    Many rows of a file are in a file again, and so are dense rows of more than `most_bytes`.
+    """
+    most = BLOCK_BYTES if is_large_file(X) else most_bytes
+    if not isinstance(X, np.ndarray) or X.nbytes <= most:
         return X[rows]
     chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
     shape = len(chosen), X.shape[1]
-    if shape[0] * shape[1] * X.itemsize <= BLOCK_BYTES:
+    if shape[0] * shape[1] * X.itemsize <= most:
         return X[chosen]
     out, step = temporary_rows(shape, X.dtype), rows_per_block(X)
     for begin in range(0, shape[0], step):

@@ -238,9 +238,12 @@ def _fit_some(
         pairs = zip(folds.train, folds.test, strict=True)
         model.cv = [(train[which], test[which]) for train, test in pairs]
     if some is not None:
-        is_square = estimator.kernel == "precomputed"
+        if estimator.kernel == "precomputed":
+            X = rows.X[np.ix_(some, some)]
+        else:
+            X = some_rows(rows.X, some, estimator._most_row_bytes)
         rows = TrainingRows(
-            rows.X[np.ix_(some, some)] if is_square else some_rows(rows.X, some),
+            X,
             rows.codes[some],
             rows.classes,
             None if rows.weights is None else rows.weights[some],
