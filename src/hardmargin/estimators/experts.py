@@ -194,7 +194,10 @@ class Experts:
             own = [self.rows[members] for members in own]
         if self.whole is not None:
             own.append(self.whole.rows[self.whole.model.support_].astype(np.int32))
-        return np.unique(np.concatenate(own))
+        used = np.zeros(max(int(rows.max(initial=-1)) for rows in own) + 1, dtype=bool)
+        for rows in own:
+            used[rows] = True
+        return np.flatnonzero(used).astype(np.int32)
 
     def log_probabilities(self, raw: Rows, scaled: Rows, n_jobs: int | None) -> FloatArray:
         """Log-probabilities of the mixture, for rows as they came and as cells see them."""
@@ -334,15 +337,14 @@ def fit_experts(
     taught, is_new = _apart(order, seen.codes, folds)
     first = _sample(taught, seen.codes, options.first_rows)
     forest = _Forest(rows, options, monitor)
-    whole, tree = forest.cut_beside(
-        KINDS[0], lambda part: fit_whole(first, part.part(share=SHARE_OF_WHOLE))
+    whole, trees = forest.cut_beside(
+        KINDS, lambda part: fit_whole(first, part.part(share=SHARE_OF_WHOLE))
     )
     if len(whole.held_rows) == 0:
         return None
     whole, rules = replace(whole, is_new=is_new), make_rules(whole)
     judge = _Judge(rows.raw, seen, whole, rules.prior)
-    if tree is not None:
-        forest.grow(tree, rules, judge)
+    forest.grow(trees, rules, judge)
     judges, logs = judge.logs(judge.some(order), forest.layers)
     has_more = options.first_rows < min(options.most_rows, len(taught))
     if has_more and monitor.seconds_left > 0 and judge.needs_whole(judges, logs):
@@ -460,68 +462,64 @@ class _Forest:
         self._has_chosen = False
 
     def cut_beside(
-        self, kind: Kind | None, task: Callable[[Monitor], Result]
-    ) -> tuple[Result, _Tree | None]:
-        """Cut the next tree, if there is one and time for it, beside a task that needs none."""
-        cut = partial(self._cut, kind)
-        return self._monitor.both(task, cut, 1 if kind is None else self._options.n_threads)
+        self, kinds: Sequence[Kind], task: Callable[[Monitor], Result]
+    ) -> tuple[Result, list[_Tree]]:
+        """Cut trees, as far as there is time for it, beside a task that needs none of them."""
+        n_threads = self._options.n_threads if kinds else 1
+        return self._monitor.both(task, partial(self._cut, kinds), n_threads)
 
-    def grow(self, tree: _Tree, rules: CellRules, judge: _Judge) -> None:
+    def grow(self, trees: list[_Tree], rules: CellRules, judge: _Judge) -> None:
         """Add the kind of tree whose pilot cells help most, until none does.
 
-        The first tree is cut; others are cut while cells of the one before are learned.
+        The first trees are cut; others are cut while cells of the one before are learned.
         """
         most = MOST_TREES if self._options.n_trees is None else self._options.n_trees
         begun: dict[Kind, _Pilot] = {}
-        following: _Tree | None = tree
-        while following is not None:
-            missing = [kind for kind in KINDS if kind not in (*begun, following.kind)]
-            begun[following.kind], following = self.cut_beside(
-                next(iter(missing), None), partial(self._begin, following, rules, judge)
-            )
-            if missing:
-                continue
+        while trees:
+            for tree in trees:
+                begun[tree.kind] = self._begin(tree, rules, judge)
             gains = {kind: self._gain(pilot, judge) for kind, pilot in begun.items()}
-            best = max(KINDS, key=lambda kind: gains[kind])
+            best = max(gains, key=lambda kind: gains[kind])
             if self._options.n_trees is None and gains[best] < LEAST_GAIN:
                 return
             layer = begun.pop(best).layer
             self.layers.append(layer)
             self.kinds.append(best)
-            shares, following = self.cut_beside(
-                best if len(self.layers) < most else None,
+            shares, trees = self.cut_beside(
+                [best] if len(self.layers) < most else [],
                 partial(layer.learn, range(layer.cuts.n_cells), self._candidates),
             )
             self._keep_the_best(shares)
 
-    def _cut(self, kind: Kind | None, monitor: Monitor) -> _Tree | None:
-        """Find the cuts of a tree, and choose its pilot cells; None without time for it."""
-        if kind is None:
-            return None
+    def _cut(self, kinds: Sequence[Kind], monitor: Monitor) -> list[_Tree]:
+        """Find the cuts of trees, and choose their pilot cells."""
         X, codes, _ = self._rows.seen
-        with suppress(Stopped):
-            monitor.check()
-            order = self._random.permutation(np.flatnonzero(codes >= 0))
-            n_cut_rows = min(_n_cut_rows(len(order)), self._options.most_cut_rows)
-            some = np.sort(order[:n_cut_rows])
-            cuts = find_cuts(
-                X[some],
-                codes[some],
-                self._rows.units,
-                max_rows=self._options.max_cell_rows * len(some) / len(order),
-                kind=kind,
-                is_first=kind not in self.kinds,
-                random_state=self._random,
-                monitor=monitor,
-            )
-            return _Tree(kind, cuts, self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist())
-        return None
+        trees = []
+        with suppress(Stopped):  # without time for more
+            for kind in kinds:
+                monitor.check()
+                order = self._random.permutation(np.flatnonzero(codes >= 0))
+                n_cut_rows = min(_n_cut_rows(len(order)), self._options.most_cut_rows)
+                some = np.sort(order[:n_cut_rows])
+                cuts = find_cuts(
+                    X[some],
+                    codes[some],
+                    self._rows.units,
+                    max_rows=self._options.max_cell_rows * len(some) / len(order),
+                    kind=kind,
+                    is_first=kind not in self.kinds,
+                    random_state=self._random,
+                    monitor=monitor,
+                )
+                pilots = self._random.permutation(cuts.n_cells)[:PILOT_CELLS].tolist()
+                trees.append(_Tree(kind, cuts, pilots))
+        return trees
 
-    def _begin(self, tree: _Tree, rules: CellRules, judge: _Judge, monitor: Monitor) -> _Pilot:
+    def _begin(self, tree: _Tree, rules: CellRules, judge: _Judge) -> _Pilot:
         """Learn the pilot cells of a tree."""
         give_back_memory()  # of the sample, and of what was trained before
         layer = self._rows.begin_layer(tree.cuts, rules)
-        shares = layer.learn(tree.pilots, self._candidates, monitor)
+        shares = layer.learn(tree.pilots, self._candidates, self._monitor)
         if not self._has_chosen:
             self._keep_the_best(shares)
             self._has_chosen = shares is not None
