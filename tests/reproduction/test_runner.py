@@ -84,7 +84,10 @@ def test_other_data_are_measured_again(tmp_path):
     assert logged(tmp_path) == ["a", "a"]
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"cells": []}', json.dumps({"cells": [], "curves": 3})])
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "1.5", "[]", '"cells"', '{"cells": []}', json.dumps({"cells": [], "curves": 3})],
+)
 def test_damaged_results_are_measured_again(tmp_path, text):
     toy = part(tmp_path, [number])
     first = run_part(toy, tmp_path)

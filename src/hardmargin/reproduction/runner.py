@@ -181,6 +181,6 @@ def _kept(file: Path) -> Outcome | None:
             for curve in fields.pop("curves")
         )
         return Outcome(cells, curves, **fields)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         # Absent, or from another version: it is measured again.
         return None
