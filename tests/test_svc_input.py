@@ -149,6 +149,10 @@ BAD_ROWS = {
     "labels of a regression": ((TWO.X, TWO.X[:, 0]), "continuous"),
     "labels of two columns": ((TWO.X, np.column_stack([TWO.y, TWO.y])), "1d array"),
     "no labels": ((TWO.X, None), "y"),
+    "a missing label": (
+        (TWO.X, np.array([None, *TWO.y[1:].astype(str)], dtype=object)),
+        "1 missing labels, the first in row 0",
+    ),
 }
 
 

@@ -81,7 +81,9 @@ class Greedy {
             tick(64);
             if (is_due_) keep_state();
         }
-        if (resumption_.keep) keep_state();
+        // States of short machines take longer to write than the machines to train again.
+        const bool is_worth_it = timed_out_ ? !result_.rows.empty() : Clock::now() >= next_keep_;
+        if (resumption_.keep && is_worth_it) keep_state();
         result_.lazy = lazy_;
         if (rule_ == Rule::largest_gain) result_.violation = largest_change();
         return std::move(result_);

@@ -112,6 +112,7 @@ class Monitor:
         self._whole: Monitor | None = None
         self._is_divided = True
         self._ended_by: str | None = None
+        self._out_of_time = "max_time"
         self._is_cancelled = False
         self._what, self._n_machines, self._n_done = "violation", 1, 0
         self._unit, self._begun = "machine", self._start
@@ -157,6 +158,20 @@ class Monitor:
         whole._is_divided = False
         return whole
 
+    def to_finish(self, seconds: float) -> Monitor:
+        """Make a monitor of what a fit that was ended early still needs; itself if it was not.
+
+        Parameters
+        ----------
+        seconds : float
+            What that may take.
+        """
+        if self._may_go_on or self._is_cancelled:
+            return self
+        last = Monitor(seconds, clock=self._clock)  # without a checkpoint: it is not the whole fit
+        last._out_of_time = self.stop_reason
+        return last
+
     @property
     def seconds_left(self) -> float:
         """Time that is left: infinite without a limit, 0 for a fit that is to end."""
@@ -172,7 +187,7 @@ class Monitor:
         """Why a solver was told to stop: ``"max_time"``, or what `end` was given."""
         if self._ended_by is not None:
             return self._ended_by
-        return "max_time" if self._whole is None else self._whole.stop_reason
+        return self._out_of_time if self._whole is None else self._whole.stop_reason
 
     def go_on(self, stage: int, value: float) -> bool:
         """Report a stage; return whether there is time for another one."""

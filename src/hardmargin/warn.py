@@ -7,8 +7,9 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-#: Modules whose lines are not the caller's: ours, and those of scikit-learn that call ``fit``.
-INSIDE = ("hardmargin.", "sklearn.callback.")
+#: Modules whose lines are not the caller's: ours, those of scikit-learn that call ``fit``, and what
+#: ends our context managers.
+INSIDE = ("hardmargin.", "sklearn.callback.", "contextlib")
 
 
 def warn_caller(message: str, category: type[Warning] = ConvergenceWarning) -> None:

@@ -12,6 +12,7 @@ from problems.cells import few_rows_are_many, many_rows
 from sklearn.datasets import make_classification
 
 from hardmargin import EnsembleSVC, GreedySVC
+from hardmargin.estimators import greedy
 from hardmargin.monitor import Monitor
 
 ESTIMATORS = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
@@ -59,6 +60,31 @@ def test_the_model_so_far_is_valid(estimator, at_report, rows, monkeypatch):
     model = interrupted(estimator(on_interrupt="keep"), *rows)
     assert np.isfinite(model.decision_function(rows[0])).all()
     assert set(model.predict(rows[0])) <= {0, 1}
+
+
+def test_a_choice_that_is_ended_leaves_a_good_machine(rows, monkeypatch):
+    press_ctrl_c(monkeypatch, 16)  # when some candidates have been tried
+    model = interrupted(GreedySVC(on_interrupt="keep"), *rows)
+    assert len(model.cv_results_["gamma"]) < len(GreedySVC().fit(*rows).cv_results_["gamma"])
+    assert model.score(*rows) > 0.8
+
+
+def test_a_machine_that_is_ended_is_not_the_one_judged(monkeypatch):
+    rows = make_classification(6_000, n_informative=5, flip_y=0.2, random_state=0)
+    monkeypatch.setattr(greedy, "SECONDS_TO_FINISH", 1e-9)
+    press_ctrl_c(monkeypatch, 16)
+    model = interrupted(GreedySVC(on_interrupt="keep"), *rows)
+    assert model.stop_reason_ == "interrupt"
+    assert np.isnan([model.cv_log_loss_, model.cv_error_]).all()
+
+
+def test_the_warning_points_at_the_line_that_fits(rows, monkeypatch):
+    press_ctrl_c(monkeypatch, 16)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        GreedySVC(on_interrupt="keep").fit(*rows)
+    assert len(caught) == 2  # of the choice, and of the end
+    assert {w.filename for w in caught} == {__file__}
 
 
 def test_experts_keep_the_cells_so_far(monkeypatch):

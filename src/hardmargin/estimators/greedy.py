@@ -73,6 +73,12 @@ STAGES_AT_ONCE = 128
 #: Share of `max_time` that choosing may take.
 CHOOSING_SHARE = 0.5
 
+#: A fit that Ctrl-C or a callback ends while it chooses may train the best choice for this long.
+SECONDS_TO_FINISH = 1.0
+
+#: Reasons to stop of machines that are not those judged by held-out rows.
+EARLY_ENDS = {"max_time", "interrupt", "callback"}
+
 #: Up to how many rows a fit takes about how many times as long as with a quick choice.
 COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 3.0))
 
@@ -231,8 +237,8 @@ default="cv"
         is ``"cv"``.
     cv_log_loss_, cv_error_ : float
         Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
-        by sample and class weights; NaN if no rows could be held out, or if `max_time` ended the
-        final fit. As the choice was made by them, they are a little too good.
+        by sample and class weights; NaN if no rows could be held out, or if the final fit was ended
+        early. As the choice was made by them, they are a little too good.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one. If several
         columns were made of it (of missing values, for instance), it is the largest of theirs. Only
@@ -274,7 +280,7 @@ default="cv"
         Number of kernel values evaluated.
     stop_reason_ : str or array
         ``"converged"``, ``"exhausted"`` (every row was visited as often as it may be),
-        ``"max_stages"`` or ``"max_time"``.
+        ``"max_stages"``, ``"max_time"``, ``"interrupt"`` or ``"callback"``.
     method_ : str or array
         The method used last.
     gamma_ : float
@@ -505,7 +511,8 @@ default="cv"
             relevance = next(iter(choice.source.relevance), None)
         problem = replace(training, values=through_view(training.values))
         options = replace(options, max_visits=int(max_visits))
-        part = monitor.part("largest open step", n_machines=len(training.machines))
+        finishing = monitor.to_finish(SECONDS_TO_FINISH)
+        part = finishing.part("largest open step", n_machines=len(training.machines))
         solutions = part.once_from_state("machines", partial(greedy.solve, problem, options))
         self._warn_if_cut_short(solutions)
         thresholds, slopes = self._cut(training, solutions, held_out, random)
@@ -521,7 +528,8 @@ default="cv"
         self._store_relevance(relevance)
         if held_out is not None:
             self._calibrate(training, held_out, slopes, random)
-            if "max_time" in np.atleast_1d(self.stop_reason_):  # not the model that was judged
+            if not EARLY_ENDS.isdisjoint(np.atleast_1d(self.stop_reason_).tolist()):
+                # It is not the model that was judged.
                 self.cv_log_loss_ = self.cv_error_ = float("nan")
 
     @property

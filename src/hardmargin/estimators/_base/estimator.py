@@ -175,6 +175,13 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Validate rows, labels and weights; there must be at least two classes."""
         X, y = self._validated(X, y=y, y_numeric=False)
+        if y.dtype == object:  # numbers are checked by scikit-learn
+            missing = np.flatnonzero([label is None or label != label for label in y])
+            if len(missing):
+                raise ValueError(
+                    f"y has {len(missing):,} missing labels, the first in row {missing[0]}; drop "
+                    "these rows."
+                )
         check_classification_targets(y)
         return self._coded(X, *np.unique(y, return_inverse=True), sample_weight)
 
