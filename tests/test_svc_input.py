@@ -151,7 +151,7 @@ BAD_ROWS = {
     "no labels": ((TWO.X, None), "y"),
     "a missing label": (
         (TWO.X, np.array([None, *TWO.y[1:].astype(str)], dtype=object)),
-        "1 missing labels, the first in row 0",
+        "y has no label in 1 of .* the first of them row 0",
     ),
 }
 

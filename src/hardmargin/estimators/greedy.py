@@ -25,6 +25,7 @@ from hardmargin.estimators._base.estimator import (
     random_numbers,
 )
 from hardmargin.estimators._base.growing import GrowingClassifier
+from hardmargin.estimators._base.interrupts import ENDED_BY
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import standardized
@@ -77,7 +78,7 @@ CHOOSING_SHARE = 0.5
 SECONDS_TO_FINISH = 1.0
 
 #: Reasons to stop of machines that are not those judged by held-out rows.
-EARLY_ENDS = {"max_time", "interrupt", "callback"}
+EARLY_ENDS = {"max_time", *ENDED_BY}
 
 #: Up to how many rows a fit takes about how many times as long as with a quick choice.
 COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 3.0))
@@ -207,8 +208,8 @@ default="cv"
         A file that finished steps of the fit, and the states of machines that are not finished,
         are written to, every few seconds. If the fit ends early (Ctrl-C, a killed process,
         `max_time`), the same call reads them and goes on; the model is the same as without the
-        break. The file is deleted at the end. It holds pickled
-        objects: do not use files that others could have written.
+        break. The file is deleted at the end. It holds pickled objects: do not use files that
+        others could have written.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None

@@ -175,15 +175,18 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Validate rows, labels and weights; there must be at least two classes."""
         X, y = self._validated(X, y=y, y_numeric=False)
-        if y.dtype == object:  # numbers are checked by scikit-learn
-            missing = np.flatnonzero([label is None or label != label for label in y])
-            if len(missing):
-                raise ValueError(
-                    f"y has {len(missing):,} missing labels, the first in row {missing[0]}; drop "
-                    "these rows."
-                )
-        check_classification_targets(y)
-        return self._coded(X, *np.unique(y, return_inverse=True), sample_weight)
+        try:
+            check_classification_targets(y)
+            labels, codes = np.unique(y, return_inverse=True)
+        except (TypeError, ValueError):  # labels that are missing cannot be put in order
+            missing = [row for row, label in enumerate(y) if label is None]
+            if not missing:
+                raise
+            raise ValueError(
+                f"y has no label in {len(missing):,} of {len(y):,} rows, the first of them row "
+                f"{missing[0]:,}; drop these rows."
+            ) from None
+        return self._coded(X, labels, codes, sample_weight)
 
     def _coded(
         self, X: Rows, labels: NDArray[Any], codes: NDArray[Any], sample_weight: Any
