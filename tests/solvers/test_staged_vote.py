@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles.staged_vote import LinearKernel, held_out_path
 from scipy.sparse import csr_array
@@ -74,11 +74,12 @@ def assert_same_path(path, expected, rtol=1e-9):
     coefficients, intercept, held, mass, loss, stages, losses = expected
     close = functools.partial(np.testing.assert_allclose, rtol=rtol)
     assert path.history["stage"].tolist() == stages
-    close(path.history["loss"], losses)
+    smallest = 2 * np.finfo(float).tiny  # the core knows no smaller loss, oracles may
+    close(path.history["loss"], losses, atol=smallest)
     close(path.coefficients, coefficients, atol=rtol * np.abs(coefficients).max())
     close(path.intercept, intercept, atol=rtol)
     close(path.held_scores, held, atol=rtol * np.abs(held).max())
-    close([path.mass, path.certificate], [mass, loss])
+    close([path.mass, path.certificate], [mass, loss], atol=smallest)
 
 
 def assert_identical(machine, other):
@@ -214,6 +215,9 @@ def test_splits_of_any_kind_equal_the_oracle(loss, case):
     loss=st.sampled_from(["logistic", "exponential"]),
     bias=st.booleans(),
     weighted=st.booleans(),
+)
+@example(  # the loss underflows
+    n=12, seed=0, gamma=1.0, n_splits=1, loss="exponential", bias=False, weighted=False
 )
 def test_any_problem_equals_the_oracle(n, seed, gamma, n_splits, loss, bias, weighted):
     D, (_, classes) = squared_distances(n, seed), rows_and_classes(n, seed)
