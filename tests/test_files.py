@@ -86,6 +86,18 @@ def test_rows_in_memory_are_one_block(in_file):
     assert isinstance(as_blocks(in_file(X)), FileRows)
 
 
+def test_rows_in_memory_are_scaled_a_few_at_a_time(monkeypatch):
+    monkeypatch.setattr(files, "BLOCK_BYTES", 8 * 4 * 30)
+    X, sizes = np.arange(400.0).reshape(100, 4), []
+
+    def doubled(block):
+        sizes.append(len(block))
+        return 2 * block
+
+    np.testing.assert_array_equal(Resident(X).map(doubled).X, 2 * X)
+    assert sizes == [30, 30, 30, 10]
+
+
 def test_rows_are_found_in_their_blocks():
     rng = np.random.default_rng(0)
     starts = np.array([0, 3, 3, 40, 41])

@@ -1,10 +1,14 @@
-"""Free memory, of the machine and within a container's limit."""
+"""Free memory, of the machine and within a container's limit, and arrays that give theirs back."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from hardmargin.resources import free_memory
+from hardmargin.resources import free_memory, new_array
 
 GB = 10**9
 
@@ -84,3 +88,30 @@ def test_a_limit_above_the_free_memory_changes_nothing(system):
 def test_no_memory_left_is_zero(system):
     root = system({"proc/self/cgroup": "0::/\n", **version_2("", GB, 2 * GB)})
     assert free_memory(root) == 0
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [10, 1_000, 1_400, 2_000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arrays_keep_what_is_written(n, dtype):
+    values = np.random.default_rng(0).normal(size=(n, n)).astype(dtype)
+    array = new_array((n, n), dtype)
+    array[:] = values
+    assert array.dtype == dtype
+    np.testing.assert_array_equal(array, values)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads what Linux says")
+@pytest.mark.parametrize("n_bytes", [2**22, 33_000_000])
+def test_the_memory_of_large_arrays_is_given_back(n_bytes):
+    def used():
+        return int(re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+    before = used()
+    array = new_array((n_bytes,), np.uint8)
+    array.fill(1)
+    assert used() - before < 1.08 * n_bytes
+    del array
+    assert used() - before < n_bytes / 10

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from hardmargin.checkpoint import Checkpoint, Unfinished
-from hardmargin.resources import single_threaded_blas
+from hardmargin.resources import single_threaded_blas, worker_threads
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -253,16 +253,12 @@ class Monitor:
             tasks._n_done += 1
             return result
 
-        def call_on_thread(task: int) -> Result:
-            with single_threaded_blas():
-                return call(task)
-
         if min(n_threads, n_tasks) <= 1:
-            with single_threaded_blas():  # once, as that takes longer than some tasks
+            with single_threaded_blas():
                 return [call(task) for task in range(n_tasks)]
-        with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
+        with worker_threads(min(n_threads, n_tasks)) as pool:
             try:
-                running = [pool.submit(call_on_thread, task) for task in range(n_tasks)]
+                running = [pool.submit(call, task) for task in range(n_tasks)]
                 for done in as_completed(running):
                     done.result()  # raises what a task raised
                 return [task.result() for task in running]

@@ -519,11 +519,14 @@ class _Forest:
         """Learn the pilot cells of a tree."""
         give_back_memory()  # of the sample, and of what was trained before
         layer = self._rows.begin_layer(tree.cuts, rules)
-        shares = layer.learn(tree.pilots, self._candidates, self._monitor)
+        shares, (at, [logs_of_whole]) = self._monitor.both(
+            partial(layer.learn, tree.pilots, self._candidates),
+            lambda _: judge.logs(layer.rows_of(tree.pilots), []),
+            self._options.n_threads,
+        )
         if not self._has_chosen:
             self._keep_the_best(shares)
             self._has_chosen = shares is not None
-        at, (logs_of_whole,) = judge.logs(layer.rows_of(tree.pilots), [])
         return _Pilot(layer, at, logs_of_whole)
 
     def _keep_the_best(self, shares: FloatArray | None) -> None:

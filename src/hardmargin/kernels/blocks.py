@@ -90,8 +90,10 @@ class Resident(RowBlocks):
         return [function(self.X, *per_row)]
 
     def map(self, function: Callable[[Any], Any]) -> Resident:
-        """Apply the function at once."""
-        return Resident(function(self.X))
+        """Apply the function at once; to dense rows a few at a time, whose copies stay in cache."""
+        if is_sparse(self.X):
+            return Resident(function(self.X))
+        return Resident(_filled(self.X, function, np.empty))
 
     def __getitem__(self, rows: NDArray[Any]) -> Rows:
         return self.X[rows]
@@ -124,12 +126,7 @@ class FileRows(RowBlocks):
 
     def map(self, function: Callable[[Any], Any]) -> FileRows:
         """Apply the function to one block after the other; the result is in a temporary file."""
-        first = function(self.X[: self.starts[1]])
-        out = temporary_rows((len(self.X), first.shape[1]), first.dtype)
-        out[: len(first)] = first
-        for begin, end in pairwise(self.starts[1:]):
-            out[begin:end] = function(self.X[begin:end])
-        return FileRows(out)
+        return FileRows(_filled(self.X, function, temporary_rows))
 
     def __getitem__(self, rows: NDArray[Any]) -> Rows:
         return some_rows(self.X, rows)
@@ -137,6 +134,23 @@ class FileRows(RowBlocks):
     def every(self, step: int) -> Rows:
         """Return a view."""
         return self.X[::step]
+
+
+def _filled(
+    X: NDArray[Any],
+    function: Callable[[Any], Any],
+    make: Callable[[tuple[int, int], np.dtype[Any]], NDArray[Any]],
+) -> NDArray[Any]:
+    """Apply a function to a few rows at a time, and put what it returns below each other."""
+    step = rows_per_block(X)
+    first: NDArray[Any] = function(X[:step])
+    if len(first) == len(X):
+        return first
+    out = make((len(X), first.shape[1]), first.dtype)
+    out[:step] = first
+    for begin in range(step, len(X), step):
+        out[begin : begin + step] = function(X[begin : begin + step])
+    return out
 
 
 def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:

@@ -50,24 +50,30 @@ def mixture_weights(
         Weights of these rows.
     """
     every = np.stack(logs).astype(np.float64)
-    own = every[:, np.arange(len(codes)), codes]
+    is_own = np.arange(every.shape[2]) == codes[:, None]
+    n_experts, n_rows = every.shape[:2]
+    # How far each expert puts the other classes ahead of the right one.
+    ahead = every[:, ~is_own].reshape(n_experts, n_rows, -1) - every[:, is_own][:, :, None]
     shares = weights / weights.sum()
     stiffness = 1 / (SPREAD_OF_SUM**2 * weights.sum())
 
     def loss(at: FloatArray) -> tuple[float, FloatArray]:
         """Log-loss and the prior of the sum, and their derivatives."""
-        mixture = log_softmax(np.tensordot(at, every, 1), axis=1)
-        expected = np.einsum("nk,enk->en", np.exp(mixture), every)
+        logits = np.tensordot(at, ahead, 1)
+        largest = logits.max(axis=1, initial=0.0)
+        odds = np.exp(logits - largest[:, None])
+        total = odds.sum(axis=1) + np.exp(-largest)
+        slopes = np.einsum("nk,enk->e", odds * (shares / total)[:, None], ahead)
         excess = at.sum() - 1
-        value = -shares @ mixture[np.arange(len(codes)), codes] + stiffness * excess**2 / 2
-        return float(value), (expected - own) @ shares + stiffness * excess
+        value = shares @ (np.log(total) + largest) + stiffness * excess**2 / 2
+        return float(value), slopes + stiffness * excess
 
-    start = np.full(len(logs), 1 / len(logs))
+    start = np.full(n_experts, 1 / n_experts)
     found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, LARGEST_WEIGHT)] * len(logs)
+        loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, LARGEST_WEIGHT)] * n_experts
     )
     mixture = mixed(logs, found.x)
-    return np.asarray(found.x), float(-shares @ mixture[np.arange(len(codes)), codes])
+    return np.asarray(found.x), float(-shares @ mixture[is_own])
 
 
 def mixed(logs: Sequence[NDArray[Any]], weights: FloatArray) -> FloatArray:
