@@ -4,9 +4,9 @@ Many rows in little time
 
 Kernel machines have a name for being slow with many rows. :class:`~hardmargin.EnsembleSVC` divides
 more than 10,000 rows into cells with machines of their own, so that time grows in proportion to the
-number of rows. ``max_time`` says how many seconds ``fit`` may take. It then fits few rows first and
-more and more of them, and keeps the best model that was finished in time. This example shows what a
-few seconds more are worth, which experts vote in the end, and how gradient boosting compares.
+number of rows. ``max_time`` says how many seconds ``fit`` may take. It then fits few rows first,
+then all rows with as many cells as there is time for, and keeps the best model. This example shows
+what a few seconds more are worth, which experts vote, and how gradient boosting compares.
 """
 
 import os
@@ -86,10 +86,8 @@ for limit in (2, 4, 8):
 # Without a limit
 # ---------------
 #
-# Time spent on few rows first is lost for the larger fit, and ``max_time`` is careful not to begin
-# a fit that it could not finish. Where the time is known to be enough, set no limit. This is a fit
-# of a part of the rows; all of them take longer in proportion to their number. Gradient boosting
-# uses all rows.
+# Where the time is known to be enough, set no limit. This is a fit of a part of the rows; all of
+# them take longer in proportion to their number. Gradient boosting uses all rows.
 
 n_part = min(100_000, N_ROWS)
 clf = measure("EnsembleSVC, no limit", EnsembleSVC(n_jobs=N_JOBS), n_part)

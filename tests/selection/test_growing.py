@@ -131,3 +131,10 @@ def test_fits_whose_time_grows_in_proportion_reach_all_rows_sooner():
     assert next_size(fits, linear, 60.0) == 100_000
     # As long as 4,000 rows of the usual kind, 25 times: about 24 seconds, and some to be safe.
     assert next_size(fits, linear, 20.0) < 100_000
+
+
+def test_a_fit_of_all_rows_that_can_be_stopped_needs_time_for_a_share_of_it():
+    fits = [(750, 0.05), (2_250, 0.3)]
+    linear = Growth(100_000, 98_000, linear_above=10_000, linear_from=4_000, least_share=0.1)
+    assert next_size(fits, linear, 4.0) == 100_000
+    assert next_size(fits, linear, 2.0) < 100_000

@@ -101,6 +101,11 @@ SHARE_OF_LOOK = 0.3
 #: About how many times as long a fit takes if its first vote is not a quick one.
 COST_OF_FIRST_VOTE = 3.5
 
+#: Experts on all rows are begun if there is time for this share of what votes of a sample predict
+#: for them, which is several times too much. Stopped in time, they are better than a vote of a
+#: sample that takes as long: where cells were not reached, the machine on a sample decides.
+LEAST_SHARE_OF_EXPERTS = 0.06
+
 #: Relevance has seen the labels of the rows held out: their log-loss is too low by about this
 #: times the root of the number of different scales, divided by the number of rows. (Measured: then
 #: it is right on average over the sets of benchmarks/accuracy.py.)
@@ -538,10 +543,12 @@ default="cv"
             longer = 1.0
         return longer * min(1.0, self._largest_part(rows) / n_rows)
 
-    def _linear(self, rows: TrainingRows) -> tuple[int | None, int]:
+    def _linear(self, rows: TrainingRows) -> tuple[int | None, int, float]:
         if self._is_linear(rows):
-            return SAMPLE_ROWS, SAMPLE_ROWS
-        return (MAX_STORED_ROWS, FIRST_ROWS) if self._needs_experts(rows) else (None, 1)
+            return SAMPLE_ROWS, SAMPLE_ROWS, 1.0
+        if self._needs_experts(rows):
+            return MAX_STORED_ROWS, FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
+        return None, 1, 1.0
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
         self.rank_: int | None = None

@@ -4,9 +4,10 @@
 2. What the fits so far took predicts what a larger one will take: seconds grow as a power of the
    rows. The power is estimated from the last two fits, with a margin; after one fit it is assumed
    to be two.
-3. If all rows fit in the time left even at the highest power, they come next. Otherwise the rows
-   grow by a factor. If there would be no time for another fit after that, the next one is of as
-   many rows as fit, or of all.
+3. If all rows fit in the time left even at the highest power, they come next. So they do where a
+   fit of all rows that is stopped in time is worth having, and there is time for a share of it.
+   Otherwise the rows grow by a factor. If there would be no time for another fit after that, the
+   next one is of as many rows as fit, or of all.
 4. It ends with a fit of all rows, or when the time left does not allow clearly more rows.
 
 A prediction can be wrong: the caller then stops the fit at the limit, and keeps an earlier one.
@@ -65,6 +66,8 @@ class Growth:
         Fits of more rows than this take time in proportion to them ..
     linear_from : int
         .. in which this many rows take as long as a fit of as many.
+    least_share : float
+        Such a fit is worth beginning if there is time for this share of it.
     """
 
     n_rows: int
@@ -73,6 +76,7 @@ class Growth:
     cost_of_all: float = 1.0
     linear_above: int | None = None
     linear_from: int = 1
+    least_share: float = 1.0
 
     def work(self, size: float, power: float) -> float:
         """Return what a fit takes, in units of a fit of one row."""
@@ -145,8 +149,10 @@ def next_size(fits: Sequence[tuple[int, float]], growth: Growth, seconds_left: f
     exponent = power(fits)
     work = times * growth.work(size, exponent)
     affordable = growth.affordable(work, exponent)
-    all_fit = growth.cost_of_all * growth.work(n_rows, exponent) <= work
-    if all_fit and growth.linear_above is not None and n_rows > growth.linear_above:
+    work_of_all = growth.cost_of_all * growth.work(n_rows, exponent)
+    all_fit = work_of_all <= work
+    is_linear = growth.linear_above is not None and n_rows > growth.linear_above
+    if is_linear and growth.least_share * work_of_all <= work:
         return n_rows  # smaller fits that are not of this kind would take as long
     near = LEAST_GROWTH * FACTOR * size
     if all_fit and n_rows <= near:

@@ -78,9 +78,9 @@ class GrowingClassifier(KernelClassifier):
         """Return the time that all rows take, relative to a part that would have as many."""
         return 1.0
 
-    def _linear(self, rows: TrainingRows) -> tuple[int | None, int]:
-        """Return above how many rows time grows in proportion, and from where (see `Growth`)."""
-        return None, 1
+    def _linear(self, rows: TrainingRows) -> tuple[int | None, int, float]:
+        """Return above how many rows time grows in proportion, and how (see `Growth`)."""
+        return None, 1, 1.0
 
     def _number_rows(self, rows: NDArray[np.intp]) -> None:
         """Make attributes of a model of some rows refer to all rows.
