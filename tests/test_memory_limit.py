@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems.processes import output_of
 
 from hardmargin import EnsembleSVC
 from hardmargin import resources as budget
@@ -128,10 +128,7 @@ print(json.dumps((max(found) - before) / limit))
 @functools.cache
 def peaks():
     """The most memory of some fits, as a share of their limit."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True, check=True, timeout=100
-    )
-    return dict(map(json.loads, done.stdout.splitlines()))
+    return dict(map(json.loads, output_of(CHILD).splitlines()))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -147,9 +144,8 @@ def test_fits_keep_their_limit(name):
 )
 def test_ensembles_keep_small_limits(n_rows, n_columns, limit):
     numbers = [str(int(number)) for number in (n_rows, n_columns, limit)]
-    child = [sys.executable, "-c", SMALL, *numbers]
-    done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True, timeout=200)
-    assert json.loads(done.stdout) < 1.2  # it should be 1.1; other parts of the process may grow
+    taken = json.loads(output_of(SMALL, *numbers))
+    assert taken < 1.2  # it should be 1.1; other parts of the process may grow
 
 
 @pytest.mark.filterwarnings("ignore:memory_limit (leaves|allows)")

@@ -3,10 +3,6 @@
 import errno
 import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 import warnings
 from collections import Counter
@@ -14,6 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from problems.cells import few_rows_are_many, many_rows
+from problems.processes import CONTEXT
 from sklearn.datasets import make_classification
 
 from hardmargin import EnsembleSVC, GreedySVC, checkpoint
@@ -220,14 +217,13 @@ def test_a_disk_that_fills_up_costs_neither_the_fit_nor_the_last_checkpoint(
 # --- processes that are killed --------------------------------------------------------------------
 
 KILLED = """
-    import sys
-    from sklearn.datasets import make_classification
-    from hardmargin import GreedySVC, checkpoint
+from sklearn.datasets import make_classification
+from hardmargin import GreedySVC, checkpoint
 
-    checkpoint.SECONDS_BETWEEN = checkpoint.REST = 0.0  # it writes all the time
-    X, y = make_classification(1500, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
-    print("begin", flush=True)
-    GreedySVC(checkpoint=sys.argv[1]).fit(X, y)
+checkpoint.SECONDS_BETWEEN = checkpoint.REST = 0.0  # it writes all the time
+X, y = make_classification(1500, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+begun.set()
+GreedySVC(checkpoint=path).fit(X, y)
 """
 
 
@@ -235,13 +231,13 @@ def test_a_process_that_is_killed_leaves_a_whole_checkpoint(path):
     X, y = make_classification(1500, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
     rng, n_read = np.random.default_rng(0), 0
     for _ in range(5):
-        with subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(KILLED), str(path)], stdout=subprocess.PIPE
-        ) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(rng.uniform(0.02, 0.5))
-            process.send_signal(signal.SIGKILL)
+        begun = CONTEXT.Event()
+        process = CONTEXT.Process(target=exec, args=(KILLED, {"begun": begun, "path": path}))
+        process.start()
+        assert begun.wait(60)
+        time.sleep(rng.uniform(0.02, 0.5))
+        process.kill()
+        process.join()
         if path.exists():
             name = pickle.loads(path.read_bytes()[len(checkpoint._MAGIC) + 32 :])[0]
             Checkpoint(path, name)  # is whole

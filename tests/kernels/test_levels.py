@@ -5,15 +5,13 @@ The level is chosen when the core is first used, so each one gets a process of i
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from problems.processes import run_program
 
 # Continuous columns keep the gradients clear of near-ties, which rounding could decide.
 CHILD = """
@@ -64,25 +62,12 @@ np.savez(sys.argv[1], **results)
 LEVELS = ("baseline", "avx2", "avx512")
 
 
-def run_child(level: str | None, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k != "HARDMARGIN_LEVEL"}
-    if level is not None:
-        environment["HARDMARGIN_LEVEL"] = level
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
 @cache
 def run_at(level: str | None) -> tuple[str, dict[str, np.ndarray]]:
     """Return the reason if there are no results, and the results."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "results.npz"
-        child = run_child(level, CHILD, str(path))
+        child = run_program(CHILD, str(path), HARDMARGIN_LEVEL=level)
         if f"HARDMARGIN_LEVEL={level} is not a level of this CPU" in child.stderr:
             return child.stderr.strip().splitlines()[-1], {}
         assert child.returncode == 0, child.stderr
@@ -121,7 +106,7 @@ def test_support_rows_are_those_of_the_default_level(level):
 
 def test_unknown_level_is_refused_and_the_known_ones_are_listed():
     code = "import numpy; from hardmargin.kernels import Kernel; Kernel('rbf').block(numpy.eye(2))"
-    child = run_child("sse9", code)
+    child = run_program(code, HARDMARGIN_LEVEL="sse9")
     assert child.returncode != 0
     message = child.stderr.strip().splitlines()[-1]
     assert message.startswith("RuntimeError: HARDMARGIN_LEVEL=sse9 is not a level of this CPU")
