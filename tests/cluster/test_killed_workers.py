@@ -9,11 +9,14 @@ import sys
 import threading
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 from problems.cells import many_rows
+from problems.processes import CONTEXT, PRELOADED
 
 from hardmargin import EnsembleSVC
 from hardmargin.dask import DaskEnsembleSVC
@@ -38,21 +41,32 @@ def fitted(client):
     return DaskEnsembleSVC(client=client, **PARAMETERS).fit(dX, dy)
 
 
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two processes, which replaces one that is killed by a new fork."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.config.set({"distributed.worker.multiprocessing-method": CONTEXT.get_start_method()}):
+        get_mp_context().set_forkserver_preload(PRELOADED)  # by itself it would preload less
+        with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
+            yield client
+
+
+def pids(client):
+    return [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
+
+
 @pytest.mark.parametrize("seed", range(10))
-def test_a_worker_that_is_killed_changes_nothing(seed):
+def test_a_worker_that_is_killed_changes_nothing(seed, client):
     expected, seconds = local()
     rng = random.Random(seed)
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        victim = rng.choice(list(client.run(os.getpid).values()))
-        killer = threading.Timer(rng.uniform(0, seconds), os.kill, (victim, signal.SIGKILL))
-        killer.start()
-        found = fitted(client).to_local()
-        killer.join()
+    client.wait_for_workers(2, timeout=60)
+    victim = rng.choice(sorted(pids(client)))
+    killer = threading.Timer(rng.uniform(0, seconds), os.kill, (victim, signal.SIGKILL))
+    killer.start()
+    found = fitted(client).to_local()
+    killer.join()
+    while victim in pids(client):  # until the other tests have two workers again
+        time.sleep(0.01)
     for own, other in zip(found._experts_.layers, expected._experts_.layers, strict=True):
         np.testing.assert_allclose(own.values, other.values, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(found._experts_.weights, expected._experts_.weights, rtol=1e-6)
