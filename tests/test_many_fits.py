@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from problems.processes import output_of
 
 TESTS = Path(__file__).parent
 
@@ -36,7 +37,7 @@ def same(some, others):
 
 
 def run(tmp_path, program, seconds=120):
-    """Run a program in a process of its own, which must end in time without an error."""
+    """Run a program in a new interpreter, which must end in time without an error."""
     file = tmp_path / "program.py"
     file.write_text(BEGIN + program, encoding="utf-8")
     paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -74,10 +75,10 @@ print(memory() - before)
     assert grown < 4.0  # MB; 4 kB per fit
 
 
-def test_eight_threads_find_what_one_finds(tmp_path):
-    run(
-        tmp_path,
-        """
+def test_eight_threads_find_what_one_finds():
+    output_of(
+        BEGIN
+        + """
 names = [name for name in MODELS for _ in range(4)]
 alone = {name: fit_and_answer(name) for name in MODELS}
 with ThreadPoolExecutor(8) as threads:
@@ -87,10 +88,10 @@ with ThreadPoolExecutor(8) as threads:
     )
 
 
-def test_eight_threads_ask_one_model(tmp_path):
-    run(
-        tmp_path,
-        """
+def test_eight_threads_ask_one_model():
+    output_of(
+        BEGIN
+        + """
 for name in MODELS:
     model = fit(name, n_jobs=2)
     alone = answers(model, X)
@@ -113,38 +114,28 @@ START_METHODS = pytest.mark.parametrize(
 
 
 @START_METHODS
-def test_processes_fit_after_a_fit_in_their_parent(tmp_path, method):
+def test_processes_fit_and_ask_models_after_fits_in_their_parent(tmp_path, method):
     run(
         tmp_path,
         f"""
 if __name__ == "__main__":
-    alone = {{name: fit_and_answer(name, n_jobs=2) for name in MODELS}}
+    models = {{name: fit(name, n_jobs=2) for name in MODELS}}
+    alone = {{name: answers(model, X) for name, model in models.items()}}
+    n = len(models)
     with ProcessPoolExecutor(2, multiprocessing.get_context({method!r})) as processes:
-        for name, found in zip(MODELS, processes.map(fit_and_answer, MODELS, [2] * len(MODELS))):
+        for name, found in zip(models, processes.map(fit_and_answer, models, [2] * n)):
+            assert same(alone[name], found), name
+        for name, found in zip(models, processes.map(answers, models.values(), [X] * n)):
             assert same(alone[name], found), name
 """,
     )
 
 
-@START_METHODS
-def test_processes_ask_a_model_of_their_parent(tmp_path, method):
-    run(
-        tmp_path,
-        f"""
-if __name__ == "__main__":
-    models = [fit(name, n_jobs=2) for name in MODELS]
-    with ProcessPoolExecutor(2, multiprocessing.get_context({method!r})) as processes:
-        for model, found in zip(models, processes.map(answers, models, [X] * len(models))):
-            assert same(answers(model, X), found), model
-""",
-    )
-
-
 @pytest.mark.skipif(sys.platform == "darwin", reason="fork is unsafe on macOS")
-def test_a_fork_after_fits_in_threads_can_fit(tmp_path):
-    run(
-        tmp_path,
-        """
+def test_a_fork_after_fits_in_threads_can_fit():
+    output_of(
+        BEGIN
+        + """
 alone = {name: fit_and_answer(name) for name in MODELS}
 for name in MODELS:
     with ThreadPoolExecutor(4) as threads:
