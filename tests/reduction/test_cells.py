@@ -51,6 +51,11 @@ def model(n_classes=2):
     return clf
 
 
+@functools.cache
+def compressed(n_classes=2, **sizes):
+    return compress(model(n_classes), **sizes)
+
+
 def change(small, clf, rows):
     before, after = (c._scores(c._margins(c._check_rows(rows))) for c in (clf, small))
     return np.sqrt((((after - before) ** 2).mean(axis=0) / (before**2).mean(axis=0)).mean())
@@ -62,7 +67,7 @@ BOTH = pytest.mark.parametrize("n_classes", [2, 4])
 @BOTH
 def test_about_as_many_rows_as_asked_for(n_classes):
     clf, (X, y, new) = model(n_classes), problem(n_classes)
-    small = compress(clf, n_support=400)
+    small = compressed(n_classes, n_support=400)
     assert type(small) is EnsembleSVC
     assert 280 < len(small.support_) <= 480
     assert np.isin(small.support_, clf.support_).all()
@@ -76,7 +81,7 @@ def test_about_as_many_rows_as_asked_for(n_classes):
 @pytest.mark.parametrize("tolerance", [0.15, 0.05])
 def test_a_tolerance_is_kept_on_new_rows_too(n_classes, tolerance):
     clf, new = model(n_classes), problem(n_classes)[2]
-    small = compress(clf, tolerance=tolerance)
+    small = compressed(n_classes, tolerance=tolerance)
     assert small.compression_.relative_change <= tolerance
     assert change(small, clf, new) < 1.5 * tolerance
     assert len(small.support_) < len(clf.support_)
@@ -85,7 +90,7 @@ def test_a_tolerance_is_kept_on_new_rows_too(n_classes, tolerance):
 
 def test_chosen_members_are_better_than_random_ones(monkeypatch):
     clf, new = model(), problem()[2]
-    chosen = change(compress(clf, n_support=300), clf, new)
+    chosen = change(compressed(n_support=300), clf, new)
     monkeypatch.setattr(
         cells,
         "forward_order",
@@ -95,7 +100,7 @@ def test_chosen_members_are_better_than_random_ones(monkeypatch):
 
 
 def test_a_smaller_tolerance_keeps_more_rows():
-    sizes = [len(compress(model(), tolerance=t).support_) for t in (0.15, 0.05)]
+    sizes = [len(compressed(tolerance=t).support_) for t in (0.15, 0.05)]
     assert sizes[0] < sizes[1]
 
 
@@ -128,7 +133,7 @@ def test_it_is_smaller_and_can_be_saved(n_classes):
 
 def test_what_it_costs():
     clf, (X, _, _) = model(), problem()
-    cost = compress(clf, n_support=300).compression_
+    cost = compressed(n_support=300).compression_
     assert cost.n_support_before == len(clf.support_) == 900
     assert cost.n_measured == 900
     assert cost.speedup > 2
@@ -144,7 +149,7 @@ def test_training_rows_are_found_from_scaled_ones():
 
 def test_it_can_be_compressed_again():
     clf, (_, y, new) = model(), problem()
-    once = compress(clf, n_support=600)
+    once = compressed(n_support=400)
     twice = compress(once, n_support=300)
     assert np.isin(twice.support_, once.support_).all()
     assert len(twice.support_) < len(once.support_)
