@@ -86,8 +86,8 @@ def interrupted_fit(model, X, y, after):
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
     timer = threading.Timer(after, interrupt)
-    timer.start()
     try:
+        timer.start()
         model.fit(X, y)
     except KeyboardInterrupt:
         return time.monotonic() - sent[0]
@@ -146,7 +146,7 @@ before = resident_bytes()
 for model in (MultiplicativeSVC(max_stages=10**6, n_jobs=2), RigorousSVC(1e3, n_jobs=2)):
     sizes = []
     for _ in range(50):
-        interrupted_fit(model, X, y, float(rng.uniform(0.01, 0.25)))
+        interrupted_fit(model, X, y, float(rng.uniform(0.01, 0.1)))
         sizes.append(resident_bytes())
     growth = float(np.median(sizes[-10:]) - before) / 1e6
     print(json.dumps({"name": type(model).__name__, "growth": growth}), flush=True)
