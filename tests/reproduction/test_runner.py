@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from problems.clock import Clock
 from problems.reproduction_tasks import (
     NAME,
     broken,
@@ -141,14 +143,21 @@ def test_only_some_data_sets(tmp_path):
     assert list(run([toy], settings, quiet=True)) == ["toy/b"]
 
 
+@pytest.fixture
+def _clock(monkeypatch):
+    """Every task takes a second and a half."""
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=Clock(step=1.5)))
+
+
+@pytest.mark.usefixtures("_clock")
 def test_progress_in_lines(tmp_path, capsys):
     toy = part(tmp_path, [number, without_data])
-    for remark in ("0.0 s", "kept from an earlier run"):
+    for remark in ("1.5 s", "kept from an earlier run"):
         run([toy], Settings(), out=tmp_path / "out")
         lines = capsys.readouterr().err.splitlines()
         assert lines == [
             f"[1/2] toy/a: {remark}",
-            "[2/2] toy/b: 0.0 s, no data: no file 'x.npz'",
+            "[2/2] toy/b: 1.5 s, no data: no file 'x.npz'",
         ]
 
 
@@ -160,9 +169,10 @@ def test_another_source_of_the_package_is_measured_again(tmp_path, monkeypatch):
     assert logged(tmp_path) == ["a", "a"]
 
 
+@pytest.mark.usefixtures("_clock")
 def test_quick_runs_do_not_tell_of_every_set_that_they_skip(tmp_path, capsys):
     toy = part(tmp_path, [number, without_data])
     run([toy], Settings(quick=True))
     assert "toy/b" not in capsys.readouterr().err
     run([toy], Settings())
-    assert "toy/b: 0.0 s, no data: no file" in capsys.readouterr().err
+    assert "toy/b: 1.5 s, no data: no file" in capsys.readouterr().err
