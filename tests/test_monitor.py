@@ -179,6 +179,14 @@ def test_tasks_report_how_many_are_done():
     assert [event.machine for event in heard] == [0, 1, 2]
 
 
+def test_no_task_on_threads_is_left_out_of_the_count():
+    heard, parts = [], []
+    monitor = Monitor(listeners=[heard.append])
+    monitor.each(lambda task, tasks: parts.append(tasks), 2_000, 8)
+    parts[0].go_on(1, 0.5)
+    assert heard[-1].machine == 2_000
+
+
 @pytest.mark.parametrize("failing", [0, 1])
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt, Stopped])
 def test_a_task_that_fails_ends_the_others(failing, error):

@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
@@ -248,19 +249,22 @@ class Monitor:
         """Call a function with every task's number, on threads; one that fails ends all of them."""
         tasks = self.part()
 
-        def call(task: int) -> Result:
-            result = function(task, tasks)
-            tasks._n_done += 1
-            return result
-
         if min(n_threads, n_tasks) <= 1:
+            results = []
             with single_threaded_blas():
-                return [call(task) for task in range(n_tasks)]
+                for task in range(n_tasks):
+                    results.append(function(task, tasks))
+                    tasks._n_done += 1
+            return results
         with worker_threads(min(n_threads, n_tasks)) as pool:
             try:
-                running = [pool.submit(call, task) for task in range(n_tasks)]
+                running = [
+                    pool.submit(copy_context().run, function, task, tasks)
+                    for task in range(n_tasks)
+                ]
                 for done in as_completed(running):
                     done.result()  # raises what a task raised
+                    tasks._n_done += 1  # counted by this thread alone
                 return [task.result() for task in running]
             except BaseException:
                 tasks._is_cancelled = True
@@ -278,7 +282,7 @@ class Monitor:
         if n_threads <= 1:
             return here(tasks), beside(tasks)
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(beside, tasks)
+            running = pool.submit(copy_context().run, beside, tasks)
             try:
                 return here(tasks), running.result()
             except BaseException:

@@ -40,6 +40,7 @@ from hardmargin.estimators._base.second_layer import MachineVote, fit_second_lay
 from hardmargin.estimators._base.soft_margin import SoftMarginSVC
 from hardmargin.monitor import Monitor
 from hardmargin.solvers import soft_margin
+from hardmargin.warn import warn_caller
 
 NAMES = ("svm", "mlp", "cvm", "vote")
 
@@ -531,6 +532,19 @@ def test_other_warnings_of_the_second_layer_stay_warnings():
         fit_second_layer(Warning_(), Z, y)
 
 
+def test_fits_beside_the_main_thread_leave_the_filters_of_warnings_alone(iris):
+    class Looking(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(list(warnings.filters))
+            return super().fit(X, y)
+
+    seen, before = [], list(warnings.filters)
+    thread = threading.Thread(target=DiversifiedSVC(1, final_estimator=Looking()).fit, args=iris)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
 @pytest.mark.parametrize("cv", [None, 3])
 def test_time_limits_the_first_layer(cv):
     rng = np.random.default_rng(0)
@@ -689,7 +703,7 @@ def test_a_second_layer_that_was_cut_short_is_not_used(slow_layers, monkeypatch)
         plain(self, Z, y, sample_weight)
         if len(Z) > 250:
             self.stop_reason_ = np.array(["converged", "max_time", "converged"])
-            warnings.warn("stopped at max_time", ConvergenceWarning, stacklevel=1)
+            warn_caller("stopped at max_time")
         return self
 
     monkeypatch.setattr(SoftMarginSVC, "fit", cut)

@@ -17,6 +17,7 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
 from hardmargin import EnsembleSVC, GreedySVC
 from hardmargin.estimators._base import growing
+from hardmargin.warn import warn_caller
 
 BOTH = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
 N_ROWS, N_TEST = 1_600, 2_000
@@ -148,7 +149,7 @@ def test_only_the_model_that_is_used_warns(estimator, fits, monkeypatch):
     plain = estimator._fit_rows
 
     def fit_rows(self, rows, groups, monitor):
-        warnings.warn(f"fit of {len(rows.codes)}", UserWarning, stacklevel=1)
+        warn_caller(f"fit of {len(rows.codes)}", UserWarning)
         plain(self, rows, groups, monitor)
 
     monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
@@ -159,6 +160,23 @@ def test_only_the_model_that_is_used_warns(estimator, fits, monkeypatch):
     assert first == f"fit of {fits[-1]}"
     assert f"trained on {fits[-1]:,} of {N_ROWS:,}" in second
     assert caught[1].filename == __file__
+
+
+@BOTH
+def test_filters_of_warnings_stay_as_they_are(estimator, fits, monkeypatch):
+    plain, seen = estimator._fit_rows, []
+
+    def fit_rows(self, rows, groups, monitor):
+        seen.append(list(warnings.filters))
+        plain(self, rows, groups, monitor)
+
+    monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        before = list(warnings.filters)
+        estimator(max_time=MAX_TIME).fit(X, Y)
+    assert len(fits) > 1
+    assert seen == [before] * len(fits)
 
 
 # --- what the attributes refer to ----------------------------------------------------------------

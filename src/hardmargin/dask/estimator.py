@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,7 +31,7 @@ from hardmargin.kernels.blocks import stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
 from hardmargin.selection.first_look import Look
-from hardmargin.warn import warn_caller
+from hardmargin.warn import Warned, held_back, warn_caller
 
 Result = TypeVar("Result")
 
@@ -294,16 +293,14 @@ def _read(model: EnsembleSVC, part: Any) -> Rows:
     return rows if is_sparse(rows) else np.ascontiguousarray(rows)
 
 
-def _recorded(function: Callable[[], Result]) -> tuple[Result, list[tuple[str, type[Warning]]]]:
+def _recorded(function: Callable[[], Result]) -> tuple[Result, list[Warned]]:
     """Call a function; return its result, and what it warned of."""
-    with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
-        warnings.simplefilter("always")
-        result = function()
-    return result, [(str(one.message), one.category) for one in caught]
+    with held_back() as held, single_threaded_blas():
+        return function(), held
 
 
-def _warn_again(caught: Sequence[tuple[str, type[Warning]]]) -> None:
-    for message, category in caught:
+def _warn_again(held: Sequence[Warned]) -> None:
+    for message, category in held:
         warn_caller(message, category)
 
 

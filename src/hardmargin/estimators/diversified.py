@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -44,7 +43,7 @@ from hardmargin.selection.folds import (
 from hardmargin.selection.growing import Growth, growing_sizes
 from hardmargin.solvers.core_sets.core_vector import Stopping
 from hardmargin.solvers.core_sets.l2_svm import Constraint, Scope
-from hardmargin.warn import warn_caller
+from hardmargin.warn import Warned, held_back, warn_caller
 
 #: Share of `max_time` for the first layers; the rest is for projections and the second layer.
 FIRST_SHARE = 0.7
@@ -514,8 +513,8 @@ default="rbf"
             if best is None or not second.is_cut:
                 best = second
         assert best is not None  # the first fit is always made
-        for caught in best.warnings:
-            warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
+        for message, category in best.warnings:
+            warn_caller(message, category)
         if best.n_rows < n_rows:
             warn_caller(
                 f"max_time={self.max_time:g} is too short for all rows: the second layer was "
@@ -552,15 +551,14 @@ default="rbf"
         params = final_params
         if len(some) < len(codes):
             params = _check_method_params(codes, final_params, some)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with held_back() as held:
             fit_second_layer(layer, Z, self.classes_[codes[some]], **params)
         is_cut = isinstance(self.final_estimator, str) and "max_time" in np.atleast_1d(
             getattr(layer, "stop_reason_", "")
         )
         if isinstance(layer, KernelEstimator) and isinstance(self.final_estimator, str):
             layer.set_params(max_time=self.max_time)
-        return _Second(layer, shifts, scales, len(some), is_cut, caught)
+        return _Second(layer, shifts, scales, len(some), is_cut, held)
 
     def _part(self, X: Rows, rows: NDArray[np.bool_], trained_on: NDArray[np.bool_]) -> Rows:
         """Return some rows; of a kernel matrix, their values against the rows trained on."""
@@ -624,7 +622,7 @@ class _Second(NamedTuple):
         Rows that it was trained on.
     is_cut : bool
         Whether its time was up before it was finished.
-    warnings : list of warnings
+    warnings : list of Warned
         What its fit warned of.
     """
 
@@ -633,7 +631,7 @@ class _Second(NamedTuple):
     scales: FloatArray
     n_rows: int
     is_cut: bool
-    warnings: list[warnings.WarningMessage]
+    warnings: list[Warned]
 
 
 class _Projections:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ from hardmargin.selection.folds import (
     subsample,
 )
 from hardmargin.selection.growing import FIRST_ROWS, Growth, growing_sizes
-from hardmargin.warn import warn_caller
+from hardmargin.warn import Warned, held_back, warn_caller
 
 #: Share of the rows that is set aside to compare models, and the most rows.
 SHARE_ASIDE = 0.1
@@ -142,10 +141,10 @@ class GrowingClassifier(KernelClassifier):
         if isinstance(mine, np.random.RandomState) and isinstance(used, np.random.RandomState):
             mine.set_state(used.get_state())  # it moves on with every fit
         is_part = self.n_samples_fit_ < n_rows
-        for caught in best.warnings:
-            if is_part and "max_time" in str(caught.message):
+        for message, category in best.warnings:
+            if is_part and "max_time" in message:
                 continue  # the warning below says more
-            warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
+            warn_caller(message, category)
         if is_part:
             warn_caller(
                 f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
@@ -178,12 +177,12 @@ class _Fit:
     ----------
     model : GrowingClassifier
         The model; its attributes refer to all rows.
-    warnings : list of warnings
+    warnings : list of Warned
         What its fit warned of.
     """
 
     model: GrowingClassifier
-    warnings: list[warnings.WarningMessage]
+    warnings: list[Warned]
 
 
 def _best_in_time(
@@ -249,13 +248,12 @@ def _fit_some(
             None if rows.weights is None else rows.weights[some],
             is_part=True,
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with held_back() as held:
         model._fit_rows(rows, groups, monitor)
     model.n_samples_fit_ = n_fitted
     if some is not None:
         model._number_rows(some)
-    return _Fit(model, caught)
+    return _Fit(model, held)
 
 
 def _loss(model: GrowingClassifier, rows: TrainingRows, aside: NDArray[np.intp]) -> float:

@@ -7,7 +7,6 @@ The sample says whether to standardise and, on text, whether linear kernels alon
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,6 +31,7 @@ from hardmargin.selection.first_look import (
 )
 from hardmargin.selection.kernel_vote import KernelVote
 from hardmargin.solvers.problem import largest_machine
+from hardmargin.warn import held_back
 
 #: What is assumed of rows before the look.
 UNSEEN = Look(standardized=True, is_linear=False)
@@ -90,8 +90,7 @@ class LookingClassifier(GrowingClassifier):
         sample = sample_rows(X, codes, w, self.cv, groups, random)
         seen = {False: sample.X} if chooses_scaling or not is_scaled else {}
         if is_scaled:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the scaling of all rows warns
+            with held_back():  # the scaling of all rows warns
                 names = self.get_feature_names_out()
                 seen[True], _ = standardized(sample.X, sample.weights, names)
         vote = self._vote

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from typing import Any, Self
 
@@ -125,6 +126,8 @@ def fit_second_layer(layer: Any, Z: FloatArray, y: NDArray[Any], **fit_params: A
 
     On Ctrl-C, networks of scikit-learn only warn and return the model so far.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return layer.fit(Z, y, **fit_params)  # only the main thread hears Ctrl-C
     interrupted = "Training interrupted by user"
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=interrupted)
