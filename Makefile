@@ -13,6 +13,11 @@ WHEEL = $$(echo $(VENV)/wheel/*.whl)
 # What reaches the core by all of its functions, with wrong arguments, and from damaged models.
 ASAN_TESTS := tests/test_core_boundary.py tests/test_damaged_models.py tests/test_corrupt_sparse_rows.py
 
+# What uses threads or calls the core. Other tests need packages that exist only with the GIL.
+FREE_THREADED_TESTS := tests/test_free_threading.py tests/test_many_fits.py tests/test_parallel.py \
+	tests/test_monitor.py tests/test_core_boundary.py tests/estimators/test_warn.py \
+	tests/cells tests/kernels tests/solvers
+
 # Folders are listed too: their times show that files were added or deleted.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find core src \
 	\( -name __pycache__ -o -name '.*_cache' -o -name '*.so' -o -path core/tests \) -prune -o -print)
@@ -23,10 +28,10 @@ MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test reproduce docs docs-quick linkcheck package lint typecheck cpp-test \
-	cpp-test-threads asan-test fuzz format clean
+	cpp-test-threads asan-test free-threaded-test fuzz format clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn's SVC
 	@$(BIN)/python examples/demo.py
@@ -90,6 +95,16 @@ asan-test: $(VENV)/.dev ## run Python tests of the compiled core with the addres
 	@ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$(abspath build/asan) \
 		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		$(BIN)/python -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
+
+# The newest releases of numpy and others may have no wheels for an older Python without the GIL.
+free-threaded-test: export PIP_PREFER_BINARY = 1
+free-threaded-test: export OPENBLAS_NUM_THREADS = 1
+free-threaded-test: $(VENV)/.installed ## run tests of threads and the core on a Python without the GIL
+	@$(PIP) install hypothesis pandas pytest pytest-xdist
+	@$(BIN)/python -c 'import sys; sys.exit(getattr(sys, "_is_gil_enabled", lambda: True)())' || \
+		{ echo "This Python has a GIL: make PYTHON=python3.14t VENV=.venv314t ..." >&2; exit 1; }
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS) \
+		$(FREE_THREADED_TESTS)
 
 fuzz: $(VENV)/.test ## feed damaged files to every reader, for FUZZ_SECONDS
 	@$(BIN)/python tools/fuzz_readers.py --seconds $(FUZZ_SECONDS)

@@ -102,6 +102,28 @@ for name in MODELS:
     )
 
 
+def test_threads_fit_while_others_ask(tmp_path):
+    run(
+        tmp_path,
+        """
+names = list(MODELS) * 4
+models = {name: fit(name) for name in MODELS}
+alone = {name: answers(models[name], X) for name in MODELS}
+
+
+def fit_or_ask(k):
+    asked = models[names[-k]]  # not the one that is being fitted
+    return fit_and_answer(names[k], n_jobs=1 + k % 2), answers(asked, X)
+
+
+with ThreadPoolExecutor(8) as threads:
+    for k, (found, told) in enumerate(threads.map(fit_or_ask, range(len(names)))):
+        assert same(alone[names[k]], found), names[k]
+        assert same(alone[names[-k]], told), names[-k]
+""",
+    )
+
+
 START_METHODS = pytest.mark.parametrize(
     "method",
     [

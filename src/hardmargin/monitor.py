@@ -248,7 +248,6 @@ class Monitor:
     ) -> list[Result]:
         """Call a function with every task's number, on threads; one that fails ends all of them."""
         tasks = self.part()
-
         if min(n_threads, n_tasks) <= 1:
             results = []
             with single_threaded_blas():
