@@ -30,6 +30,7 @@ from hardmargin.cells.machines import (
 from hardmargin.kernels import FloatArray, Kernel, Rows, aligned, as_blocks, is_sparse
 from hardmargin.kernels.kernel import METRICS
 from hardmargin.monitor import Monitor
+from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import Calibration, machine_probabilities
 from hardmargin.selection.folds import Folds
 
@@ -247,6 +248,8 @@ class LayerInTraining:
             found = part.once(f"cell {c} of {self._name}", learned)
             if found is not None:
                 part.go_on(found.n_stages, found.log_loss)
+            if self._rules.is_limited:
+                give_back_memory()
             return found
 
         found = monitor.each(learn_one, len(cells), effective_n_jobs(self._n_jobs))
@@ -394,17 +397,19 @@ def packed(
     coefficients : sequence of sequences of (n_machines, n_members) arrays
         Kernel by kernel, of one cell after the other.
     """
-    counts, machines, values = [], [np.empty(0, np.int16)], [np.empty(0, np.float32)]
-    for of_kernel in coefficients:
+    n = sum(own.shape[1] for own in coefficients[0]) if coefficients else 0
+    starts = np.empty((len(coefficients), n + 1), dtype=np.int64)
+    machines, values, n_before = [np.empty(0, np.int16)], [np.empty(0, np.float32)], 0
+    for of_kernel, ends in zip(coefficients, starts, strict=True):
+        ends[0], end = n_before, 1
         for own in of_kernel:
             member, machine = np.nonzero(own.T)
-            counts.append(np.bincount(member, minlength=own.shape[1]))
+            begin, end = end, end + own.shape[1]
+            ends[begin:end] = np.bincount(member, minlength=own.shape[1])
             machines.append(machine.astype(np.int16))
             values.append(own[machine, member])
-    ends = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
-    n = (len(ends) - 1) // max(len(coefficients), 1)
-    at = np.arange(len(coefficients))[:, None] * n + np.arange(n + 1)
-    return ends[at], np.concatenate(machines), np.concatenate(values)
+        n_before = int(np.cumsum(ends, out=ends)[-1])
+    return starts, np.concatenate(machines), np.concatenate(values)
 
 
 def _by_cell(cells: NDArray[np.int32], n_cells: int) -> Iterator[tuple[int, NDArray[np.intp]]]:

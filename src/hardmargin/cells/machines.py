@@ -94,6 +94,8 @@ class CellRules:
         With the number of a cell, it seeds what is drawn there.
     max_rows : int
         A cell that cuts could not divide is learned from this many of its rows.
+    is_limited : bool
+        Whether memory is limited: what a cell has freed is given back at once.
     """
 
     prior: FloatArray
@@ -105,6 +107,7 @@ class CellRules:
     options: StagedVoteOptions
     seed: int
     max_rows: int
+    is_limited: bool = False
 
 
 @dataclass(frozen=True)

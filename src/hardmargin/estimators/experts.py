@@ -236,11 +236,14 @@ class Mixture:
     error: float
 
     def finished(self) -> Experts:
-        """Put the experts into flat arrays."""
+        """Put the experts into flat arrays; `layers` is empty then, so that memory is freed."""
+        layers = []
+        while self.layers:
+            layers.append(self.layers.pop(0).finished())
         return Experts(
             self.prior,
             self.seen.X,
-            [layer.finished() for layer in self.layers],
+            layers,
             self.whole,
             self.weights,
             self.table,
