@@ -10,7 +10,7 @@ import pytest
 from problems.cells import few_rows_are_many, many_rows
 from problems.processes import output_of
 
-from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, io
+from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, ParzenClassifier, io
 from hardmargin.kernels import files
 from hardmargin.kernels.blocks import FileRows, Resident, as_blocks, in_blocks
 from hardmargin.kernels.files import is_large_file, some_rows
@@ -47,6 +47,21 @@ def test_some_rows_of_much_memory_go_to_a_file():
     assert is_large_file(large)
     np.testing.assert_array_equal(large, X[rows])
     np.testing.assert_array_equal(small, X[rows])
+
+
+def test_temporary_files_are_large_sooner_than_others(monkeypatch, in_file):
+    monkeypatch.setattr(files, "LEAST_FILE_BYTES", 10_000)
+    X = np.zeros((200, 4))  # more than a block
+    assert not is_large_file(in_file(X))
+    assert is_large_file(some_rows(X, np.arange(199), 1_000))
+
+
+def test_support_rows_of_much_memory_are_in_a_file():
+    X, y = many_rows(600)
+    model, limited = (ParzenClassifier(memory_limit=limit).fit(X, y) for limit in (None, 1_000))
+    assert not is_large_file(model.support_vectors_)
+    assert is_large_file(limited.support_vectors_)
+    np.testing.assert_array_equal(limited.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

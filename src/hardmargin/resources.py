@@ -32,6 +32,12 @@ _PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", re.IGNORECAS
 #: Share of the free memory that a fit may use by default.
 DEFAULT_SHARE = 0.5
 
+#: Memory of a fit that nothing counts: objects, freed memory between arrays, buffers of libraries.
+BESIDE_BYTES = 5_000_000
+
+#: Memory of a row in core sets: multipliers, gradients, norms and orders.
+CORE_ROW_BYTES = 150
+
 #: Shares of the memory limit that core sets use: for kernel columns, and for Q between their rows.
 COLUMNS_SHARE, CORE_SHARE = 0.5, 0.25
 
@@ -88,6 +94,28 @@ def memory_bytes(memory_limit: float | str | None) -> int:
             f"got {memory_limit!r}."
         )
     return int(size)
+
+
+def planned_bytes(memory_limit: float | str | None, known_bytes: int = 0) -> int:
+    """Memory that the matrices of a fit may take: a given limit, less what it takes besides.
+
+    Parameters
+    ----------
+    memory_limit : str, number or None
+        The limit.
+    known_bytes : int
+        Memory that is known to be taken by something else.
+
+    Examples
+    --------
+    >>> from hardmargin.resources import planned_bytes
+    >>> planned_bytes("50MB")
+    45000000
+    """
+    limit = memory_bytes(memory_limit)
+    if memory_limit is None:
+        return limit
+    return max(limit - BESIDE_BYTES - known_bytes, limit // 4)
 
 
 def _bytes_of(match: re.Match[str]) -> float:

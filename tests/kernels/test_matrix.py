@@ -30,6 +30,17 @@ def test_products_equal_numpy(kernel, dtype, memory, right):
 
 
 @every_dtype
+@pytest.mark.parametrize("right", [V[:, 0], V], ids=["1-d", "5"])
+def test_little_memory_multiplies_in_parts(dtype, right, monkeypatch):
+    monkeypatch.setattr("hardmargin.kernels.matrix._LEAST_AT_ONCE", 1)
+    row_bytes = X.shape[1] * np.dtype(dtype).itemsize
+    matrix = kernel_matrix(RBF, X, dtype=dtype, memory_bytes=2 * 10 * row_bytes)
+    assert matrix.rows_at_once == 10
+    rounding = 1e-12 if dtype == "float64" else 1e-5
+    np.testing.assert_allclose(matrix.product(right), oracle(RBF, X) @ right, atol=rounding)
+
+
+@every_dtype
 @every_memory
 @pytest.mark.parametrize("right", [V[:, 0], V[:, :1], V], ids=["1-d", "1", "5"])
 def test_products_keep_their_shape(dtype, memory, right):

@@ -14,7 +14,7 @@ from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numb
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import KernelFunction
 from hardmargin.kernels.columns import KernelColumns
-from hardmargin.resources import COLUMNS_SHARE, CORE_SHARE, memory_bytes
+from hardmargin.resources import COLUMNS_SHARE, CORE_ROW_BYTES, CORE_SHARE, planned_bytes
 from hardmargin.solvers.core_sets import core_vector
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
 from hardmargin.solvers.problem import Problem, finite_diagonal
@@ -213,7 +213,8 @@ default="rbf"
         with self._fitting() as monitor:
             training = self._training(self._check_training(X, y, sample_weight))
             finite_diagonal(training.kernel, training.X, training.codes, squared=True)
-            n_machines, budget = len(training.machines), memory_bytes(self.memory_limit)
+            n_machines = len(training.machines)
+            budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * len(training.codes))
             columns_share, core_share = COLUMNS_SHARE, CORE_SHARE
             if n_machines == 1:  # one machine reuses columns too rarely for keeping them to pay
                 columns_share, core_share = 0.0, COLUMNS_SHARE + CORE_SHARE

@@ -35,8 +35,10 @@ from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import (
     COLUMNS_SHARE,
+    CORE_ROW_BYTES,
     CORE_SHARE,
     memory_bytes,
+    planned_bytes,
     single_threaded_blas,
     tasks_at_once,
 )
@@ -409,6 +411,7 @@ default="rbf"
                 return newton.solve(problem, DenseOptions(**options), monitor)
             for name in ("machines_at_once", "n_jobs"):
                 del options[name]
+        budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * n)
         columns = KernelColumns(
             rows.kernel,
             rows.X,

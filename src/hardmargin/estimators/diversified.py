@@ -31,8 +31,9 @@ from hardmargin.estimators._base.second_layer import (
 )
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solver
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
+from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
-from hardmargin.resources import single_threaded_blas
+from hardmargin.resources import CORE_ROW_BYTES, planned_bytes, single_threaded_blas
 from hardmargin.selection.folds import (
     ROWS_PER_CLASS,
     Folds,
@@ -333,10 +334,13 @@ default="rbf"
                 projected = _Projections(Z)
             else:
                 used, rows = present, np.flatnonzero(present)
-                projected = _Projections(
-                    np.empty((len(rows), len(mda.directions_))),
-                    lambda some: _projections(mda, X if len(some) == X.shape[0] else X[rows[some]]),
-                )
+
+                def project(some: NDArray[np.intp]) -> FloatArray:
+                    if len(some) == X.shape[0]:
+                        return _projections(mda, X)
+                    return _projections(mda, some_rows(X, rows[some], self._most_row_bytes))
+
+                projected = _Projections(np.empty((len(rows), len(mda.directions_))), project)
             second = self._second_layer(
                 projected,
                 codes[used],
@@ -537,13 +541,16 @@ default="rbf"
         of_some = None if weights is None else weights[some]
         shifts, scales = shifts_and_scales(self.final_estimator, Z, of_some)
         Z = (Z - shifts) / scales
+        limit = self.memory_limit
+        if limit is not None:
+            limit = planned_bytes(limit, CORE_ROW_BYTES * len(codes))
         layer = second_layer(
             self.final_estimator,
             Z,
             sample_weight=of_some,
             machine_classes=mda.direction_classes_,
             intercepts=mda.intercepts_,
-            memory_limit=self.memory_limit,
+            memory_limit=limit,
             n_jobs=self.n_jobs,
             max_time=max_time,
             random_state=seed,

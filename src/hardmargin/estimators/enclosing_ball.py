@@ -30,7 +30,13 @@ from hardmargin.kernels import (
     is_sparse,
     make_kernel,
 )
-from hardmargin.resources import CORE_SHARE, memory_bytes, single_threaded_blas
+from hardmargin.resources import (
+    CORE_ROW_BYTES,
+    CORE_SHARE,
+    memory_bytes,
+    planned_bytes,
+    single_threaded_blas,
+)
 from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
 from hardmargin.solvers.core_sets import enclosing_ball
 from hardmargin.solvers.core_sets.enclosing_ball import BallOptions, BallSolution, HalfDistances
@@ -291,7 +297,9 @@ default="rbf"
                     tol=self.tol,
                     by_radius=self.stopping == "radius",
                     max_stages=self.max_stages,
-                    memory_bytes=int(CORE_SHARE * memory_bytes(self.memory_limit)),
+                    memory_bytes=int(
+                        CORE_SHARE * planned_bytes(self.memory_limit, CORE_ROW_BYTES * len(codes))
+                    ),
                     seed=random.randint(2**31 - 1),
                 ),
                 monitor,

@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels import FloatArray, Kernel, Precision, Rows, is_sparse
 from hardmargin.kernels.kernel import in_precision
 from hardmargin.resources import each_block, mapped_array
 
@@ -33,6 +33,9 @@ _ROWS_AT_ONCE = 16_384
 
 #: Rows that a core set may have whatever the memory.
 _LEAST_ROOM = 64
+
+#: Rows of this part of the memory are packed at a time.
+PACKED_PART = 8
 
 
 @dataclass
@@ -99,6 +102,13 @@ class KernelColumns:
         self.n_jobs = n_jobs
         self.n_rows = int(X.shape[0])
         self.diagonal = kernel.diagonal(X)
+        # A copy of a row, and as the compiled core packs it.
+        item = np.dtype(dtype).itemsize
+        is_dense = not is_sparse(X) and kernel.name != "precomputed"
+        self._row_bytes = int(X.shape[1]) * (X.itemsize + item) if is_dense else 0
+        self._rows_at_once = max(
+            memory_bytes // PACKED_PART // max(self._row_bytes, 1), _LEAST_ROOM
+        )
         stride = -(-self.n_rows // ROWS_PER_CACHE_LINE) * ROWS_PER_CACHE_LINE
         column_bytes = stride * np.dtype(dtype).itemsize
         room = min(memory_bytes // column_bytes, self.n_rows)
@@ -159,7 +169,7 @@ class KernelColumns:
                 if self.kernel.name == "precomputed":
                     out[:] = in_precision(self.X[:, part].T, out.dtype)
                 else:
-                    self.kernel.block(self.X[part], self.X, out=out, n_jobs=self.n_jobs)
+                    self._fill(out, self.X[part])
                 store.slots[part] = np.arange(store.n_used, end)
                 store.n_used = end
             kept = chosen[store.slots[chosen] >= 0]
@@ -177,15 +187,24 @@ class KernelColumns:
         values = np.ascontiguousarray(in_precision(block, self.dtype))
         return values, np.arange(len(rows)), np.arange(len(columns))
 
+    def _fill(self, out: NDArray[Any], rows: Rows) -> None:
+        """Evaluate the kernel of some rows and all, of as many at a time as may be packed."""
+        step = self.n_rows if self.kernel.name == "callable" else self._rows_at_once
+        for begin in range(0, self.n_rows, step):
+            part = slice(begin, begin + step)
+            self.kernel.block(rows, self.X[part], out=out[:, part], n_jobs=self.n_jobs)
+
     @contextmanager
     def workspace(self, n_rows: int, memory_bytes: int) -> Iterator[NDArray[Any]]:
-        """Lend a matrix for values between `n_rows` rows, or as many as the memory holds.
+        """Lend a matrix for values between `n_rows` rows, or as many as fit with their copies.
 
         It has a few more columns, and holds old values. Machines use it in turn, as fresh memory is
         slow; memory is only used where they write.
         """
-        size = max(int(np.sqrt(memory_bytes / np.dtype(self.dtype).itemsize)), _LEAST_ROOM)
-        size = min(size, n_rows)
+        # The larger root of item * size**2 + row * size = memory.
+        item, row = np.dtype(self.dtype).itemsize, self._row_bytes
+        size = int((np.sqrt(row**2 + 4.0 * item * memory_bytes) - row) / (2 * item))
+        size = min(max(size, _LEAST_ROOM), n_rows)
         store = self._store
         with store.lock:
             fitting = [i for i, matrix in enumerate(store.spare) if len(matrix) >= size]

@@ -14,18 +14,25 @@ from numpy.typing import NDArray
 #: Smaller files are treated like rows in memory.
 LEAST_FILE_BYTES = 2**24
 
-#: Memory that a block of a file takes in float64.
+#: Memory that a block of a file takes in float64. Temporary files of more are never small.
 BLOCK_BYTES = 2**22
+
+
+class _Temporary(mmap.mmap):
+    """A temporary file, which rows are in to save memory."""
 
 
 def is_large_file(X: Any) -> bool:
     """Whether rows are a large array that lives in a memory-mapped file."""
-    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.nbytes > LEAST_FILE_BYTES):
+    if not (isinstance(X, np.ndarray) and X.ndim == 2):
         return False
     base: Any = X
     while isinstance(base, np.ndarray):
         base = base.base
-    return isinstance(base, mmap.mmap)
+    least = LEAST_FILE_BYTES
+    if isinstance(base, _Temporary):
+        least = min(least, BLOCK_BYTES)
+    return isinstance(base, mmap.mmap) and X.nbytes > least
 
 
 def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -38,7 +45,9 @@ def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]
         if hasattr(os, "posix_fallocate"):
             # A hole in the file would end the process where the disk has no room for it.
             os.posix_fallocate(file.fileno(), 0, n_bytes)
-        return np.asarray(np.memmap(file, dtype=dtype, mode="r+", shape=shape))
+        else:
+            file.truncate(n_bytes)
+        return np.ndarray(shape, dtype, buffer=_Temporary(file.fileno(), n_bytes))
 
 
 def folder_for(X: Any) -> str:

@@ -21,7 +21,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.kernels.files import some_rows
+from hardmargin.kernels.files import BLOCK_BYTES, is_large_file, some_rows
 from hardmargin.kernels.views import View
 from hardmargin.monitor import Stopped
 from hardmargin.resources import multiply, new_array
@@ -669,8 +669,12 @@ def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
     if gamma == "pairwise" and not is_sparse(X) and (w == w[0]).all():
         # As below, where rows have equal weights, so that values alone are sorted.
         below = np.arange(1, len(w)) / len(w)
-        gaps = np.diff(np.sort(np.asarray(X.T, dtype=np.float64, order="C")), axis=1)
-        return float(2.0 * (gaps @ (below * (1.0 - below))).sum())
+        step = max(1, BLOCK_BYTES // (8 * len(w))) if is_large_file(X) else X.shape[1]
+        widths = []
+        for begin in range(0, X.shape[1], step):
+            columns = np.asarray(X[:, begin : begin + step].T, dtype=np.float64, order="C")
+            widths.append(np.diff(np.sort(columns), axis=1) @ (below * (1.0 - below)))
+        return float(2.0 * np.concatenate(widths).sum())
     if is_sparse(X):
         return _sparse_absolute_width(gamma, X, w)
     width = 0.0

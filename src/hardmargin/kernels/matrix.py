@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from hardmargin.kernels import Check, FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels import Check, FloatArray, Kernel, Precision, Rows, is_sparse
 from hardmargin.kernels.kernel import in_precision
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import multiply
 
 #: Smaller multipliers would be subnormal in float32: subnormals are slow and change no sum.
 _SMALLEST_FLOAT32 = 1e-30
+
+#: Rows that are copied together whatever the memory.
+_LEAST_AT_ONCE = 64
 
 
 class KernelMatrix(Protocol):
@@ -93,6 +96,9 @@ class StreamedMatrix:
         Threads.
     check : callable or None
         Called now and then in every product; it may raise ``Stopped``.
+    rows_at_once : int or None
+        Columns of the matrix that are evaluated together, as the compiled core copies their rows;
+        None for all.
     """
 
     kernel: Kernel
@@ -100,6 +106,7 @@ class StreamedMatrix:
     dtype: Precision = "float64"
     n_jobs: int | None = None
     check: Check | None = None
+    rows_at_once: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -113,8 +120,17 @@ class StreamedMatrix:
 
     def product(self, V: FloatArray) -> FloatArray:
         """Multiply with a vector or with the columns of a matrix."""
+        step = min(self.rows_at_once or self.n_rows, self.n_rows)
+        sums = self._product_with(slice(step), V)
+        for begin in range(step, self.n_rows, step):
+            sums += self._product_with(slice(begin, begin + step), V)
+        return sums
+
+    def _product_with(self, part: slice, V: FloatArray) -> FloatArray:
+        """Multiply some columns of the matrix."""
+        others = self.X if part == slice(self.n_rows) else self.X[part]
         return self.kernel.product(
-            self.X, V, dtype=self.dtype, n_jobs=self.n_jobs, check=self.check
+            self.X, V[part], others, dtype=self.dtype, n_jobs=self.n_jobs, check=self.check
         )
 
 
@@ -141,7 +157,8 @@ def kernel_matrix(
     dtype : {"float32", "float64"}
         Precision of the values.
     memory_bytes : int
-        Memory that the matrix may take.
+        Memory that the matrix may take; where it is not stored, half of it may be copies of rows.
+        0 never stores it, and sets no limit on copies.
     n_jobs : int, optional
         Threads that evaluate it and multiply with it.
     monitor : Monitor, optional
@@ -157,7 +174,11 @@ def kernel_matrix(
     chosen = X if rows is None else X[rows]
     n = int(chosen.shape[0])
     check = None if monitor is None else monitor.check
-    streamed = StreamedMatrix(kernel, chosen, dtype, n_jobs, check)
+    at_once = None
+    if memory_bytes and not is_sparse(chosen) and kernel.name != "callable":
+        row_bytes = int(chosen.shape[1]) * np.dtype(dtype).itemsize
+        at_once = max(memory_bytes // 2 // row_bytes, _LEAST_AT_ONCE)
+    streamed = StreamedMatrix(kernel, chosen, dtype, n_jobs, check, at_once)
     if n * n * np.dtype(dtype).itemsize > memory_bytes:
         return streamed
     try:

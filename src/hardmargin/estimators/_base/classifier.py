@@ -59,9 +59,6 @@ from hardmargin.selection.calibration import (
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
-#: Share of a given `memory_limit` that a copy of all rows may take.
-ROWS_SHARE = 1 / 16
-
 #: Sums of kernel values times larger coefficients overflow float32.
 MAX_FLOAT32_COEFFICIENT = 1e30
 
@@ -319,13 +316,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             return rows
         return rows._replace(X=mapped(rows.X, self._filling_.transform, self._most_row_bytes))
 
-    @property
-    def _most_row_bytes(self) -> float:
-        """Copies of rows that take more are put into temporary files, if memory is limited."""
-        if self.memory_limit is None:
-            return np.inf
-        return ROWS_SHARE * memory_bytes(self.memory_limit)
-
     def _training(
         self,
         rows: TrainingRows,
@@ -399,7 +389,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if kernel.name == "precomputed":
             self.support_vectors_: Rows = np.empty((0, 0))
         else:
-            self.support_vectors_ = some_rows(training.X, support)
+            self.support_vectors_ = some_rows(training.X, support, self._most_row_bytes)
         codes = training.codes[support]
         self.n_support_ = np.bincount(codes, minlength=len(training.classes)).astype(np.int32)
         self.intercept_ = np.array([m.intercept for m in machines])

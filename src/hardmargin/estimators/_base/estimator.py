@@ -64,6 +64,9 @@ MAX_FLOAT32_FEATURE = 1e18
 #: sums of weights and of their squares then neither overflow nor vanish.
 MAX_WEIGHT = 1e75
 
+#: Share of a given `memory_limit` that a copy of all rows may take.
+ROWS_SHARE = 1 / 16
+
 #: Counts that parameters may give: they fit the integers of the compiled core.
 COUNT = Interval(Integral, 1, 2**62, closed="both")
 
@@ -159,6 +162,13 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    @property
+    def _most_row_bytes(self) -> float:
+        """Copies of rows that take more are put into temporary files, if memory is limited."""
+        if self.memory_limit is None:
+            return np.inf
+        return ROWS_SHARE * memory_bytes(self.memory_limit)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load a model; parameters that its version did not have get their defaults."""
