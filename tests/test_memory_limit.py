@@ -14,7 +14,7 @@ from problems.processes import output_of
 
 from hardmargin import EnsembleSVC
 from hardmargin import resources as budget
-from hardmargin.resources import memory_bytes
+from hardmargin.resources import memory_bytes, planned_bytes
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,14 @@ def test_whole_number_of_bytes_stays_as_it_is(n):
 def test_an_invalid_limit_is_refused_by_name(limit):
     with pytest.raises(ValueError, match=r"memory_limit must be .*'2GB'.* got "):
         memory_bytes(limit)
+
+
+def test_a_given_limit_leaves_room_for_what_is_not_counted(monkeypatch):
+    monkeypatch.setattr(budget, "free_memory", lambda: 10**9)
+    assert planned_bytes(None) == memory_bytes(None)
+    assert planned_bytes("100 MB") == 100e6 - budget.BESIDE_BYTES
+    assert planned_bytes("100 MB", 20_000_000) == 80e6 - budget.BESIDE_BYTES
+    assert planned_bytes(1000) == 250
 
 
 def test_none_stands_for_a_share_of_the_free_memory(monkeypatch):
@@ -91,6 +99,37 @@ for name in ("CoreVectorSVC", "DiversifiedSVC", "GreedySVC", "HardMarginSVC"):
     before = resident("VmRSS")
     estimator(memory_limit=LIMIT, max_time=4).fit(X, y)
     print(json.dumps([name, (resident("VmHWM") - before) / LIMIT]), flush=True)
+"""
+
+WIDE = """
+import json, sys, warnings
+from threading import Event, Thread
+import numpy as np
+import hardmargin
+from hardmargin.resources import give_back_memory
+
+def anonymous():
+    with open("/proc/self/status") as lines:
+        return 1024 * next(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
+
+def watch():
+    while not done.wait(0.002):
+        found.append(anonymous())
+
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(20_000, 300))  # 48e6 bytes
+y = X[:, 0] * X[:, 1] > 0
+for name in sys.argv[1:]:
+    estimator = getattr(hardmargin, name)
+    estimator().fit(X[:200], y[:200])
+    give_back_memory()
+    before, found, done = anonymous(), [0], Event()
+    watcher = Thread(target=watch)
+    watcher.start()
+    estimator(memory_limit=30e6, max_time=1).fit(X, y)
+    done.set()
+    watcher.join()
+    print(json.dumps([name, (max(found) - before) / 30e6]), flush=True)
 """
 
 
@@ -148,8 +187,18 @@ def test_ensembles_keep_small_limits(n_rows, n_columns, limit):
     assert taken < 1.2  # it should be 1.1; other parts of the process may grow
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_copies_of_wide_rows_keep_the_limit():
+    names = ["CoreVectorSVC", "MarginDiscriminantAnalysis", "MultiplicativeSVC", "ParzenClassifier"]
+    child = [sys.executable, "-c", WIDE, *names]
+    done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True, timeout=100)
+    found = dict(map(json.loads, done.stdout.splitlines()))
+    assert list(found) == names
+    assert max(found.values()) < 1.2, found
+
+
 @pytest.mark.filterwarnings("ignore:memory_limit (leaves|allows)")
 def test_a_limit_that_rows_alone_take_is_a_warning():
     X = np.random.default_rng(0).normal(size=(12_000, 3))
-    with pytest.warns(UserWarning, match=r"too small for 12,000 rows.* Raise memory_limit"):
+    with pytest.warns(UserWarning, match=r"too small for 12,000 rows.* 15 MB are enough"):
         EnsembleSVC(memory_limit=4e6).fit(X, X[:, 0] > 0)

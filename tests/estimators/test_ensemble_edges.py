@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
-from hardmargin import EnsembleSVC
+from hardmargin import EnsembleSVC, resources
 from hardmargin.kernels import Kernel, KernelSum, resolve_gamma
 from hardmargin.solvers import staged_vote
 from hardmargin.solvers.problem import Problem
@@ -113,11 +113,12 @@ def test_the_race_keeps_the_best_kernel_of_an_interaction(seed):
 
 
 def test_distances_that_do_not_fit_say_so():
-    with pytest.raises(ValueError, match=r"raise memory_limit \(now 100,000\), or .* rank='auto'"):
+    with pytest.raises(ValueError, match=r"raise memory_limit \(it leaves .*\), or .* rank='auto'"):
         EnsembleSVC(rank=None, memory_limit="100KB").fit(X, Y)
 
 
-def test_machines_that_fit_one_by_one_are_trained_so():
+def test_machines_that_fit_one_by_one_are_trained_so(monkeypatch):
+    monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     y = np.arange(150) % 5
     # Relevance would carry the rounding of single machines to all of them.
     together, apart = (

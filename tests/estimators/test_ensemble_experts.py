@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin import EnsembleSVC
+from hardmargin import EnsembleSVC, resources
 from hardmargin.cells import layer
 from hardmargin.estimators import ensemble
 from hardmargin.estimators.experts import TABLE
@@ -417,11 +417,12 @@ def test_a_limit_on_stages_holds_in_cells():
 
 def test_little_memory_warns(monkeypatch):
     monkeypatch.setattr(ensemble, "BYTES_PER_ROW", 0)
+    monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = many_rows()
     copies = kernel_vote.bytes_of_copies(100, X.shape[1])
     with (
-        pytest.warns(UserWarning, match="memory_limit allows the distances between 100 rows"),
-        pytest.warns(UserWarning, match="2 of 4 families of kernels"),
+        pytest.warns(UserWarning, match="the distances between 100 rows:.* 6 MB are enough"),
+        pytest.warns(UserWarning, match="100 rows, which need 0 MB: 2 of 4 families of kernels"),
     ):
         model = experts(memory_limit=11 * 100**2 + copies + 100).fit(X, y)
     assert model.experts_["rows"][-1] == 100

@@ -27,7 +27,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
-from hardmargin import EnsembleSVC
+from hardmargin import EnsembleSVC, resources
 from hardmargin.estimators import ensemble
 from hardmargin.selection import kernel_vote
 
@@ -173,7 +173,8 @@ def test_the_memory_asks_for_low_rank():
     assert model.score(X, y) > 0.7
 
 
-def test_memory_for_two_families_of_kernels_leaves_the_others_out():
+def test_memory_for_two_families_of_kernels_leaves_the_others_out(monkeypatch):
+    monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = two_classes(400)
     copies = kernel_vote.bytes_of_copies(*X.shape)
     with pytest.warns(UserWarning, match="2 of 4 families of kernels.*Raise memory_limit"):

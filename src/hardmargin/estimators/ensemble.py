@@ -64,7 +64,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
-from hardmargin.resources import memory_bytes
+from hardmargin.resources import BESIDE_BYTES, give_back_memory, memory_bytes, planned_bytes
 from hardmargin.selection.first_look import SAMPLE_ROWS, Look
 from hardmargin.selection.folds import (
     DEFAULT_FOLDS,
@@ -519,6 +519,7 @@ default="cv"
             )
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
+            self._warn_of_little_memory(rows)  # also where there is no time for all rows
             with self._resumed(rows, groups, monitor):
                 self._fit_in_time(rows, groups, monitor)
         return self
@@ -642,13 +643,15 @@ default="cv"
         seen, units, is_two_valued = self._seen_by_cells(rows)
         prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
         prior = prior / prior.sum()
-        room = self._room_beside(len(codes))
-        most = self._most_whole_rows(room, 0 if is_sparse(X) else X.shape[1])
+        n_columns = 0 if is_sparse(X) else X.shape[1]
+        limit = None if self.memory_limit is None else self._room_beside(len(codes))
+        most = self._most_whole_rows(limit, n_columns)
         class_weights = None
         if self.class_weight is not None:
             class_weights = self._class_weights(classes, codes, weights)
 
         def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
+            give_back_memory()  # of what has scaled the rows
             own = {name: getattr(self, name) for name in EnsembleSVC._get_param_names()}
             model = EnsembleSVC(
                 **{
@@ -658,7 +661,7 @@ default="cv"
                     "class_weight": None,
                     "verbose": 0,
                     "checkpoint": None,
-                    "memory_limit": None if self.memory_limit is None else room,
+                    "memory_limit": limit,
                     "random_state": seed,
                     "cv": self.cv if folds is None else folds.among(some),
                 }
@@ -690,6 +693,7 @@ default="cv"
                 ),
                 seed,
                 LARGEST_CELL * int(self.max_cell_rows or MAX_STORED_ROWS),
+                self.memory_limit is not None,
             )
 
         found = fit_experts(
@@ -714,10 +718,12 @@ default="cv"
         if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
             warn_caller("Training stopped at max_time; the model is that of the cells so far.")
         if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
+            pairs = bytes_between(MAX_STORED_ROWS) + bytes_of_copies(MAX_STORED_ROWS, n_columns)
+            enough = pairs + BYTES_PER_ROW * len(codes) + BESIDE_BYTES
             warn_caller(
                 f"memory_limit allows the distances between {most:,} rows: the machine that knows "
                 "all parts of the data was trained on no more, which may cost accuracy. Raise "
-                "memory_limit.",
+                f"memory_limit; {enough / 1e6:,.0f} MB are enough.",
                 UserWarning,
             )
         self._calibration_ = LogProbabilities()
@@ -765,23 +771,35 @@ default="cv"
         self.n_support_ = np.bincount(codes, minlength=len(rows.classes)).astype(np.int32)
         self._by_class_ = np.argsort(codes, kind="stable").astype(np.int32)
 
-    def _room_beside(self, n_rows: int) -> int:
-        """Memory for machines, besides what is known of every row; warns if that is most of it."""
-        limit = memory_bytes(self.memory_limit)
+    def _warn_of_little_memory(self, rows: TrainingRows) -> None:
+        """Warn if what experts must know of rows leaves little of the memory for machines."""
+        if not self._needs_experts(rows):
+            return
+        n_rows, n_columns = rows.X.shape
         needed = BYTES_PER_ROW * n_rows
-        if needed > MOST_FOR_ROWS * limit:
+        if not is_sparse(rows.X):
+            needed += bytes_of_copies(int(self.max_cell_rows or MAX_STORED_ROWS), n_columns)
+        if needed > MOST_FOR_ROWS * memory_bytes(self.memory_limit):
+            enough = (needed + BESIDE_BYTES) / MOST_FOR_ROWS
             warn_caller(
-                f"memory_limit is too small for {n_rows:,} rows: what is known of them takes about "
-                f"{needed / 1e6:,.0f} MB, which leaves little for machines. Raise memory_limit.",
+                f"memory_limit is too small for {n_rows:,} rows: what is known of them, and copies "
+                f"of those of a cell, take about {needed / 1e6:,.0f} MB, which leaves little for "
+                "machines; the fit may take more than it. Raise memory_limit: "
+                f"{enough / 1e6:,.0f} MB are enough.",
                 UserWarning,
             )
-        return limit - min(needed, int(MOST_FOR_ROWS * limit))
 
-    def _most_whole_rows(self, room: int, n_columns: int) -> int:
+    def _room_beside(self, n_rows: int) -> int:
+        """Memory for machines, besides what is known of every row."""
+        limit = memory_bytes(self.memory_limit)
+        return limit - min(BYTES_PER_ROW * n_rows, int(MOST_FOR_ROWS * limit))
+
+    def _most_whole_rows(self, limit: int | None, n_columns: int) -> int:
         """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
         if self.rank != "auto":
             return MOST_LOW_RANK_ROWS
         # The larger root of pairs * n**2 + own * n = room.
+        room = planned_bytes(limit)
         pairs, own = bytes_between(1), bytes_of_copies(1, n_columns)
         fits = (math.sqrt(own**2 + 4 * pairs * room) - own) / (2 * pairs)
         return min(MAX_STORED_ROWS, int(fits))
@@ -863,7 +881,7 @@ default="cv"
 
     @property
     def _vote(self) -> KernelVote:
-        limit = memory_bytes(self.memory_limit)
+        limit = planned_bytes(self.memory_limit)
         n_stages = None if self.n_stages == "cv" else int(self.n_stages)
         # A given number of stages needs no other limit.
         most = MAX_STAGES if n_stages is None else n_stages

@@ -43,7 +43,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
-from hardmargin.resources import memory_bytes
+from hardmargin.resources import planned_bytes
 from hardmargin.selection.calibration import (
     HeldOut,
     cut_machines,
@@ -495,7 +495,7 @@ default="cv"
             step_tol=self.step_tol,
             max_stages=self.max_stages,
             method=self.method,
-            memory_bytes=memory_bytes(self.memory_limit),
+            memory_bytes=planned_bytes(self.memory_limit),
             n_threads=effective_n_jobs(self.n_jobs),
         )
         held_out, max_visits, relevance = None, self.max_visits, None
@@ -787,7 +787,9 @@ default="cv"
         self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))
         self._given_back_vectors_: Any = None
         if training.kernel.name != "precomputed":
-            self._given_back_vectors_ = some_rows(training.X, self._given_back_)
+            self._given_back_vectors_ = some_rows(
+                training.X, self._given_back_, self._most_row_bytes
+            )
 
     def _number_rows(self, rows: NDArray[np.intp]) -> None:
         super()._number_rows(rows)

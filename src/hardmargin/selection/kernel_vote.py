@@ -32,6 +32,7 @@ from hardmargin.kernels import (
     is_sparse,
 )
 from hardmargin.monitor import Monitor
+from hardmargin.resources import give_back_memory
 from hardmargin.selection.first_look import is_linear_candidate, with_room_for_weights
 from hardmargin.selection.folds import Folds, growing_splits
 from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
@@ -207,9 +208,9 @@ class KernelVote:
         if self.rank is None and needed > self.memory_bytes:
             raise ValueError(
                 f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
-                f"(now {self.memory_bytes:,}), or approximate the kernel with rank='auto'."
+                f"(it leaves {self.memory_bytes:,}), or approximate the kernel with rank='auto'."
             )
-        n_columns = 0 if is_sparse(X) else X.shape[1]
+        n_columns = _dense_columns(X)
         is_stored = self.rank is None or (self.rank == "auto" and self.has_room(largest, n_columns))
         if is_stored:  # every thread has a matrix of its own
             most = max((self.memory_bytes - needed) // (2 * largest**2) + 1, 1)
@@ -305,9 +306,9 @@ class KernelVote:
         kernels: list[Kernel],
     ) -> list[Vote]:
         """Vote on stored kernel matrices: of all rows, or of one machine after another."""
-        n_rows = int((problem.codes >= 0).sum())
-        needed = bytes_between(n_rows, len(_families(kernels)))
-        machines = problem.machines
+        n_rows, n_families = int((problem.codes >= 0).sum()), len(_families(kernels))
+        needed = bytes_between(n_rows, n_families)
+        machines, n_columns = problem.machines, _dense_columns(problem.values)
         # Linear kernels of sparse rows need no matrix.
         needs_none = is_sparse(problem.values) and all(k.name == "linear" for k in kernels)
         is_shared = n_rows <= MAX_SHARED_ROWS and needed <= self.memory_bytes
@@ -320,13 +321,17 @@ class KernelVote:
             n = int((codes >= 0).sum())
             is_double = dtype == "float64" and (self.dtype == "float64" or n <= MAX_FLOAT64_ROWS)
             compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
+            spare = self.room_for_pairs(n, n_columns) - bytes_between(n, n_families)
+            kept = max(min(options.memory_bytes, spare), 0)
+            if spare < options.memory_bytes:
+                give_back_memory()  # of copies of the rows, and of votes before this one
             part = monitor.part(share=1 / (len(groups) - done))
             vote = partial(
                 matrix_votes,
                 kernels,
                 replace(problem, codes=codes, machines=group),
                 folds,
-                replace(options, compact=compact),
+                replace(options, compact=compact, memory_bytes=kept),
                 part,
                 dtype="float64" if is_double else "float32",
             )
@@ -378,6 +383,11 @@ def bytes_of_copies(n_rows: int, n_columns: int) -> int:
     return 8 * COPIES_OF_ROWS * n_rows * n_columns
 
 
+def _dense_columns(X: Rows) -> int:
+    """Columns of rows that are copied: sparse ones have none."""
+    return 0 if is_sparse(X) else int(X.shape[1])
+
+
 def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
     """Return the kinds of distances that kernels need, which do not depend on gamma."""
     return list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
@@ -392,8 +402,9 @@ def _that_fit(kernels: list[Kernel], n_rows: int, limit: int) -> list[Kernel]:
     if room < len(families):
         warn_caller(
             f"memory_limit leaves {limit / 1e6:,.0f} MB for the distances between {n_rows:,} "
-            f"rows: {room} of {len(families)} families of kernels were tried, which may cost "
-            "accuracy. Raise memory_limit.",
+            f"rows, which need {bytes_between(n_rows, len(families)) / 1e6:,.0f} MB: {room} of "
+            f"{len(families)} families of kernels were tried, which may cost accuracy. Raise "
+            "memory_limit.",
             UserWarning,
         )
     return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:room]]

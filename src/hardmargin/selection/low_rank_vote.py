@@ -37,6 +37,10 @@ RANKS = (250, 500, 1_000)
 LEAST_IMPROVEMENT = 0.01
 
 
+#: Memory of matrices is multiplied by this to account for the paths and copies of the sample.
+PATHS = 1.1
+
+
 @dataclass(frozen=True)
 class LowRankVotes:
     """What was chosen for many rows.
@@ -217,8 +221,10 @@ def _best_on_sample(
     """Choose the kernel with the least held-out loss on a sample of every class."""
     assert problem.weights is not None
     # The distances of every kind of kernel, and a matrix of kernel values.
-    n_matrices = 1 + len({(kernel.name, kernel.view) for kernel in kernels})
-    most = min(SAMPLE_ROWS, int(np.sqrt(memory_bytes / (4 * n_matrices))))
+    pair_bytes = 4 * (1 + len({(kernel.name, kernel.view) for kernel in kernels}))
+    most = min(SAMPLE_ROWS, int(np.sqrt(memory_bytes / (PATHS * pair_bytes))))
+    spare = memory_bytes - int(PATHS * pair_bytes * most**2)
+    options = replace(options, memory_bytes=min(options.memory_bytes, spare))
     codes = np.full(len(problem.codes), -1, dtype=np.int32)
     n_rows = int((problem.codes >= 0).sum())
     for c in range(problem.n_classes):
