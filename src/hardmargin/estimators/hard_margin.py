@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.kernels import KernelFunction
-from hardmargin.resources import memory_bytes
+from hardmargin.resources import planned_bytes
 from hardmargin.solvers import hard_margin
 from hardmargin.solvers.hard_margin import HardMarginOptions, HardMarginSolution
 from hardmargin.warn import warn_caller
@@ -182,7 +182,7 @@ default="rbf"
                 fit_intercept=self.fit_intercept,
                 tol=self.tol,
                 max_stages=self.max_stages,
-                memory_bytes=memory_bytes(self.memory_limit),
+                memory_bytes=planned_bytes(self.memory_limit),
                 n_threads=effective_n_jobs(self.n_jobs),
             )
             part = monitor.part("violation", n_machines=len(training.machines))
