@@ -190,9 +190,7 @@ def test_ensembles_keep_small_limits(n_rows, n_columns, limit):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_copies_of_wide_rows_keep_the_limit():
     names = ["CoreVectorSVC", "MarginDiscriminantAnalysis", "MultiplicativeSVC", "ParzenClassifier"]
-    child = [sys.executable, "-c", WIDE, *names]
-    done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True, timeout=100)
-    found = dict(map(json.loads, done.stdout.splitlines()))
+    found = dict(map(json.loads, output_of(WIDE, *names).splitlines()))
     assert list(found) == names
     assert max(found.values()) < 1.2, found
 
