@@ -90,7 +90,7 @@ def growth(data_dir: str, env_dir: Path) -> Iterator[Row]:
 
 def threads(data_dir: str, _: Path) -> Iterator[Row]:
     split = _covtype(data_dir, 100_000)
-    for _ in range(3):
+    for _ in range(9):
         for n_jobs in (1, 2):
             row = forked.run(partial(measured, EnsembleSVC, split, n_jobs), CUT_S)
             yield {"set": "covtype, 100k", "rows": 100_000, "model": f"{n_jobs} threads"} | row
