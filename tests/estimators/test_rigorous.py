@@ -141,3 +141,9 @@ def test_a_tiny_bound_gives_an_almost_flat_plane(cancer):
     X, y = cancer
     clf = RigorousSVC(1e-6).fit(X, y)
     assert clf.weight_norm_ == pytest.approx(1e-6)
+
+
+def test_without_room_for_the_path_no_greedy_machine_is_trained(cancer, monkeypatch):
+    monkeypatch.setattr(greedy, "solve", lambda *_: pytest.fail("too early"))
+    with pytest.raises(ValueError, match="raise memory_limit"):
+        RigorousSVC(memory_limit="10kB").fit(*cancer)

@@ -16,11 +16,12 @@ from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.regularization_paths import (
     RegularizationPathClassifier,
     follow_paths,
+    memory_of_path,
     warn_of_paths,
 )
 from hardmargin.kernels import KernelFunction
 from hardmargin.monitor import Monitor
-from hardmargin.resources import memory_bytes
+from hardmargin.resources import memory_bytes, planned_bytes
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import GreedyOptions
@@ -213,6 +214,8 @@ default="rbf"
         """
         with self._fitting() as monitor:
             training = self._training(self._check_training(X, y, sample_weight))
+            # Greedy machines are of no use without room for the path.
+            memory_of_path(training, memory_bytes(self.memory_limit))
             if self.norm_bound == "greedy":
                 bounds = self._greedy_norms(training, monitor)
             else:
@@ -243,7 +246,7 @@ default="rbf"
         """Return the norms at which the published `GreedySVC` stops."""
         weights = None if training.weights is None else as_rows(training.weights)
         options = GreedyOptions(
-            memory_bytes=memory_bytes(self.memory_limit), n_threads=effective_n_jobs(self.n_jobs)
+            memory_bytes=planned_bytes(self.memory_limit), n_threads=effective_n_jobs(self.n_jobs)
         )
         n_machines = len(training.machines)
         part = monitor.part("largest open step", n_machines=n_machines, share=GREEDY_SHARE)

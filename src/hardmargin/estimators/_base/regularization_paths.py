@@ -198,6 +198,19 @@ class MachinePaths:
     parts: list[tuple[RegularizationPath, NDArray[np.bool_]]]
 
 
+def memory_of_path(training: Training, limit: int) -> int:
+    """Return the most bytes that a machine's path needs; an error if they exceed the limit."""
+    n_rows = max(len(training.rows_of(m)) for m in range(len(training.machines)))
+    needed = MATRICES * 8 * n_rows**2
+    if needed > limit:
+        raise ValueError(
+            f"The path of {n_rows:,} rows needs up to {needed / 1e9:.3g} GB, and memory_limit "
+            f"allows {limit / 1e9:.3g} GB; raise memory_limit, or train on fewer rows. GreedySVC "
+            "and CoreVectorSVC need less."
+        )
+    return needed
+
+
 def follow_paths(
     classifier: RegularizationPathClassifier,
     training: Training,
@@ -223,15 +236,9 @@ def follow_paths(
     finite_diagonal(training.kernel, training.X, training.codes)
     if training.kernel.name == "precomputed":
         _check_symmetry(training.X)
+    limit = memory_bytes(classifier.memory_limit)
+    needed = memory_of_path(training, limit)
     n_machines, n_threads = len(training.machines), effective_n_jobs(classifier.n_jobs)
-    n_rows = max(len(training.rows_of(m)) for m in range(n_machines))
-    needed, limit = MATRICES * 8 * n_rows**2, memory_bytes(classifier.memory_limit)
-    if needed > limit:
-        raise ValueError(
-            f"The path of {n_rows:,} rows needs up to {needed / 1e9:.3g} GB, and memory_limit "
-            f"allows {limit / 1e9:.3g} GB; raise memory_limit, or train on fewer rows. GreedySVC "
-            "and CoreVectorSVC need less."
-        )
 
     def follow(machine: int, monitor: Monitor) -> MachinePaths:
         n_jobs = classifier.n_jobs if n_machines == 1 else 1
