@@ -339,3 +339,10 @@ def test_the_best_range_is_the_longest():
     C, error = curve.best()
     assert error == 0.1
     assert pytest.approx(np.sqrt(20 * 100)) == C
+
+
+@pytest.mark.filterwarnings("ignore:All rows look the same")
+def test_kernel_values_too_large_for_float32_are_predicted_in_float64():
+    X, y = np.full((20, 1), -1e9), np.arange(20) % 2
+    clf = PathSVC(kernel="poly", gamma=1.0, dtype="float32").fit(X, y)
+    assert np.isfinite(clf.decision_function(X)).all()

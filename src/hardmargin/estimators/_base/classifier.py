@@ -59,8 +59,8 @@ from hardmargin.selection.calibration import (
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
-#: Sums of kernel values times larger coefficients overflow float32.
-MAX_FLOAT32_COEFFICIENT = 1e30
+#: Sums of larger terms, kernel values times coefficients, overflow float32.
+MAX_FLOAT32_TERM = 1e30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,7 +403,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.gamma_ = kernel.gamma
         self._kernel_: Kernel | KernelSum = kernel
         self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
-        self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_COEFFICIENT else training.dtype
+        if isinstance(kernel, Kernel) and kernel.name == "poly":  # only its values can be large
+            diagonal = kernel.diagonal(self.support_vectors_)
+            largest *= max(float(np.abs(diagonal).max(initial=0.0)), 1.0)
+        self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_TERM else training.dtype
         # Rows of one class take part in the same machines: they are cheap to expand if contiguous.
         self._by_class_ = np.argsort(codes, kind="stable")
 
