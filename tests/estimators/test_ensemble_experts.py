@@ -461,3 +461,25 @@ def test_time_that_ends_among_cells_warns(monkeypatch):
 
 def test_enough_time_changes_nothing():
     assert_same(fitted(max_time=1000), fitted())
+
+
+@pytest.mark.filterwarnings("ignore:Training stopped at max_time")
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, is_over):
+    fit_sample, sizes = EnsembleSVC._fit_sample, []
+
+    def worse_and_worse(self, model, sample, monitor):
+        model, held, probabilities = fit_sample(self, model, sample, monitor)
+        sizes.append(len(sample.codes))
+        return model, held, probabilities if len(sizes) == 1 else 1 - probabilities
+
+    def seconds_left(_):
+        return 0.0 if is_over and len(sizes) == 2 else 10.0
+
+    monkeypatch.setattr(EnsembleSVC, "_grows", False)  # no smaller fits before this one
+    monkeypatch.setattr(EnsembleSVC, "_fit_sample", worse_and_worse)
+    monkeypatch.setattr("hardmargin.estimators.experts._Judge.needs_whole", lambda *_: True)
+    monkeypatch.setattr(ensemble.Monitor, "seconds_left", property(seconds_left))
+    model = experts(max_time=1000, n_trees=1).fit(*many_rows())
+    assert sizes == [150, 300]
+    assert model.experts_["rows"][-1] == (150 if is_over else 300)

@@ -716,7 +716,10 @@ default="cv"
         if found is None:
             return None
         if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
-            warn_caller("Training stopped at max_time; the model is that of the cells so far.")
+            warn_caller(
+                "Training stopped at max_time; the model is that of the cells so far. Raise "
+                "max_time to learn more of them."
+            )
         if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
             pairs = bytes_between(MAX_STORED_ROWS) + bytes_of_copies(MAX_STORED_ROWS, n_columns)
             enough = pairs + BYTES_PER_ROW * len(codes) + BESIDE_BYTES

@@ -352,9 +352,12 @@ def fit_experts(
     has_more = options.first_rows < min(options.most_rows, len(taught))
     if has_more and monitor.seconds_left > 0 and judge.needs_whole(judges, logs):
         most = _sample(taught, seen.codes, options.most_rows)
-        whole = replace(fit_whole(most, monitor), is_new=is_new)
-        judge = replace(judge, whole=whole)
-        judges, logs = judge.logs(judge.some(order), forest.layers)
+        larger = replace(judge, whole=replace(fit_whole(most, monitor), is_new=is_new))
+        at, logs_with_larger = larger.logs(larger.some(order), forest.layers)
+        # A machine that was stopped in time may be worse than the one on fewer rows.
+        is_finished = monitor.seconds_left > 0
+        if is_finished or larger.loss(at, logs_with_larger) < judge.loss(judges, logs):
+            whole, judges, logs = larger.whole, at, logs_with_larger
     codes, weights = seen.codes[judges], seen.weights[judges]
     found, _ = mixture_weights(logs, codes, weights)
     takes_part = found > 0
