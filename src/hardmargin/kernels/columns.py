@@ -103,9 +103,14 @@ class KernelColumns:
         self.n_rows = int(X.shape[0])
         self.diagonal = kernel.diagonal(X)
         # A copy of a row, and as the compiled core packs it.
-        item = np.dtype(dtype).itemsize
-        is_dense = not is_sparse(X) and kernel.name != "precomputed"
-        self._row_bytes = int(X.shape[1]) * (X.itemsize + item) if is_dense else 0
+        number_bytes = np.dtype(dtype).itemsize
+        if is_sparse(X):  # every entry has the number of its column
+            entry_bytes = X.data.itemsize + number_bytes + 2 * X.indices.itemsize
+            self._row_bytes = X.nnz * entry_bytes // max(self.n_rows, 1)
+        else:
+            self._row_bytes = int(X.shape[1]) * (X.itemsize + number_bytes)
+        if kernel.name == "precomputed":
+            self._row_bytes = 0
         self._rows_at_once = max(
             memory_bytes // PACKED_PART // max(self._row_bytes, 1), _LEAST_ROOM
         )
