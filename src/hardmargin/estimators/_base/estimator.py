@@ -49,7 +49,7 @@ from hardmargin.kernels import (
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.progress import shown
-from hardmargin.resources import memory_bytes, single_threaded_blas
+from hardmargin.resources import give_back_memory, memory_bytes, single_threaded_blas
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers.problem import IntArray, Machine
 from hardmargin.warn import warn_caller
@@ -158,9 +158,11 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
                 monitor = Monitor(self.max_time, [*progress, *callbacks])
                 with watched(monitor, getattr(self, "on_interrupt", "raise")):
                     yield monitor
-        except BaseException:
+        except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if isinstance(error, KeyboardInterrupt):
+                give_back_memory()  # of threads: they may never use it again
             raise
 
     @property
