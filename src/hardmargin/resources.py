@@ -48,6 +48,9 @@ _LEAST_WORK = 10_000_000
 #: The fewest multiplications, and rows, in a block of a product.
 _BLOCK_WORK, _BLOCK_ROWS = 2_000_000, 512
 
+#: The fewest queries that are evaluated together, if there are as many.
+_LEAST_QUERIES = 1024
+
 #: Smaller arrays are not worth pages of their own.
 _LEAST_MAPPED = 2**22
 
@@ -178,6 +181,14 @@ def tasks_at_once(n_threads: int, n_tasks: int, bytes_each: int, n_bytes: int) -
     (3, 2, 1)
     """
     return max(1, min(n_threads, n_tasks, n_bytes // max(bytes_each, 1)))
+
+
+def queries_at_once(n_queries: int, bytes_each: int, memory_limit: float | str | None) -> int:
+    """How many queries to evaluate together: at least some, even if they need more memory."""
+    if n_queries <= _LEAST_QUERIES:  # finding out how much memory is free would take longer
+        return _LEAST_QUERIES
+    share = memory_bytes(memory_limit) // 4
+    return max(_LEAST_QUERIES, share // bytes_each)
 
 
 def free_memory(root: Path = Path("/")) -> int:

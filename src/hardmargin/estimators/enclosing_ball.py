@@ -33,8 +33,8 @@ from hardmargin.kernels import (
 from hardmargin.resources import (
     CORE_ROW_BYTES,
     CORE_SHARE,
-    memory_bytes,
     planned_bytes,
+    queries_at_once,
     single_threaded_blas,
 )
 from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
@@ -495,7 +495,7 @@ default="rbf"
             per_row += 16 * Q.shape[1]
         elif self._kernel_.name in ("precomputed", "callable"):
             per_row += 8 * len(self.support_)
-        step = max(1024, memory_bytes(self.memory_limit) // 4 // per_row)
+        step = queries_at_once(Q.shape[0], per_row, self.memory_limit)
         with np.errstate(over="ignore", invalid="ignore"), single_threaded_blas():
             for begin in range(0, Q.shape[0], step):
                 part = slice(begin, begin + step)

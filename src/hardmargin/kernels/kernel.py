@@ -575,7 +575,7 @@ def by_support_row(coef: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
     starts: NDArray[Any]
     machines: NDArray[Any]
     if is_sparse(coef):
-        columns = sp.csc_array(coef)
+        columns = coef.tocsc()
         starts, machines, values = columns.indptr, columns.indices, columns.data
     else:  # a sparse array would take several times as long where coefficients are few
         support, machines = np.nonzero(coef.T)

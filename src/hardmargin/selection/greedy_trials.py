@@ -483,13 +483,15 @@ def _side_by_side(
     rows = np.concatenate([s.rows for s in solutions])
     support = np.unique(rows)
     support = support[np.argsort(codes[support], kind="stable")]
-    position = np.empty(len(codes), dtype=np.intp)
-    position[support] = np.arange(len(support))
-    return support, sp.csr_array(
-        (
-            np.concatenate([s.coefficients for s in solutions]),
-            position[rows],
-            np.cumsum([0, *(len(s.rows) for s in solutions)]),
-        ),
-        shape=(len(solutions), len(support)),
+    position = np.empty(len(codes), dtype=np.int32)
+    position[support] = np.arange(len(support), dtype=np.int32)
+    places = position[rows]
+    # By support row, as kernels need them: converting them would take longer than small fits do.
+    order = np.argsort(places, kind="stable")
+    sizes = [len(s.rows) for s in solutions]
+    machines = np.repeat(np.arange(len(solutions), dtype=np.int32), sizes)
+    coefficients = np.concatenate([s.coefficients for s in solutions])
+    starts = np.searchsorted(places[order], np.arange(len(support) + 1)).astype(np.int32)
+    return support, sp.csc_array(
+        (coefficients[order], machines[order], starts), shape=(len(solutions), len(support))
     )

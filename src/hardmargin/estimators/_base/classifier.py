@@ -47,7 +47,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.blocks import FileRows
 from hardmargin.kernels.files import is_large_file, some_rows
-from hardmargin.resources import memory_bytes, multiply, single_threaded_blas
+from hardmargin.resources import multiply, queries_at_once, single_threaded_blas
 from hardmargin.selection.calibration import (
     Calibration,
     HeldOut,
@@ -543,7 +543,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _margins_in_parts(self, Q: Rows) -> Iterator[tuple[slice, FloatArray]]:
         """Evaluate as many queries at a time as fit the memory limit."""
-        step = max(1024, memory_bytes(self.memory_limit) // 4 // self._query_bytes)
+        step = queries_at_once(Q.shape[0], self._query_bytes, self.memory_limit)
         with single_threaded_blas():
             for begin in range(0, Q.shape[0], step):
                 part = slice(begin, min(begin + step, Q.shape[0]))

@@ -153,7 +153,8 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
                 del self.__dict__[name]
         try:
             self._validate_params()
-            memory_bytes(self.memory_limit)  # not every fit needs it, but predictions do
+            if self.memory_limit is not None:  # not every fit needs it, but predictions do
+                memory_bytes(self.memory_limit)
             with single_threaded_blas(), shown(type(self).__name__, self.verbose) as progress:
                 monitor = Monitor(self.max_time, [*progress, *callbacks])
                 with watched(monitor, getattr(self, "on_interrupt", "raise")):
