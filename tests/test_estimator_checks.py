@@ -83,7 +83,7 @@ ESTIMATORS = [
     ),
     ParzenClassifier(),
     # Short paths, to save time.
-    PathSVC(cv=2, C_max=0.5),
+    PathSVC(cv=2, C_max=0.1),
     PathSVC("loo", C_max=0.1, kernel="precomputed", multi_class="ovr", n_jobs=2),
     RigorousSVC(),
     PathSVC("loo", C_max=0.1, fit_intercept=False),

@@ -220,6 +220,23 @@ def test_rows_of_weight_zero_are_absent(cancer):
     np.testing.assert_array_equal(weighted.path_rows_, np.flatnonzero(w))
 
 
+def test_a_bias_that_is_free_is_in_the_middle_of_its_range():
+    # Before the first event of classes of equal weight, any bias between two limits is optimal.
+    X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 0, 1, 1])
+    svm = PathSVC(0.01, kernel="linear", C_max=0.01).fit(X, y)
+    f = svm.decision_function(X) - svm.intercept_
+    assert svm.intercept_[0] == pytest.approx(-(f[y == 0].min() + f[y == 1].max()) / 2)
+
+
+def test_a_free_bias_does_not_depend_on_how_copies_are_given():
+    X, y = np.array([[0.0], [1.0], [2.0], [4.0]]), np.array([0, 0, 1, 1])
+    weights = np.array([2, 1, 1, 2])
+    weighted = PathSVC(0.01, C_max=0.01).fit(X, y, sample_weight=weights)
+    repeated = PathSVC(0.01, C_max=0.01, gamma=weighted.gamma_)
+    repeated.fit(X.repeat(weights, axis=0), y.repeat(weights))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X))
+
+
 def test_class_weights_multiply_C(cancer):
     X, y = cancer
     clf = PathSVC(0.1, class_weight="balanced").fit(X, y)

@@ -80,7 +80,8 @@ def direction(state: MarginState) -> tuple[Direction, float]:
 def _free_bias(state: MarginState, room: float) -> Event:
     """Go to where the limits that the rows set on b meet; a new elbow begins there.
 
-    Limits from above are concave in C, those from below convex: so b may go straight there.
+    Limits from above are concave in C, those from below convex: so b may go straight there. If the
+    room ends before, any b between the limits is optimal, and the middle is taken.
     """
     lower, upper = state.bias_limits()
     # f without bias grows by the pull, and the limits fall by it.
@@ -98,7 +99,10 @@ def _free_bias(state: MarginState, room: float) -> Event:
         step = sooner
     low_end, high_end = lower[i] - step * pull[i], upper[j] - step * pull[j]
     meets = step < room
-    change = float(low_end if meets else min(max(state.b, low_end), high_end)) - state.b
+    middle = (low_end + high_end) / 2
+    if not np.isfinite(middle):  # only one side has limits
+        middle = min(max(state.b, low_end), high_end)
+    change = float(low_end if meets else middle) - state.b
     if step == 0.0:
         state.shift(change)
     rate = change / step if step else 0.0
