@@ -454,9 +454,14 @@ def test_time_that_ends_among_cells_warns(monkeypatch):
     monkeypatch.setattr(EnsembleSVC, "_grows", False)  # no smaller fits before this one
     monkeypatch.setattr(layer, "learn", learn_one)
     monkeypatch.setattr(ensemble.Monitor, "seconds_left", property(seconds_left))
-    with pytest.warns(ConvergenceWarning, match="max_time; the model is that of the cells so far"):
+    with pytest.warns(ConvergenceWarning, match=r"max_time; the model is that of \d of \d+ cells"):
         model = experts(max_time=1000, n_trees=3).fit(*many_rows())
     assert_sensible(model, QUERIES)
+    assert model.n_samples_fit_ < len(many_rows()[0])
+
+
+def test_all_rows_count_where_there_was_time():
+    assert fitted().n_samples_fit_ == len(many_rows()[0])
 
 
 def test_enough_time_changes_nothing():

@@ -203,6 +203,8 @@ class LayerInTraining:
         Training rows of every cell.
     shares : (n_cells, n_classes) array
         Share of every class in every cell.
+    skipped : set of int
+        Cells that there was no time for.
     """
 
     def __init__(
@@ -210,6 +212,7 @@ class LayerInTraining:
     ) -> None:
         self.cuts, self._rows, self._rules, self._n_jobs = cuts, rows, rules, n_jobs
         self._learned: dict[int, Learned | None] = {}
+        self.skipped: set[int] = set()
         self._name = f"tree {crc32(cuts.thresholds.tobytes()):x}"
         routes = as_blocks(rows.X).each(partial(cuts.route, n_jobs=n_jobs))
         self._cells = np.concatenate(routes)
@@ -228,6 +231,8 @@ class LayerInTraining:
         """
         todo = [c for c in cells if c not in self._learned]
         found = self._learn(todo, candidates, monitor.part(n_machines=len(todo), unit="cell"))
+        if monitor.seconds_left <= 0:
+            self.skipped.update(c for c, own in zip(todo, found, strict=True) if own is None)
         shares = [own for own in found if own is not None]
         return np.asarray(np.mean(shares, axis=0)) if shares else None
 

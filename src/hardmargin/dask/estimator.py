@@ -135,8 +135,7 @@ class DaskEnsembleSVC(EnsembleSVC):
             cluster = Cluster(self._client())
             table, labels = side_by_side(X, y, cluster)
             rows = self._read_blocks(X, table, labels, _of_rows(sample_weight, "sample_weight"))
-            self._fit_rows(rows, _of_rows(groups, "groups"), monitor)
-            self.n_samples_fit_ = int((rows.codes >= 0).sum())
+            self.n_samples_fit_ = self._fit_rows(rows, _of_rows(groups, "groups"), monitor)
         return self
 
     def predict(self, X: Any) -> Any:

@@ -551,13 +551,16 @@ default="cv"
             return MAX_STORED_ROWS, FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
         return None, 1, 1.0
 
-    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
         self.rank_: int | None = None
         look = self._first_look(rows, groups, monitor.part(share=SHARE_OF_LOOK))
         self.standardized_ = look.standardized
-        has_experts = self._needs_experts(rows, look) and not look.is_linear
-        if not (has_experts and self._fit_experts(rows, groups, monitor)):
-            self._fit_vote(rows, groups, monitor, look)
+        if self._needs_experts(rows, look) and not look.is_linear:
+            n_known = self._fit_experts(rows, groups, monitor)
+            if n_known:
+                return n_known
+        self._fit_vote(rows, groups, monitor, look)
+        return int((rows.codes >= 0).sum())
 
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
@@ -617,19 +620,21 @@ default="cv"
         machines = machines_of(len(rows.classes), self._division)
         return largest_machine(rows.codes, machines) > MAX_STORED_ROWS
 
-    def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> bool:
+    def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
         """Train experts on parts of the rows: see ``hardmargin.estimators.experts``.
 
         Returns
         -------
-        bool
-            False if no rows of a sample can be held out, so that experts cannot be judged.
+        int
+            How many rows they have seen: all, unless time was short. 0 if no rows of a sample can
+            be held out, so that experts cannot be judged.
         """
         mixture = self._train_experts(rows, groups, monitor.part("held-out loss"))
         if mixture is None:
-            return False
+            return 0
+        n_known = mixture.n_known
         self._store_experts(mixture, rows)
-        return True
+        return n_known
 
     def _train_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Mixture | None:
         """Train the experts, wherever the rows live."""
@@ -716,9 +721,11 @@ default="cv"
         if found is None:
             return None
         if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
+            n_learned, n_cells = found.n_cells
+            cells = f"{n_learned:,} of {n_cells:,} cells" if n_cells else "a machine on a sample"
             warn_caller(
-                "Training stopped at max_time; the model is that of the cells so far. Raise "
-                "max_time to learn more of them."
+                f"Training stopped at max_time; the model is that of {cells}. Raise max_time to "
+                "learn more cells."
             )
         if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
             pairs = bytes_between(MAX_STORED_ROWS) + bytes_of_copies(MAX_STORED_ROWS, n_columns)

@@ -235,6 +235,23 @@ class Mixture:
     log_loss: float
     error: float
 
+    @property
+    def n_cells(self) -> tuple[int, int]:
+        """Cells that were learned, and all cells."""
+        n_all = sum(layer.cuts.n_cells for layer in self.layers)
+        return n_all - sum(len(layer.skipped) for layer in self.layers), n_all
+
+    @property
+    def n_known(self) -> int:
+        """Training rows that some expert has seen."""
+        is_known = np.zeros(len(self.seen.codes), dtype=bool)
+        if self.whole is not None:
+            is_known[self.whole.rows] = True
+        for layer in self.layers:
+            for c, own in enumerate(layer.rows_of_cells):
+                is_known[own] |= c not in layer.skipped
+        return int((is_known & (self.seen.codes >= 0)).sum())
+
     def finished(self) -> Experts:
         """Put the experts into flat arrays; `layers` is empty then, so that memory is freed."""
         layers = []

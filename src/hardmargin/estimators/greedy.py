@@ -476,7 +476,7 @@ default="cv"
         n_rows = int((rows.codes >= 0).sum())
         return next((cost for most, cost in COSTS_OF_FOLDS if n_rows <= most), 1.0)
 
-    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
         as_they_came = rows.X
         scales = self.standardize  # "auto": only if gamma is chosen
         if scales == "auto":
@@ -532,6 +532,7 @@ default="cv"
             if not EARLY_ENDS.isdisjoint(np.atleast_1d(self.stop_reason_).tolist()):
                 # It is not the model that was judged.
                 self.cv_log_loss_ = self.cv_error_ = float("nan")
+        return int((rows.codes >= 0).sum())
 
     @property
     def _holds_out(self) -> bool:

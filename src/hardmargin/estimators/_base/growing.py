@@ -65,8 +65,8 @@ class GrowingClassifier(KernelClassifier):
         """Whether to train on fewer rows where there is no time for all of them."""
         raise NotImplementedError
 
-    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
-        """Train on rows that have been read."""
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+        """Train on rows that have been read; return how many of them the model has seen."""
         raise NotImplementedError
 
     def _largest_part(self, rows: TrainingRows) -> int:
@@ -129,8 +129,7 @@ class GrowingClassifier(KernelClassifier):
         n_rows = int((rows.codes >= 0).sum())
         first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
         if not (monitor.has_limit and self._grows) or first > LARGEST_FIRST_SHARE * n_rows:
-            self._fit_rows(rows, groups, monitor)
-            self.n_samples_fit_ = n_rows
+            self.n_samples_fit_ = self._fit_rows(rows, groups, monitor)
             return
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
@@ -231,7 +230,6 @@ def _fit_some(
     """
     model = copy.copy(estimator)
     model.random_state = copy.deepcopy(estimator.random_state)
-    n_fitted = int((rows.codes >= 0).sum()) if some is None else len(some)
     if folds is not None:
         which = slice(None) if some is None else some
         pairs = zip(folds.train, folds.test, strict=True)
@@ -249,8 +247,7 @@ def _fit_some(
             is_part=True,
         )
     with held_back() as held:
-        model._fit_rows(rows, groups, monitor)
-    model.n_samples_fit_ = n_fitted
+        model.n_samples_fit_ = model._fit_rows(rows, groups, monitor)
     if some is not None:
         model._number_rows(some)
     return _Fit(model, held)
