@@ -269,6 +269,13 @@ def test_limits_give_a_model_and_a_warning_that_names_them(cancer, limit, value)
     assert np.isfinite(clf.decision_function(X)).all()
 
 
+def test_a_path_that_never_began_does_not_advise_a_lower_C_max(cancer):
+    with pytest.warns(
+        ConvergenceWarning, match="always predicts the same class, so raise max_time"
+    ):
+        PathSVC(max_time=1e-9).fit(*cancer)
+
+
 def test_a_split_that_ends_early_is_told_apart(cancer, monkeypatch):
     solve = regularization_path.solve
 

@@ -325,6 +325,8 @@ def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
             which = "The path of a split, which chooses C,"
         if ends:
             name = "early" if reason == "stalled" else f"at {reason}"
+            if min(ends) == 0 and reason != "stalled":
+                advice = f"the SVM there always predicts the same class, so raise {reason}"
             warn_caller(f"{which} stopped {name}, at C = {min(ends):.3g}; {advice}.")
     finished = [path for path in whole + of_splits if path.stop_reason != "stalled"]
     worst = max((path.violation for path in finished), default=0.0)
