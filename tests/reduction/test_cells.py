@@ -37,8 +37,8 @@ def fitted(X, y, **params):
     params = {"max_cell_rows": 150, "n_trees": 2, "cv": 3, **params}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setattr(ensemble, "MAX_STORED_ROWS", 300)
-        patch.setattr(ensemble, "FIRST_ROWS", 200)
+        patch.setattr(ensemble, "MAX_STORED_ROWS", 180)
+        patch.setattr(ensemble, "FIRST_ROWS", 130)
         patch.setattr(experts, "LEAST_CUT_ROWS", 200)
         return EnsembleSVC(**params).fit(X, y)
 
@@ -205,8 +205,8 @@ def test_experts_without_trees():
     codes = (problem()[1] == "b").astype(int)[clf.support_[at]]
     clf.support_, clf.n_support_ = clf.support_[at], np.bincount(codes)
     clf._by_class_ = np.argsort(codes, kind="stable")
-    small = compress(compress(clf, n_support=150), n_support=100)
-    assert len(small.support_) == 100
+    small = compress(compress(clf, n_support=75), n_support=50)
+    assert len(small.support_) == 50
     assert change(small, clf, new) < 0.2
 
 
