@@ -1,6 +1,7 @@
 """Every estimator, and rows to fit it to."""
 
 import numpy as np
+from sklearn.base import clone
 
 from hardmargin import (
     CoreVectorSVC,
@@ -51,3 +52,9 @@ def answers(model, X):
     """Return all that a fitted model says about rows."""
     methods = ("predict", "decision_function", "predict_proba", "transform", "score_samples")
     return [getattr(model, name)(X) for name in methods if hasattr(model, name)]
+
+
+def fit_and_answer(name, n_jobs=None, n=40):
+    """Return all that a new fit says about its rows; other processes can import this."""
+    X, y = three_classes(n)
+    return answers(clone(MODELS[name]).set_params(n_jobs=n_jobs).fit(X, y), X)
