@@ -214,9 +214,9 @@ CHILD = """
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("EnsembleSVC", {}),
+        ("EnsembleSVC", {"kernel": "rbf", "n_trees": 1}),
         ("CoreVectorSVC", {}),
-        ("GreedySVC", {"max_stages": 300}),  # all of them would take minutes
+        ("GreedySVC", {"kernel": "rbf", "cv": 2, "max_stages": 100}),  # more would take minutes
         ("GreedySVC", {"gamma": 0.001, "max_visits": 4, "max_stages": 300}),
     ],
 )
