@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, assume, given, reject, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from problems.every_estimator import MODELS
 from sklearn.base import clone, is_classifier
@@ -22,6 +22,7 @@ from hardmargin import (
     RigorousSVC,
 )
 
+PROBABILISTIC = ["EnsembleSVC", "EnsembleSVC, low rank", "GreedySVC"]
 CLASSIFIERS = [name for name, model in MODELS.items() if is_classifier(model)]
 
 #: Classifiers whose rows and labels have no order: nothing is drawn, held out or visited in turn.
@@ -122,18 +123,20 @@ every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 @every_model
 @given(case=cases())
 @examples(0.2)
-def test_all_results_are_finite(name, case):
+def test_results_are_finite_and_agree(name, case):
+    """A fit takes most of the time, so all that it says is checked at once."""
     model = case.fitted(name)
     for method in METHODS:
         if hasattr(model, method):
             assert np.isfinite(getattr(model, method)(case.X)).all(), method
+    if name in CLASSIFIERS:
+        assert_the_largest_decision_is_predicted(model, case)
+    if name in PROBABILISTIC and hasattr(model, "predict_proba"):
+        assert_probabilities_are_probabilities(model, case)
+        assert_the_most_probable_class_is_predicted(model, case)
 
 
-@every_classifier
-@given(case=cases())
-@examples(0.1)
-def test_the_largest_decision_is_predicted(name, case):
-    model = case.fitted(name)
+def assert_the_largest_decision_is_predicted(model, case):
     scores, predicted = model.decision_function(case.X), model.predict(case.X)
     if scores.ndim == 1:
         np.testing.assert_array_equal(predicted, model.classes_[(scores >= 0).astype(int)])
@@ -142,28 +145,14 @@ def test_the_largest_decision_is_predicted(name, case):
         np.testing.assert_array_equal(scores[np.arange(len(codes)), codes], scores.max(axis=1))
 
 
-PROBABILISTIC = ["EnsembleSVC", "EnsembleSVC, low rank", "GreedySVC"]
-every_probabilistic = pytest.mark.parametrize("name", PROBABILISTIC)
-
-
-@every_probabilistic
-@given(case=cases())
-@examples(0.1)
-def test_probabilities_are_probabilities(name, case):
-    model = case.fitted(name)
-    assume(hasattr(model, "predict_proba"))
+def assert_probabilities_are_probabilities(model, case):
     chances = model.predict_proba(case.X)
     assert chances.shape == (len(case.y), len(model.classes_))
     assert chances.min() >= 0
     np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=1e-9)
 
 
-@every_probabilistic
-@given(case=cases())
-@examples(0.1)
-def test_the_most_probable_class_is_predicted(name, case):
-    model = case.fitted(name)
-    assume(hasattr(model, "predict_proba"))
+def assert_the_most_probable_class_is_predicted(model, case):
     chances = model.predict_proba(case.X)
     codes = np.searchsorted(model.classes_, model.predict(case.X))
     chosen = chances[np.arange(len(codes)), codes]
