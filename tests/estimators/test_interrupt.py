@@ -5,14 +5,13 @@ A child process gets SIGINT in the middle of one long fit after another, and rep
 
 import functools
 import json
-import os
-import subprocess
 import sys
 
 import pytest
+from problems.processes import run_program
 
 CHILD = """
-import json, os, signal, sys, threading, time
+import ctypes, json, os, signal, sys, threading, time
 import numpy as np
 import scipy.sparse as sp
 from hardmargin import (
@@ -21,6 +20,9 @@ from hardmargin import (
     RhoEnsembleSVC, RigorousSVC,
 )
 
+M_ARENA_MAX = -8
+if sys.platform.startswith("linux"):
+    ctypes.CDLL(None).mallopt(M_ARENA_MAX, int(sys.argv[1]))  # one per thread looks like a leak
 signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 rows = rng.normal(size=(400_000, 20)).astype(np.float32)
@@ -156,14 +158,7 @@ for model in (MultiplicativeSVC(max_stages=10**6, n_jobs=2), RigorousSVC(1e3, n_
 @functools.cache
 def run(script, n_arenas="1"):
     """Results of the child by name, as far as it got."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD + script],
-        env={**os.environ, "MALLOC_ARENA_MAX": n_arenas},  # one per thread would look like a leak
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+    done = run_program(CHILD + script, n_arenas, seconds=100)
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 
 

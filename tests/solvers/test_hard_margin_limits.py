@@ -2,8 +2,6 @@
 
 import functools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ from problems.hard_margin import (
     problem,
     solve,
 )
+from problems.processes import output_of
 from problems.two_class import KERNELS, gram, mixed, small
 
 from hardmargin.kernels import Kernel
@@ -177,10 +176,7 @@ for name, (kernel, n, machines, n_threads) in CASES.items():
 
 @functools.cache
 def delays():
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True, check=True, timeout=100
-    )
-    return dict(json.loads(line) for line in done.stdout.splitlines())
+    return dict(json.loads(line) for line in output_of(CHILD).splitlines())
 
 
 @pytest.mark.parametrize("case", ["one machine", "two threads", "callable"])
