@@ -1,22 +1,33 @@
 """The command ``hardmargin``: what it prints, writes and refuses."""
 
+import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from problems.processes import start_program
 from problems.reproduction_tasks import broken, interrupted_once, number, part
 
 import hardmargin
 from hardmargin.cli import main
 from hardmargin.reproduction import registry, runner, verdicts
 from hardmargin.reproduction.esann99 import parts as esann99
+from hardmargin.reproduction.ijcai07 import tasks as ijcai07_tasks
 from hardmargin.reproduction.mcs06 import tasks as mcs06_tasks
+from hardmargin.reproduction.parts import Settings
 from hardmargin.reproduction.registry import PARTS
 
 COMMAND = [sys.executable, "-W", "error", "-m", "hardmargin"]
+
+#: The command as a process of its own, as users start it, but with toys in place of the parts.
+TOY_COMMAND = [*COMMAND[:-1], "problems.toy_command"]
+WITH_TOYS = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 @pytest.fixture
@@ -61,7 +72,7 @@ def test_a_report_and_a_page_of_the_documentation(toys, capsys, tmp_path):
 
 def test_the_folder_of_the_environment(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("HARDMARGIN_DATA", str(tmp_path))
-    assert main(["reproduce", "mcs06-table1"]) == 1
+    assert main(["reproduce", "mcs06-table1", "--n-jobs", "1"]) == 1
     printed = capsys.readouterr()
     assert "DATA NOT AVAILABLE: no data: optdigits" in printed.out
     assert f"Nothing was measured: there are no data in '{tmp_path}'" in printed.err
@@ -105,12 +116,13 @@ def test_a_folder_that_cannot_be_written_is_reported_first(toys, capsys, tmp_pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
-def test_a_reader_that_closed_the_pipe():
+def test_a_reader_that_closed_the_pipe(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     try:
         done = subprocess.run(
-            [*COMMAND, "reproduce", "list"],
+            [*TOY_COMMAND, str(tmp_path), "number", "reproduce", "list"],
+            env=WITH_TOYS,
             stdout=writer,
             stderr=subprocess.PIPE,
             text=True,
@@ -122,16 +134,13 @@ def test_a_reader_that_closed_the_pipe():
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_a_terminal_without_ticks():
-    done = subprocess.run(
-        [*COMMAND, "reproduce", "esann99-figure1", "--quick", "--n-jobs", "1"],
-        capture_output=True,
-        check=False,
-        timeout=120,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
-    assert done.returncode == 0
-    assert b"[esann99-figure1]" in done.stdout
+def test_a_terminal_without_ticks(toys, monkeypatch):
+    toys(number)
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="ascii"))
+    assert main(["reproduce", "all", "--n-jobs", "1"]) == 0
+    assert b"[toy-table1]" in printed.getvalue()
+    assert b"  ? a < b & so on" in printed.getvalue()
 
 
 def test_a_failure_is_reported_at_the_end(toys, capsys):
@@ -156,27 +165,60 @@ def test_ctrl_c_keeps_what_is_finished(toys, capsys, tmp_path):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("n_jobs", ["1", "2"])
 def test_a_real_interruption(tmp_path, n_jobs, sent):
-    command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
-    command += ["--only", "majority rule,sonar,mirror symmetry", "--out", str(tmp_path)]
+    out = tmp_path / "report"
+    command = [*TOY_COMMAND, str(tmp_path), "number,endless,endless"]
+    command += ["reproduce", "all", "--n-jobs", n_jobs, "--out", str(out)]
     # If the tests run in the background, a child would inherit that Ctrl-C is ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=WITH_TOYS
         )
     finally:
         signal.signal(signal.SIGINT, before)
-    end = time.monotonic() + 60
-    while not finished_cells(tmp_path) and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for_a_cell(out)
     process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert ended(process.pid)
+    assert_interrupted(errors, out)
+
+
+#: A command that Ctrl-C interrupts even if the tests run in the background.
+PROGRAM = """
+import signal, sys, warnings
+warnings.simplefilter("error")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from hardmargin.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_real_interruption_of_a_fit(tmp_path, sent):
+    out = tmp_path / "report"
+    command = ["reproduce", "esann99-results", "--quick", "--n-jobs", "1"]
+    command += ["--only", "majority rule,sonar,mirror symmetry", "--out", str(out)]
+    process, (_, errors) = start_program(PROGRAM, command, tmp_path)
+    wait_for_a_cell(out)
+    os.kill(process.pid, sent)
+    process.join(60)
+    assert process.exitcode == 130
+    assert_interrupted(errors.read_text(), out)
+
+
+def wait_for_a_cell(folder):
+    end = time.monotonic() + 60
+    while not finished_cells(folder) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def assert_interrupted(errors, folder):
     # The last line is ours; a library's callback that the signal hits may print a traceback first.
     assert errors.rstrip().splitlines()[-1].startswith("interrupted; finished work is kept")
-    assert 1 <= len(finished_cells(tmp_path)) < 3
-    assert not (tmp_path / "index.html").exists()
+    assert 1 <= len(finished_cells(folder)) < 3
+    assert not (folder / "index.html").exists()
 
 
 def finished_cells(folder):
@@ -202,19 +244,23 @@ def ended(session, seconds=20):
 def test_a_full_disk(tmp_path, n_jobs):
     import resource
 
-    command = [*COMMAND, "reproduce", "esann99-results", "--quick", "--n-jobs", n_jobs]
-    command += ["--only", "majority rule,mirror symmetry", "--out", str(tmp_path)]
+    logs, out = tmp_path / "logs", tmp_path / "report"
+    logs.mkdir()
+    command = [*TOY_COMMAND, str(logs), "number,number"]
+    command += ["reproduce", "all", "--n-jobs", n_jobs, "--out", str(out)]
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         check=False,
+        env=WITH_TOYS,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
     )
     assert done.returncode == 1
     assert "the same command continues" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert out.is_dir()
+    assert not [path for path in out.rglob("*") if path.is_file()]
 
 
 #: Parts whose data do not come with libraries.
@@ -223,13 +269,21 @@ NOT_QUICK = {"ijcai07-table1", "mcs06-table1", *(f"tnn08-table{i}" for i in rang
 
 @pytest.mark.parametrize("name", PARTS)
 def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
-    # Fewer rows and draws than in a quick run.
+    # Fewer rows, draws and epochs than in a quick run.
     monkeypatch.setattr(mcs06_tasks, "QUICK_ROWS", (120, 80))
     monkeypatch.setattr(mcs06_tasks, "FIGURE_2_SIGMAS", (0.0, 1.0))
+    monkeypatch.setattr(ijcai07_tasks, "QUICK_DRAWS", 2)
     monkeypatch.setattr(esann99, "QUICK_DRAWS", 1)
+    monkeypatch.setattr(esann99, "N_ADDITIVE", 100)
+    for problem, its in esann99.PROBLEMS.items():
+        fewer = replace(its, n_train=min(its.n_train, 100), n_test=min(its.n_test, 100))
+        monkeypatch.setitem(esann99.PROBLEMS, problem, fewer)
+    # What is replaced here would not be in other processes, which must be able to run tasks too.
+    for task in runner.tasks_of(PARTS[name], Settings(quick=True)):
+        assert pickle.loads(pickle.dumps(task)) == task
     # Parts of a paper share their work, so they share a folder.
     out = tmp_path_factory.getbasetemp() / f"quick-{name.partition('-')[0]}"
-    assert main(["reproduce", name, "--quick", "--out", str(out)]) == 0
+    assert main(["reproduce", name, "--quick", "--n-jobs", "1", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "✗" not in printed

@@ -11,7 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 #: What the parent of the forks imports.
-PRELOADED = ["problems.every_estimator", "hardmargin.dask", "sklearn.datasets"]
+PRELOADED = [
+    "problems.every_estimator",
+    "hardmargin.dask",
+    "hardmargin.reproduction.registry",
+    "sklearn.datasets",
+]
 
 # Forks of a process with loaded libraries are unsafe on macOS.
 CONTEXT = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "forkserver")
@@ -21,17 +26,23 @@ CONTEXT.set_forkserver_preload(PRELOADED)
 def run_program(program, *arguments, seconds=300, **environment):
     """Run a program; variables of the environment that are None are removed from it."""
     with TemporaryDirectory() as folder:
-        printed = [Path(folder) / name for name in ("stdout", "stderr")]
-        process = CONTEXT.Process(
-            target=_execute, args=(program, arguments, environment, list(map(str, printed)))
-        )
-        process.start()
+        process, printed = start_program(program, arguments, folder, **environment)
         process.join(seconds)
         if process.exitcode is None:
             process.kill()
             raise subprocess.TimeoutExpired(program, seconds)
         texts = [path.read_text(encoding="utf-8") for path in printed]
         return subprocess.CompletedProcess(program, process.exitcode, *texts)
+
+
+def start_program(program, arguments, folder, **environment):
+    """Start a program; what it prints goes to two files of a folder."""
+    printed = [Path(folder) / name for name in ("stdout", "stderr")]
+    process = CONTEXT.Process(
+        target=_execute, args=(program, arguments, environment, list(map(str, printed)))
+    )
+    process.start()
+    return process, printed
 
 
 def output_of(program, *arguments, **options):

@@ -64,6 +64,12 @@ def without_data(folder, name, value, settings):
     yield
 
 
+def endless(folder, name, value, settings):
+    log(folder, name)
+    time.sleep(600)
+    yield Cell(NAME, name, "error", value)
+
+
 def undeclared(folder, name, value, settings):
     yield Cell(NAME, name, "another", value)
 
