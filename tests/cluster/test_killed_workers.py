@@ -4,8 +4,6 @@ import functools
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -15,17 +13,22 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from distributed.utils import get_mp_context
-from problems.cells import many_rows
-from problems.processes import CONTEXT, PRELOADED
+from problems.cells import few_rows_are_many, many_rows
+from problems.processes import CONTEXT, PRELOADED, start_program
 
 from hardmargin import EnsembleSVC
 from hardmargin.dask import DaskEnsembleSVC
 
 pytestmark = pytest.mark.filterwarnings("ignore:memory_limit:UserWarning")
 
-#: Many cells, and a small machine of all rows, so that a fit takes seconds.
-PARAMETERS = {"max_cell_rows": 300, "n_trees": 1, "memory_limit": "10MB"}
-N_ROWS = 10_500
+#: All kinds of work, and several tasks for each worker.
+PARAMETERS = {"max_cell_rows": 150, "n_trees": 1, "memory_limit": "10MB"}
+N_ROWS, N_ROWS_OF_BLOCK = 900, 300
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_many(monkeypatch):
+    few_rows_are_many(monkeypatch)
 
 
 @functools.cache
@@ -37,7 +40,8 @@ def local():
 
 def fitted(client):
     X, y = many_rows(N_ROWS)
-    dX, dy = da.from_array(X, chunks=(2_000, 4)), da.from_array(y, chunks=2_000)
+    dX = da.from_array(X, chunks=(N_ROWS_OF_BLOCK, 4))
+    dy = da.from_array(y, chunks=N_ROWS_OF_BLOCK)
     return DaskEnsembleSVC(client=client, **PARAMETERS).fit(dX, dy)
 
 
@@ -61,7 +65,8 @@ def test_a_worker_that_is_killed_changes_nothing(seed, client):
     rng = random.Random(seed)
     client.wait_for_workers(2, timeout=60)
     victim = rng.choice(sorted(pids(client)))
-    killer = threading.Timer(rng.uniform(0, seconds), os.kill, (victim, signal.SIGKILL))
+    # On a cluster, a fit of few rows takes more than four times as long.
+    killer = threading.Timer(rng.uniform(0, 4 * seconds), os.kill, (victim, signal.SIGKILL))
     killer.start()
     found = fitted(client).to_local()
     killer.join()
@@ -76,24 +81,27 @@ SCHEDULER = """
 import time
 from distributed import LocalCluster
 
-if __name__ == "__main__":
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0")
-    print(cluster.scheduler_address, flush=True)
-    time.sleep(600)
+options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+cluster = LocalCluster(processes=False, protocol="tcp", **options)
+print(cluster.scheduler_address, flush=True)
+time.sleep(600)
 """
 
 
-def test_a_scheduler_that_is_killed_is_an_error():
-    with subprocess.Popen(
-        [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        killer = threading.Timer(2.0, os.killpg, (process.pid, signal.SIGKILL))
-        with Client(address, timeout=20, set_as_default=False) as client:
+def test_a_scheduler_that_is_killed_is_an_error(tmp_path):
+    process, (printed, errors) = start_program(SCHEDULER, (), tmp_path)
+    try:
+        while not (address := printed.read_text() if printed.exists() else "").endswith("\n"):
+            assert process.is_alive(), errors.read_text()
+            time.sleep(0.01)
+        killer = threading.Timer(0.5, process.kill)
+        with Client(address.strip(), timeout=20, set_as_default=False) as client:
             killer.start()
             with pytest.raises(ConnectionError, match="scheduler is lost"):
                 fit_for_ever(client)
+    finally:
+        process.kill()
+        process.join()
 
 
 def fit_for_ever(client):
