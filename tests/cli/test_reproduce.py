@@ -23,6 +23,7 @@ from hardmargin.reproduction.ijcai07 import tasks as ijcai07_tasks
 from hardmargin.reproduction.mcs06 import tasks as mcs06_tasks
 from hardmargin.reproduction.parts import Settings
 from hardmargin.reproduction.registry import PARTS
+from hardmargin.reproduction.tnn08 import benchmarks as tnn08_benchmarks
 
 COMMAND = [sys.executable, "-W", "error", "-m", "hardmargin"]
 
@@ -281,6 +282,7 @@ def test_every_part_runs_quickly(name, capsys, monkeypatch, tmp_path_factory):
     monkeypatch.setattr(mcs06_tasks, "FIGURE_1_SIZES", (1, 2, 7))
     monkeypatch.setattr(mcs06_tasks, "FIGURE_2_SIGMAS", (0.0, 1.0))
     monkeypatch.setattr(ijcai07_tasks, "QUICK_DRAWS", 2)
+    monkeypatch.setattr(tnn08_benchmarks, "QUICK_ROWS", 60)
     monkeypatch.setattr(esann99, "QUICK_DRAWS", 1)
     monkeypatch.setattr(esann99, "N_ADDITIVE", 100)
     for problem, its in esann99.PROBLEMS.items():
