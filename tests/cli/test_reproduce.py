@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from problems.processes import start_program
-from problems.reproduction_tasks import broken, interrupted_once, number, part
+from problems.reproduction_tasks import broken, interrupted_once, logged, number, part
 
 import hardmargin
 from hardmargin.cli import main
@@ -179,6 +179,8 @@ def test_a_real_interruption(tmp_path, n_jobs, sent):
     finally:
         signal.signal(signal.SIGINT, before)
     wait_for_a_cell(out)
+    while "b" not in logged(tmp_path) and process.poll() is None:  # a task that does not end
+        time.sleep(0.01)
     process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
