@@ -214,9 +214,9 @@ CHILD = """
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("EnsembleSVC", {"kernel": "rbf", "n_trees": 1}),
+        ("EnsembleSVC", {"n_trees": 1}),
         ("CoreVectorSVC", {}),
-        ("GreedySVC", {"kernel": "rbf", "cv": 2, "max_stages": 100}),  # more would take minutes
+        ("GreedySVC", {"cv": 2, "max_stages": 100}),  # more would take minutes
         ("GreedySVC", {"gamma": 0.001, "max_visits": 4, "max_stages": 300}),
     ],
 )
