@@ -43,7 +43,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
-from hardmargin.resources import planned_bytes
+from hardmargin.resources import give_back_memory, planned_bytes
 from hardmargin.selection.calibration import (
     HeldOut,
     cut_machines,
@@ -105,6 +105,9 @@ MAX_THRESHOLD_ROWS = 5_000
 
 #: A slope below this means that the scores say nothing about the classes.
 LEAST_SLOPE = 1e-3
+
+#: Memory of a row in each machine of its class: held-out scores of some trials, and stages.
+BYTES_PER_MACHINE_ROW = 80
 
 
 class GreedySVC(StagedMixin, RelevanceMixin, GrowingClassifier):
@@ -495,7 +498,7 @@ default="cv"
             step_tol=self.step_tol,
             max_stages=self.max_stages,
             method=self.method,
-            memory_bytes=planned_bytes(self.memory_limit),
+            memory_bytes=planned_bytes(self.memory_limit, _bytes_of_scores(training)),
             n_threads=effective_n_jobs(self.n_jobs),
         )
         held_out, max_visits, relevance = None, self.max_visits, None
@@ -510,6 +513,7 @@ default="cv"
             training = replace(training, values=values)
             held_out, max_visits = choice.held_out, choice.max_visits
             relevance = next(iter(choice.source.relevance), None)
+            give_back_memory()  # of trials
         problem = replace(training, values=through_view(training.values))
         options = replace(options, max_visits=int(max_visits))
         finishing = monitor.to_finish(SECONDS_TO_FINISH)
@@ -797,3 +801,9 @@ default="cv"
         paths = [self.stage_indices_] if len(self.classes_) == 2 else self.stage_indices_
         self.stage_indices_ = one_or_all([rows[path].astype(np.int32) for path in paths])
         self._given_back_ = rows[self._given_back_].astype(np.int32)
+
+
+def _bytes_of_scores(training: Training) -> int:
+    """Memory of held-out scores and of paths, which solvers do not count."""
+    n_rows = np.bincount(training.codes[training.codes >= 0], minlength=training.n_classes)
+    return BYTES_PER_MACHINE_ROW * int(((training.sides != 0) @ n_rows).sum())

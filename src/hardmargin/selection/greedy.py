@@ -31,7 +31,7 @@ from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, View, is_sp
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
-from hardmargin.selection.greedy_trials import Candidate, Source, TrialOptions, Trials
+from hardmargin.selection.greedy_trials import Candidate, Record, Source, TrialOptions, Trials
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import Machine
 
@@ -166,16 +166,18 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
         Draws subsamples.
     """
     sources = list(task.sources)
-    levels: list[Trials] = []
+    levels: list[tuple[list[Source], list[Record]]] = []  # the scores of trials take more memory
+    trials: Trials | None = None
     found: _Found | None = None
     is_cut_short = False
     try:
         for splits in growing_splits(folds, task.codes, random_state, is_quick=task.is_quick):
-            options = TrialOptions(task.options, task.monitor, keeps_machines=found is None)
+            keeps = found is None and task.has_relevance
+            options = TrialOptions(task.options, task.monitor, keeps_machines=keeps)
             trials = Trials(sources, task.codes, task.machines, task.weights, splits, options)
             if not trials.can_judge:  # no split has two classes to train on and to score
                 continue
-            levels.append(trials)
+            levels.append((trials.sources, trials.records))
             if found is None:
                 found = _search(trials, task, random_state, is_last=splits is folds)
                 sources = [replace(source.for_all, handicap=1.0) for source in trials.sources]
@@ -189,7 +191,7 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
                 found = _Found(trials, trials.best(), trials.n_splits)
     except Stopped:
         is_cut_short = True
-        found = _so_far(levels, found)
+        found = _so_far(trials if found is None else found.trials)
     table = _table(levels)
     if found is None or not np.isfinite(found.trials.loss(found.candidate, found.n_splits)):
         first = task.sources[0]
@@ -223,6 +225,7 @@ def _search(
     _try_sources(trials, few, first, in_all_views=bool(is_large))  # 1.
     if task.has_relevance:
         _try_relevance(trials, few, first, random_state)  # 2.
+        trials.drop_machines()
     if more:  # 3.
         near = [c._replace(visits=more[0]) for c in _near(trials, few, first)]
         trials.run(near, (-2, 0), first)
@@ -377,12 +380,11 @@ def _follow(trials: Trials, survivors: list[Candidate], few: int) -> None:
             trials.run([near], (-1,))
 
 
-def _so_far(levels: list[Trials], found: _Found | None) -> _Found | None:
+def _so_far(trials: Trials | None) -> _Found | None:
     """Return the best that was tried before time was up, with the fewest visits.
 
     More visits take long on all rows: out of time, the fewest are the safe choice.
     """
-    trials = found.trials if found is not None else next(iter(levels), None)
     if trials is None or not trials.records:
         return None
     n_splits = min(record.n_splits for record in trials.records)
@@ -390,8 +392,8 @@ def _so_far(levels: list[Trials], found: _Found | None) -> _Found | None:
     return _Found(trials, trials.best(visits=fewest, n_splits=n_splits), n_splits)
 
 
-def _table(levels: list[Trials]) -> dict[str, NDArray[Any]]:
-    tried = [(trials.sources[r.candidate.source], r) for trials in levels for r in trials.records]
+def _table(levels: list[tuple[list[Source], list[Record]]]) -> dict[str, NDArray[Any]]:
+    tried = [(sources[r.candidate.source], r) for sources, records in levels for r in records]
     return {
         "view": np.array([source.view for source, _ in tried], dtype=np.intp),
         "kernel": np.array([source.values.kernel.name for source, _ in tried], dtype="U11"),

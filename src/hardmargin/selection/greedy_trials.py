@@ -32,7 +32,7 @@ from hardmargin.selection.relevance import Sensed, column_scales, relevance_of
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import GreedyOptions, GreedySolution
-from hardmargin.solvers.problem import Machine, Problem
+from hardmargin.solvers.problem import Expansion, Machine, Problem
 
 #: The range of gamma, as exponents of two relative to the gamma of a source.
 EXPONENTS = range(-16, 17)
@@ -123,20 +123,20 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    scores : (n_held, n_machines) array
-        Scores of the held-out rows.
+    scores : (n,) array
+        Scores of the held-out rows of every machine, one machine after another.
     n_stages : int
         Stages of all machines.
     gamma : float
         Gamma of the kernel.
-    machines : list of GreedySolution, or None
+    machines : list of Expansion, or None
         The machines, where they are kept.
     """
 
     scores: FloatArray
     n_stages: int
     gamma: float
-    machines: list[GreedySolution] | None
+    machines: list[Expansion] | None
 
 
 class Record(NamedTuple):
@@ -197,6 +197,7 @@ class Trials:
         options: TrialOptions,
     ) -> None:
         self.sources, self.options = sources, options
+        self._keeps_machines = options.keeps_machines
         self.records: list[Record] = []
         self._losses: dict[tuple[Candidate, int], float] = {}
         self._parts: dict[tuple[Candidate, int], Part] = {}
@@ -220,6 +221,7 @@ class Trials:
             # A machine that lacks a side in a split is neither trained nor judged there.
             is_trained = _has_both_sides(side[:, present])
             self._labels.append(side[:, codes[test]] * is_trained[:, None])
+        self._ends = [np.cumsum((label != 0).sum(axis=1)) for label in self._labels]
 
     @property
     def can_judge(self) -> bool:
@@ -283,8 +285,12 @@ class Trials:
 
     def scores(self, candidate: Candidate, places: Places, n_splits: int) -> FloatArray:
         """Held-out scores of a candidate, machine after machine."""
-        parts = [self._parts[candidate, split].scores for split in range(n_splits)]
-        return np.concatenate(parts)[places.at, places.machines]
+        parts = [
+            np.split(self._parts[candidate, split].scores, self._ends[split])
+            for split in range(n_splits)
+        ]
+        machines = np.unique(places.machines)
+        return np.concatenate([part[m] for m in machines for part in parts] or [np.empty(0)])
 
     def relevance(
         self, candidate: Candidate, random_state: np.random.RandomState
@@ -318,6 +324,11 @@ class Trials:
                 return None
             found.append(known)
         return found
+
+    def drop_machines(self) -> None:
+        """Keep no machines any longer, once relevance is known."""
+        self._keeps_machines = False
+        self._parts = {at: part._replace(machines=None) for at, part in self._parts.items()}
 
     def climb(self, source: int, visits: int, step: int, n_splits: int | None = None) -> None:
         """Try the neighbours of the best gamma until both are worse."""
@@ -427,7 +438,7 @@ class Trials:
         may_overflow = tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
             # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
-            return Part(np.full((len(test), len(self._pairs)), np.nan), 0, kernel.gamma, None)
+            return Part(np.full(self._ends[split][-1], np.nan), 0, kernel.gamma, None)
         solutions = greedy.solve(
             Problem(rows, codes, self._pairs, self.weights),
             replace(options, max_visits=candidate.visits, may_store=False),
@@ -445,9 +456,12 @@ class Trials:
             monitor.check()
             part = slice(begin, begin + step)
             scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
-        keeps = self.options.keeps_machines and kernel.name in DISTANCE_KERNELS
-        n_stages = sum(s.n_stages for s in solutions)
-        return Part(scores, n_stages, kernel.gamma, solutions if keeps else None)
+        kept = None
+        if self._keeps_machines and kernel.name in DISTANCE_KERNELS:
+            # Without their paths, which take more memory.
+            kept = [Expansion(rows=s.rows, coefficients=s.coefficients) for s in solutions]
+        own = scores.T[self._labels[split] != 0]  # a row is judged by the machines of its class
+        return Part(own, sum(s.n_stages for s in solutions), kernel.gamma, kept)
 
 
 class Places(NamedTuple):
