@@ -58,8 +58,18 @@ _LEAST_MAPPED = 2**22
 #: a tenth of the time.
 _LARGE_PAGE = 2**21
 
-#: Open blocks of single-threaded BLAS, and the numbers of threads to restore at the end.
-_OPEN_BLOCKS = SimpleNamespace(lock=Lock(), n=0, before=[])
+#: In fits with a memory limit, arrays of more bytes go back to the system when they are freed.
+_LEAST_RETURNED = 2**20
+
+#: Numbers that glibc has for its limits: memory at the end of the heap, and arrays on the heap.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+#: The most that glibc raises the latter to by itself. It cannot be asked for its current value.
+_MOST_ON_HEAP = 2**25
+
+#: Open blocks of single-threaded BLAS, with the numbers of threads to restore at the end, and of
+#: fits with a memory limit.
+_OPEN_BLOCKS = SimpleNamespace(lock=Lock(), n=0, before=[], n_limited=0)
 
 # Were another thread to hold the lock during a fork, nobody could release it in the child.
 os.register_at_fork(
@@ -169,6 +179,33 @@ def give_back_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+@contextmanager
+def freed_at_once() -> Iterator[None]:
+    """Within the block, memory of large arrays goes back to the system when they are freed.
+
+    glibc otherwise keeps arrays of up to 32 MB for later ones, which need not fit into them: what
+    was freed would count on top of what is in use. Elsewhere this does nothing.
+    """
+    with _OPEN_BLOCKS.lock:
+        _OPEN_BLOCKS.n_limited += 1
+        _keep_on_heap(_LEAST_RETURNED)
+    try:
+        yield
+    finally:
+        with _OPEN_BLOCKS.lock:
+            _OPEN_BLOCKS.n_limited -= 1
+            if _OPEN_BLOCKS.n_limited == 0:
+                _keep_on_heap(_MOST_ON_HEAP)
+
+
+def _keep_on_heap(most_bytes: int) -> None:
+    """Let glibc have arrays of up to so many bytes on its heap, whose memory it keeps."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, most_bytes)
+        set_option(_TRIM_THRESHOLD, 2 * most_bytes)
 
 
 def tasks_at_once(n_threads: int, n_tasks: int, bytes_each: int, n_bytes: int) -> int:

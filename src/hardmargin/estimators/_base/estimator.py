@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from inspect import signature
 from itertools import combinations
 from numbers import Integral, Real
@@ -49,7 +49,12 @@ from hardmargin.kernels import (
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.progress import shown
-from hardmargin.resources import give_back_memory, memory_bytes, single_threaded_blas
+from hardmargin.resources import (
+    freed_at_once,
+    give_back_memory,
+    memory_bytes,
+    single_threaded_blas,
+)
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers.problem import IntArray, Machine
 from hardmargin.warn import warn_caller
@@ -153,9 +158,14 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
                 del self.__dict__[name]
         try:
             self._validate_params()
-            if self.memory_limit is not None:  # not every fit needs it, but predictions do
+            is_limited = self.memory_limit is not None
+            if is_limited:  # not every fit needs it, but predictions do
                 memory_bytes(self.memory_limit)
-            with single_threaded_blas(), shown(type(self).__name__, self.verbose) as progress:
+            with (
+                single_threaded_blas(),
+                freed_at_once() if is_limited else nullcontext(),
+                shown(type(self).__name__, self.verbose) as progress,
+            ):
                 monitor = Monitor(self.max_time, [*progress, *callbacks])
                 with watched(monitor, getattr(self, "on_interrupt", "raise")):
                     yield monitor
