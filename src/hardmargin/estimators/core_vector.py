@@ -238,6 +238,7 @@ default="rbf"
                     max_stages=self.max_stages,
                     seeds=seeds.tolist(),
                     memory_bytes=int(core_share * budget),
+                    keeps_directions=False,
                 ),
                 monitor.part("violation", n_machines=n_machines),
             )

@@ -99,12 +99,15 @@ class CoreVectorOptions(L2Options):
         Limit on how often the core set grows.
     memory_bytes : int
         For Q on core sets, which limits their size and how many machines are trained at once.
+    keeps_directions : bool
+        Whether solutions have `projections` and `direction`, which are numbers for all rows.
     """
 
     tol: float = 0.05
     stopping: Stopping = "margin"
     eps: float = 1e-5
     memory_bytes: int = 2**30
+    keeps_directions: bool = True
 
 
 def solve(
@@ -165,7 +168,7 @@ def train(
             core, goal, start, by_radius, options.max_stages, l2.random, monitor
         )
         alpha, scores, _ = core.price_all()
-        return l2.solution(
+        solution = l2.solution(
             alpha,
             scores,
             core_rows=core.rows,
@@ -174,6 +177,9 @@ def train(
             n_kernel_evaluations=columns.n_evaluations - n_before,
             stop_reason=reason,
         )
+    if options.keeps_directions:
+        return solution
+    return replace(solution, projections=np.empty(0), direction=np.empty(0))
 
 
 def _constant_diagonal(diagonal: FloatArray, l2: L2Problem) -> float:

@@ -368,18 +368,20 @@ def train_machines(
     list of lists of L2Solution
         For each machine; the first is there even if it vanishes.
     """
-    problems = []
-    for machine in range(len(problem.machines)):
+
+    def problem_of(machine: int) -> L2Problem:
         random = np.random.default_rng(0 if options.seeds is None else options.seeds[machine])
         nowhere, labels = np.zeros((len(slack), 0)), problem.labels_of(machine)
-        problems.append(L2Problem(labels, slack, nowhere, nowhere, machine, span, random=random))
+        return L2Problem(labels, slack, nowhere, nowhere, machine, span, random=random)
 
     def in_turn(some: list[L2Problem], monitor: Monitor) -> list[list[L2Solution]]:
         return _train_in_turn(some, options, problem.weights, train, product, monitor)
 
+    n_machines = len(problem.machines)
     if options.scope == "all":
+        problems = [problem_of(machine) for machine in range(n_machines)]
         return monitor.each(lambda _, part: in_turn(problems, part), 1)[0]
-    return monitor.each(lambda m, part: in_turn([problems[m]], part)[0], len(problems), at_once)
+    return monitor.each(lambda m, part: in_turn([problem_of(m)], part)[0], n_machines, at_once)
 
 
 def _train_in_turn(
