@@ -33,7 +33,12 @@ from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solve
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
-from hardmargin.resources import CORE_ROW_BYTES, planned_bytes, single_threaded_blas
+from hardmargin.resources import (
+    CORE_ROW_BYTES,
+    give_back_memory,
+    planned_bytes,
+    single_threaded_blas,
+)
 from hardmargin.selection.folds import (
     ROWS_PER_CLASS,
     Folds,
@@ -538,6 +543,7 @@ default="rbf"
     ) -> _Second:
         """Train the second layer on some rows."""
         mda, Z = self.discriminant_, projected.of(some)
+        give_back_memory()  # of the first layer, and of second layers before this one
         of_some = None if weights is None else weights[some]
         shifts, scales = shifts_and_scales(self.final_estimator, Z, of_some)
         Z = (Z - shifts) / scales

@@ -21,6 +21,8 @@ fence far as long as they are fewer than a quarter of the rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -79,16 +81,21 @@ def near_gamma(
             "or give a number."
         )
     metric = "laplacian" if kernel == "laplacian" else "rbf"
-    i, j = np.triu_indices(len(rows), 1)
-    away = distances(some, metric, n_jobs=n_jobs)[i, j].astype(np.float64)
+    away = _of_pairs(distances(some, metric, n_jobs=n_jobs))
     apart = away > 0
     if not apart.any():
         return 1.0
-    away, pair_weights = away[apart], (w[rows][i] * w[rows][j])[apart]
+    away, pair_weights = away[apart], _of_pairs(np.outer(w[rows], w[rows]))[apart]
     order = np.argsort(away, kind="stable")
     ends = np.cumsum(pair_weights[order])
     width = away[order[np.searchsorted(ends, NEAR_SHARE * ends[-1])]]
     return 1.0 / max(float(width), 1e-308)
+
+
+def _of_pairs(matrix: NDArray[Any]) -> FloatArray:
+    """Return what is above the diagonal, row after row; indices would take twice its memory."""
+    above = [row[i + 1 :] for i, row in enumerate(matrix)]
+    return np.concatenate([np.empty(0), *above], dtype=np.float64)
 
 
 def drawn(weights: FloatArray, most: int, random: np.random.RandomState) -> NDArray[np.intp]:

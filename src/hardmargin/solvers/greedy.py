@@ -179,7 +179,7 @@ def solve(
             monitor=monitor,
         )
     if n_rows >= MANY_ROWS:
-        give_back_memory()  # cached columns would count on top of what comes next
+        give_back_memory()  # cached columns would count on top of what is made of the results
     # All machines at once, as there may be many small ones.
     sides, supports = problem.sides, [r.support for r in results]
     machine = np.repeat(np.arange(len(results)), [len(rows) for rows in supports])
@@ -192,7 +192,7 @@ def solve(
     if diagonal is not None:
         largest[:] = [diagonal[codes == c].max(initial=0.0) for c in range(problem.n_classes)]
     squared_radii = np.where(sides != 0, largest, 0.0).max(axis=1).tolist()
-    return [
+    solutions = [
         GreedySolution(
             rows=support[begin:end],
             coefficients=coefficients[begin:end],
@@ -209,3 +209,7 @@ def solve(
             results, pairwise(starts), squared_radii, strict=True
         )
     ]
+    if n_rows >= MANY_ROWS:
+        del results
+        give_back_memory()
+    return solutions
