@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import functools
 import json
+import platform
+import re
 import sys
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems.processes import output_of
+from sklearn.datasets import make_classification
 
+import hardmargin
 from hardmargin import EnsembleSVC
 from hardmargin import resources as budget
+from hardmargin.kernels import Kernel
+from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes, planned_bytes
+from hardmargin.selection.folds import make_folds
+from hardmargin.selection.kernel_vote import _warn_of_rank
+from hardmargin.selection.low_rank_vote import low_rank_votes
+from hardmargin.solvers.problem import Problem
+from hardmargin.solvers.staged_vote import StagedVoteOptions
 
 
 @pytest.mark.parametrize(
@@ -164,6 +177,38 @@ print(json.dumps((max(found) - before) / limit))
 """
 
 
+MANY_CLASSES = """
+import json, warnings
+from threading import Event, Thread
+import numpy as np
+import hardmargin
+from hardmargin.resources import give_back_memory
+
+def anonymous():
+    with open("/proc/self/status") as lines:
+        return 1024 * next(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
+
+def watch():
+    while not done.wait(0.002):
+        found.append(anonymous())
+
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(12_000, 5))
+y = np.digitize(X[:, 0], np.linspace(-1.5, 1.5, 7))
+for name, limit in (("CoreVectorSVC", 14e6), ("MinimumEnclosingBall", 22e6)):
+    estimator = getattr(hardmargin, name)
+    estimator().fit(X[:200], y[:200])
+    give_back_memory()
+    before, found, done = anonymous(), [0], Event()
+    watcher = Thread(target=watch)
+    watcher.start()
+    estimator(memory_limit=limit, max_time=0.5, random_state=0).fit(X, y)
+    done.set()
+    watcher.join()
+    print(json.dumps([name, (max(found) - before) / limit]), flush=True)
+"""
+
+
 @functools.cache
 def peaks():
     """The most memory of some fits, as a share of their limit."""
@@ -193,6 +238,68 @@ def test_copies_of_wide_rows_keep_the_limit():
     found = dict(map(json.loads, output_of(WIDE, *names).splitlines()))
     assert list(found) == names
     assert max(found.values()) < 1.2, found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_machines_of_many_classes_and_balls_keep_the_limit():
+    found = dict(map(json.loads, output_of(MANY_CLASSES).splitlines()))
+    assert list(found) == ["CoreVectorSVC", "MinimumEnclosingBall"]
+    assert max(found.values()) < 1.1, found
+
+
+def anonymous():
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return 1024 * int(re.search(r"^RssAnon:\s+(\d+)", status, re.MULTILINE)[1])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="others keep what they like")
+def test_large_arrays_go_back_to_the_system_at_once():
+    with budget.freed_at_once(), budget.freed_at_once():
+        arrays = [np.ones(200_000) for _ in range(10)]
+        last, with_all = arrays.pop(), anonymous()
+        del arrays  # memory before the last array, which is still there
+        assert with_all - anonymous() > 0.9 * 9 * last.nbytes
+
+
+@pytest.mark.filterwarnings("ignore:memory_limit leaves")
+@pytest.mark.parametrize(
+    ("name", "limit", "word"),
+    [
+        ("EnsembleSVC", 6e6, "at rank"),
+        ("CoreVectorSVC", 1e6, "core set"),
+        ("MinimumEnclosingBall", 1e6, "core set"),
+        ("MarginDiscriminantAnalysis", 1e6, "core_full"),
+    ],
+)
+def test_the_memory_that_a_warning_names_is_enough(name, limit, word):
+    X, y = make_classification(700, 20, n_informative=8, flip_y=0.1, random_state=0)
+    model = getattr(hardmargin, name)(memory_limit=limit, random_state=0)
+    with pytest.warns(Warning, match=rf"{word}.* MB are enough") as caught:
+        model.fit(X, y)
+    enough = re.search(r"([\d,]+ MB) are enough", str(caught[0].message))[1].replace(",", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(memory_limit=enough).fit(X, y)
+
+
+def test_a_rank_that_memory_limits_names_what_is_enough():
+    X, y = make_classification(700, 20, n_informative=8, random_state=0)
+    found = low_rank_votes(
+        [Kernel("rbf", 0.05)],
+        Problem(X, y.astype(np.int32), [([0], [1])], np.ones(700)),
+        make_folds(2, X, y),
+        StagedVoteOptions(),
+        Monitor(),
+        rank="auto",
+        landmarks="random",
+        dtype="float32",
+        memory_bytes=500_000,
+        n_jobs=1,
+        random_state=np.random.RandomState(0),
+    )
+    # All rows are landmarks: four matrices of 700 * 700 numbers, and five megabytes.
+    with pytest.warns(UserWarning, match=r"rank of 44 .*Raise memory_limit \(13 MB are enough\)"):
+        _warn_of_rank(found, None, 500_000, 0)
 
 
 @pytest.mark.filterwarnings("ignore:memory_limit (leaves|allows)")

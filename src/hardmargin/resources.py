@@ -131,6 +131,19 @@ def planned_bytes(memory_limit: float | str | None, known_bytes: int = 0) -> int
     return max(limit - BESIDE_BYTES - known_bytes, limit // 4)
 
 
+def enough_memory(planned: int, known_bytes: int = 0) -> str:
+    """Say which limit is enough: one of which `planned_bytes` leaves at least so many bytes.
+
+    Examples
+    --------
+    >>> from hardmargin.resources import enough_memory
+    >>> enough_memory(44_600_000)
+    '50 MB are enough'
+    """
+    n_megabytes = -(-(planned + known_bytes + BESIDE_BYTES) // 1_000_000)
+    return f"{n_megabytes:,} MB are enough"
+
+
 def _bytes_of(match: re.Match[str]) -> float:
     """Read a number with its unit: MB is a million bytes, MiB 2**20."""
     number, unit, is_binary = match.groups()

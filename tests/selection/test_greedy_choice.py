@@ -232,6 +232,25 @@ def test_relevance_is_that_of_the_training_rows_of_a_split():
     assert not np.allclose(found[0][1], found[1][1])
 
 
+def test_trials_keep_the_scores_that_are_judged_and_machines_while_they_are_needed():
+    X, codes, machines = problem("four classes")
+    folds = make_folds(2, X, codes, random_state=np.random.RandomState(0))
+    options = TrialOptions(GreedyOptions(), Monitor(), keeps_machines=True)
+    trials = Trials([source(X)], codes, machines, None, folds, options)
+    trials.run([Candidate(0, 0, 1)])
+    parts = list(trials._parts.values())
+    assert all(
+        set(vars(machine)) == {"rows", "coefficients", "intercept"}
+        for part in parts
+        for machine in part.machines
+    )
+    # Each row is judged by the machines of its class and each of the others.
+    assert sum(len(part.scores) for part in parts) == len(codes) * codes.max()
+    trials.drop_machines()
+    trials.run([Candidate(0, 1, 1)])
+    assert all(part.machines is None for part in trials._parts.values())
+
+
 def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
     X, codes, machines = three_of_many()
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))

@@ -14,10 +14,16 @@ from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numb
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import KernelFunction
 from hardmargin.kernels.columns import KernelColumns
-from hardmargin.resources import COLUMNS_SHARE, CORE_ROW_BYTES, CORE_SHARE, planned_bytes
+from hardmargin.resources import (
+    COLUMNS_SHARE,
+    CORE_ROW_BYTES,
+    CORE_SHARE,
+    enough_memory,
+    planned_bytes,
+)
 from hardmargin.solvers.core_sets import core_vector
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
-from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
 from hardmargin.warn import warn_caller
 
 
@@ -243,7 +249,9 @@ default="rbf"
                 monitor.part("violation", n_machines=n_machines),
             )
             reasons = {s.stop_reason for s in solutions}
-            warn_if_unfinished(reasons, self.tol, "lower C, or use another kernel")
+            most = columns.bytes_of_core_set(largest_machine(training.codes, training.machines))
+            enough = enough_memory(int(most / core_share), CORE_ROW_BYTES * len(training.codes))
+            warn_if_unfinished(reasons, self.tol, "lower C, or use another kernel", enough)
             gaps = [s.certificate for s in solutions if s.stop_reason == "radius"]
             if max(gaps, default=0.0) > 1.0 - (1.0 - self.tol) ** 2:
                 warn_caller(
@@ -262,13 +270,18 @@ default="rbf"
         return self
 
 
-def warn_if_unfinished(reasons: Collection[str], tol: float, if_indefinite: str) -> None:
-    """Warn about core sets that stopped uncertified, and say which parameter to change."""
+def warn_if_unfinished(
+    reasons: Collection[str], tol: float, if_indefinite: str, enough: str
+) -> None:
+    """Warn about core sets that stopped uncertified, and say which parameter to change.
+
+    `enough` says which memory is enough for core sets of all rows.
+    """
     for reason, message in (
         (
             "core_full",
-            "Training stopped because memory_limit allows no larger core set; raise memory_limit, "
-            "or raise tol to need fewer rows.",
+            "Training stopped because memory_limit allows no larger core set; raise memory_limit "
+            f"({enough} for all rows), or raise tol to need fewer rows.",
         ),
         (
             "rounding",

@@ -37,6 +37,7 @@ from hardmargin.resources import (
     COLUMNS_SHARE,
     CORE_ROW_BYTES,
     CORE_SHARE,
+    enough_memory,
     memory_bytes,
     planned_bytes,
     single_threaded_blas,
@@ -60,7 +61,7 @@ DEFAULT_TOL = {"core": 0.05, "nystroem": 0.05, "exact": 1e-6, "lagrangian": 1e-6
 
 #: Advice for machines that stopped uncertified.
 ADVICE = {
-    "core_full": "raise memory_limit, or raise tol to need fewer rows",
+    "core_full": "raise memory_limit ({enough} for all rows), or raise tol to need fewer rows",
     "rounding": "raise tol, lower C, or use dtype='float64'",
     "indefinite": "the kernel is not positive semi-definite; use another, or lower C",
     "stalled": "scale the features, or lower C",
@@ -322,9 +323,9 @@ default="rbf"
             machines = machines_of(len(self.classes_), "ovr")
             seeds = random.randint(2**31 - 1, size=len(self.classes_))[-len(machines) :]
             problem = Problem(rows, codes, machines, weights)
-            solutions = self._train(problem, seeds.tolist(), monitor)
+            solutions, enough = self._train(problem, seeds.tolist(), monitor)
 
-            self._store(solutions)
+            self._store(solutions, enough)
             expansions = np.array([s.direction for s in solutions])
             if low_rank is not None:
                 support = low_rank.landmarks.astype(np.intp)
@@ -377,8 +378,11 @@ default="rbf"
 
     def _train(
         self, problem: Problem[KernelRows], seeds: Sequence[int], monitor: Monitor
-    ) -> list[L2Solution]:
-        """Train the machines of each class, as many at once as the memory allows."""
+    ) -> tuple[list[L2Solution], str]:
+        """Train the machines of each class, as many at once as the memory allows.
+
+        Also says which memory is enough for core sets of all rows, where there are core sets.
+        """
         rows, n, n_machines = problem.values, len(problem.codes), len(problem.machines)
         budget = memory_bytes(self.memory_limit)
         options: dict[str, Any] = {
@@ -407,8 +411,8 @@ default="rbf"
             options["n_jobs"] = self.n_jobs
             with suppress(Stopped):  # core sets of a few rows need no time for a whole matrix
                 if self.solver == "lagrangian":
-                    return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
-                return newton.solve(problem, DenseOptions(**options), monitor)
+                    return lagrangian.solve(problem, LagrangianOptions(**options), monitor), ""
+                return newton.solve(problem, DenseOptions(**options), monitor), ""
             for name in ("machines_at_once", "n_jobs"):
                 del options[name]
         budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * n)
@@ -419,7 +423,7 @@ default="rbf"
             memory_bytes=int(COLUMNS_SHARE * budget),
             n_jobs=self.n_jobs,
         )
-        return core_vector.solve(
+        solutions = core_vector.solve(
             Problem(columns, problem.codes, problem.machines, problem.weights),
             CoreVectorOptions(
                 **options,
@@ -429,8 +433,10 @@ default="rbf"
             ),
             monitor.part("violation", n_machines=n_machines),
         )
+        most = int(columns.bytes_of_core_set(n) / CORE_SHARE)
+        return solutions, enough_memory(most, CORE_ROW_BYTES * n)
 
-    def _store(self, solutions: Sequence[L2Solution]) -> None:
+    def _store(self, solutions: Sequence[L2Solution], enough: str) -> None:
         """Keep what is known about the machines; warn about those that are not certified."""
         n_machines = solutions[-1].machine + 1
         self.direction_classes_ = self.classes_[-n_machines:][[s.machine for s in solutions]]
@@ -449,7 +455,7 @@ default="rbf"
         is_done |= (self.stop_reason_ == "radius") & is_close
         reasons = sorted(set(self.stop_reason_[~is_done].tolist()))
         if reasons:
-            advice = [ADVICE[reason] for reason in reasons]
+            advice = [ADVICE[reason].format(enough=enough) for reason in reasons]
             warn_caller(
                 "Some directions are not certified to be within tol (stop_reason_: "
                 f"{', '.join(reasons)}): {'; '.join(advice)}."

@@ -33,6 +33,9 @@ from hardmargin.kernels import (
 from hardmargin.resources import (
     CORE_ROW_BYTES,
     CORE_SHARE,
+    enough_memory,
+    planned_bytes,
+    queries_at_once,
     planned_bytes,
     queries_at_once,
     single_threaded_blas,
@@ -304,7 +307,8 @@ default="rbf"
                 ),
                 monitor,
             )
-            self._warn(solution)
+            most = int(columns.bytes_of_core_set(len(codes)) / CORE_SHARE)
+            self._warn(solution, enough_memory(most, CORE_ROW_BYTES * len(codes)))
             self._store(solution, some, codes)
             self.support_ = rows[solution.rows].astype(np.int32)
             if self.kernel == "linear":
@@ -413,9 +417,9 @@ default="rbf"
             self._kernel_, X, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
         )
 
-    def _warn(self, solution: BallSolution) -> None:
+    def _warn(self, solution: BallSolution, enough: str) -> None:
         """Warn about a ball that is not what was asked for."""
-        warn_if_unfinished({solution.stop_reason}, self.tol, "use another kernel")
+        warn_if_unfinished({solution.stop_reason}, self.tol, "use another kernel", enough)
         gap = solution.certificate
         if solution.stop_reason == "radius" and gap > (1.0 + self.tol) ** 2 - 1.0:
             warn_caller(

@@ -223,6 +223,11 @@ class KernelColumns:
             with store.lock:
                 store.spare.append(matrix)
 
+    def bytes_of_core_set(self, n_rows: int) -> int:
+        """Memory that a workspace of so many rows takes, with copies of these."""
+        values = (n_rows + 1) ** 2 * np.dtype(self.dtype).itemsize
+        return int(values + (n_rows + 1) * self._row_bytes)
+
     def product(
         self, columns: ArrayLike, coef: ArrayLike, rows: NDArray[np.int64] | None = None
     ) -> FloatArray:

@@ -32,7 +32,7 @@ from hardmargin.kernels import (
     is_sparse,
 )
 from hardmargin.monitor import Monitor
-from hardmargin.resources import give_back_memory
+from hardmargin.resources import enough_memory, give_back_memory
 from hardmargin.selection.first_look import is_linear_candidate, with_room_for_weights
 from hardmargin.selection.folds import Folds, growing_splits
 from hardmargin.selection.low_rank_vote import LowRankVotes, low_rank_votes
@@ -70,6 +70,9 @@ COPIES_OF_ROWS = 4
 
 #: Families of kernels that must fit in memory; others are left out if they do not.
 LEAST_FAMILIES = 2
+
+#: Families that distances are stored of at most: two kernels in two views.
+MOST_FAMILIES = 4
 
 #: Share of the time left that the first vote may take.
 FIRST_SHARE = 0.3
@@ -234,7 +237,8 @@ class KernelVote:
         room = self.room_for_pairs(largest, n_columns)
         found = self._at_low_rank(kernels, problem, folds, random, monitor, room)
         is_short = self.rank == "auto" and largest <= self.max_stored_rows
-        _warn_of_rank(found, largest if is_short else None, self.memory_bytes)
+        copies = bytes_of_copies(largest, n_columns)
+        _warn_of_rank(found, largest if is_short else None, self.memory_bytes, copies)
         return Voted(found.kernels, found.votes, rank=found.rank)
 
     def _candidates(
@@ -292,7 +296,8 @@ class KernelVote:
             shares = np.mean([vote.shares for vote in first_vote(kernels=kernels)], axis=0)
             order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
             best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
-        best = _that_fit(best, largest, self.room_for_pairs(largest, X.shape[1]))
+        copies = bytes_of_copies(largest, X.shape[1])
+        best = _that_fit(best, largest, self.room_for_pairs(largest, X.shape[1]), copies)
         return [kernel for kernel in kernels if kernel in best], relevance
 
     def _stored(
@@ -393,24 +398,28 @@ def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
     return list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
 
 
-def _that_fit(kernels: list[Kernel], n_rows: int, limit: int) -> list[Kernel]:
-    """Leave out the last families of kernels if memory is too small for them, and say so."""
+def _that_fit(kernels: list[Kernel], n_rows: int, limit: int, copies: int) -> list[Kernel]:
+    """Leave out the last families of kernels if memory is too small for them, and say so.
+
+    Besides `limit` bytes, there are `copies` bytes for copies of the rows.
+    """
     families = _families(kernels)
     room = len(families)
     while room > LEAST_FAMILIES and bytes_between(n_rows, room) > limit:
         room -= 1
     if room < len(families):
+        needed = bytes_between(n_rows, len(families))
         warn_caller(
             f"memory_limit leaves {limit / 1e6:,.0f} MB for the distances between {n_rows:,} "
-            f"rows, which need {bytes_between(n_rows, len(families)) / 1e6:,.0f} MB: {room} of "
-            f"{len(families)} families of kernels were tried, which may cost accuracy. Raise "
-            "memory_limit.",
+            f"rows, which need {needed / 1e6:,.0f} MB: {room} of {len(families)} families of "
+            "kernels were tried, which may cost accuracy. Raise memory_limit; "
+            f"{enough_memory(needed + copies)}.",
             UserWarning,
         )
     return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:room]]
 
 
-def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
+def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int, copies: int) -> None:
     """Warn that a low rank may cost accuracy, if memory requires it or allows no higher rank.
 
     Parameters
@@ -421,23 +430,28 @@ def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int) -> None:
         Number of rows whose distances do not fit in memory, if that is why the rank is low.
     limit : int
         The memory limit, in bytes.
+    copies : int
+        Bytes that copies of the rows take.
     """
     if n_rows is not None:
+        needed = bytes_between(n_rows, MOST_FAMILIES) + copies
         warn_caller(
             f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
             f"distances between {n_rows:,} rows need {bytes_between(n_rows) / 1e6:,.0f} MB, and "
-            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit. GreedySVC needs no "
-            "approximation, and may be better.",
+            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit; "
+            f"{enough_memory(needed)}. GreedySVC needs no approximation, and may be better.",
             UserWarning,
         )
     elif found.is_limited:
-        reason, advice = "memory_limit allows no more", "Raise memory_limit"
+        enough = enough_memory(found.full_bytes + copies)
+        reason, advice = "memory_limit allows no more", f"Raise memory_limit ({enough})"
         if len(found.losses) > 1:
             reason = (
                 f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
                 f"{found.losses[-1]:.4f} when it was last doubled"
             )
-            advice = "Set a higher rank, which takes more time and memory"
+            if found.full_bytes <= limit:
+                advice = "Set a higher rank, which takes more time and memory"
         warn_caller(
             f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or leave rank and "
             "max_cell_rows at their defaults, which need no approximation.",

@@ -58,6 +58,8 @@ class LowRankVotes:
     is_limited : bool
         Whether the loss still fell when the rank could grow no further, or the memory was too
         small for the first of the ranks.
+    full_bytes : int
+        Memory that is enough for the largest of the ranks.
     """
 
     kernels: list[Kernel]
@@ -65,6 +67,7 @@ class LowRankVotes:
     rank: int
     losses: list[float]
     is_limited: bool
+    full_bytes: int
 
 
 def low_rank_votes(
@@ -113,8 +116,9 @@ def low_rank_votes(
     order = random_state.permutation(len(rows))
     row_bytes = len(rows) * np.dtype(dtype).itemsize
     ranks: list[Any] = [rank]
+    rank_bytes = 4 * len(candidates) * row_bytes
     if rank == "auto":
-        room = min(memory_bytes // (4 * len(candidates) * row_bytes), len(rows))
+        room = min(memory_bytes // rank_bytes, len(rows))
         ranks = [r for r in RANKS if r <= room] or [max(1, room)]
         # There must be a landmark, whatever the memory.
         memory_bytes = max(memory_bytes, 4 * row_bytes)
@@ -152,7 +156,8 @@ def low_rank_votes(
         ranks[0] < RANKS[0] <= len(rows)
         or (len(losses) == len(ranks) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2])
     )
-    return LowRankVotes(candidates, votes, used.rank, losses, is_limited)
+    full_bytes = min(RANKS[-1], len(rows)) * rank_bytes
+    return LowRankVotes(candidates, votes, used.rank, losses, is_limited, full_bytes)
 
 
 def _votes_of_factors(
