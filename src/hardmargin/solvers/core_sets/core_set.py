@@ -33,6 +33,9 @@ MIN_MAX_STEPS, STEPS_PER_ROW = 1_000_000, 1_000
 MIN_FEW_STEPS, FEW_STEPS_PER_ROW = 20_000, 50
 MAX_PIVOTING_ROWS = 6_000
 
+#: Rows that join at a time where memory limits the core set.
+JOINED_AT_ONCE = 128
+
 
 class Limits(NamedTuple):
     """What the tolerance allows, for the current multipliers.
@@ -131,7 +134,16 @@ class CoreSet:
         self._priced: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     def join(self, rows: IndexArray, gradient: FloatArray) -> None:
-        """Let rows join, with their g."""
+        """Let rows join, with their g; where memory limits Q, a few at a time.
+
+        Columns that are not kept would otherwise take as much memory as Q.
+        """
+        step = len(rows) if len(self.matrix) >= len(self.all_rows) else JOINED_AT_ONCE
+        for begin in range(0, len(rows), step):
+            part = slice(begin, begin + step)
+            self._join(rows[part], gradient[part])
+
+    def _join(self, rows: IndexArray, gradient: FloatArray) -> None:
         together = np.concatenate([self.rows, rows])
         squares = np.einsum("ij,ij->i", self.F[rows], self.F[rows])
         is_single = self.matrix.dtype == np.float32
