@@ -208,6 +208,19 @@ def test_a_core_set_beyond_the_memory_stops_there():
     assert solution.lower_bound < solution.objective
 
 
+def test_rows_that_join_a_limited_core_set_a_few_at_a_time_have_the_same_values(monkeypatch):
+    X, y = rows()
+    found = []
+    for at_once in (7, 1_000):
+        monkeypatch.setattr("hardmargin.solvers.core_sets.core_set.JOINED_AT_ONCE", at_once)
+        columns, nowhere = KernelColumns(KERNEL, X, memory_bytes=0), np.zeros((len(y), 0))
+        core = CoreSet(columns, y, np.full(len(y), 0.1), nowhere, 1.0, np.zeros((112, 112)))
+        core.join(np.arange(0, 200, 2), np.arange(100.0))
+        found.append((core.matrix[:100, :100], core.rows, core.gradient))
+    for few, many_at_once in zip(*found, strict=True):
+        np.testing.assert_allclose(few, many_at_once, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_steps_solve_the_core_set_as_the_oracle_does(dtype):
     rng = np.random.default_rng(0)
