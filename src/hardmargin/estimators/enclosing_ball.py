@@ -36,8 +36,6 @@ from hardmargin.resources import (
     enough_memory,
     planned_bytes,
     queries_at_once,
-    planned_bytes,
-    queries_at_once,
     single_threaded_blas,
 )
 from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
