@@ -194,6 +194,12 @@ def give_back_memory() -> None:
         trim(0)
 
 
+def give_back_if_limited() -> None:
+    """Return freed memory while some fit has a memory limit; others would use it again soon."""
+    if _OPEN_BLOCKS.n_limited:
+        give_back_memory()
+
+
 @contextmanager
 def freed_at_once() -> Iterator[None]:
     """Within the block, memory of large arrays goes back to the system when they are freed.

@@ -14,7 +14,7 @@ from hardmargin.selection.calibration import HeldOut, _turns
 def test_turns_count_how_often_a_row_was_held_out_before():
     rows, machines = np.array([4, 2, 4, 2, 4, 4]), np.array([0, 0, 0, 0, 0, 1])
     held_out = HeldOut(rows, np.zeros(6), np.zeros(6, dtype=bool), machines)
-    np.testing.assert_array_equal(_turns(held_out), [0, 0, 1, 1, 2, 0])
+    np.testing.assert_array_equal(_turns(held_out.rows, held_out.machines), [0, 0, 1, 1, 2, 0])
 
 
 def test_the_same_splits_twice_change_no_judgement():

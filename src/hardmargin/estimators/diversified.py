@@ -35,7 +35,7 @@ from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import (
     CORE_ROW_BYTES,
-    give_back_memory,
+    give_back_if_limited,
     planned_bytes,
     single_threaded_blas,
 )
@@ -543,7 +543,7 @@ default="rbf"
     ) -> _Second:
         """Train the second layer on some rows."""
         mda, Z = self.discriminant_, projected.of(some)
-        give_back_memory()  # of the first layer, and of second layers before this one
+        give_back_if_limited()  # of the first layer, and of second layers before this one
         of_some = None if weights is None else weights[some]
         shifts, scales = shifts_and_scales(self.final_estimator, Z, of_some)
         Z = (Z - shifts) / scales

@@ -43,7 +43,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
-from hardmargin.resources import give_back_memory, planned_bytes
+from hardmargin.resources import give_back_if_limited, planned_bytes
 from hardmargin.selection.calibration import (
     HeldOut,
     cut_machines,
@@ -513,7 +513,7 @@ default="cv"
             training = replace(training, values=values)
             held_out, max_visits = choice.held_out, choice.max_visits
             relevance = next(iter(choice.source.relevance), None)
-            give_back_memory()  # of trials
+            give_back_if_limited()  # of trials
         problem = replace(training, values=through_view(training.values))
         options = replace(options, max_visits=int(max_visits))
         finishing = monitor.to_finish(SECONDS_TO_FINISH)

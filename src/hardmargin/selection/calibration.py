@@ -177,30 +177,31 @@ def held_out_margins(
     random_state : RandomState
         Draws a subsample where there are many rows.
     """
-    turns = _turns(held_out)
     rows = np.unique(held_out.rows)
     if len(rows) > MAX_SCALED_ROWS:
         rows = np.sort(random_state.permutation(rows)[:MAX_SCALED_ROWS])
     in_the_end = margins_of(rows)
     at = np.searchsorted(rows, held_out.rows)
     is_there = rows[np.minimum(at, len(rows) - 1)] == held_out.rows
+    places, machines = at[is_there], held_out.machines[is_there]
+    scores = held_out.scores[is_there] + intercepts[machines]
+    turns = _turns(places, machines)
     margins, of_margins = [], []
     for turn in range(int(turns.max()) + 1):
-        is_of_turn = (turns == turn) & is_there
-        places, machines = at[is_of_turn], held_out.machines[is_of_turn]
-        of_turn = in_the_end.copy()
-        of_turn[places, machines] = held_out.scores[is_of_turn] + intercepts[machines]
-        there = np.unique(places)
-        margins.append(of_turn[there])
+        its = turns == turn
+        there, own = np.unique(places[its], return_inverse=True)
+        of_turn = in_the_end[there]
+        of_turn[own, machines[its]] = scores[its]
+        margins.append(of_turn)
         of_margins.append(rows[there])
     return np.concatenate(margins), np.concatenate(of_margins)
 
 
-def _turns(held_out: HeldOut) -> NDArray[np.intp]:
+def _turns(rows: NDArray[np.intp], machines: NDArray[np.intp]) -> NDArray[np.intp]:
     """How often the row of each score was held out before, in the same machine."""
-    n = len(held_out.rows)
-    order = np.lexsort((np.arange(n), held_out.rows, held_out.machines))
-    machines, rows = held_out.machines[order], held_out.rows[order]
+    n = len(rows)
+    order = np.lexsort((np.arange(n), rows, machines))
+    machines, rows = machines[order], rows[order]
     is_first = np.ones(n, dtype=bool)
     is_first[1:] = (machines[1:] != machines[:-1]) | (rows[1:] != rows[:-1])
     begins = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))

@@ -35,7 +35,7 @@ from hardmargin import _core
 from hardmargin.kernels import KernelRows
 from hardmargin.kernels.files import folder_for
 from hardmargin.monitor import Monitor
-from hardmargin.resources import give_back_memory
+from hardmargin.resources import give_back_if_limited
 from hardmargin.solvers.problem import (
     Problem,
     Solution,
@@ -49,9 +49,6 @@ STAGES_PER_ROW = 8
 
 #: Mean weights above this do not raise the limit on stages any further.
 MAX_MEAN_WEIGHT = 100
-
-#: Training on this many rows takes far longer than to give its memory back.
-MANY_ROWS = 2_000
 
 
 @dataclass(frozen=True)
@@ -178,8 +175,7 @@ def solve(
             keep_seconds=0.0 if unfinished is None else unfinished.seconds,
             monitor=monitor,
         )
-    if n_rows >= MANY_ROWS:
-        give_back_memory()  # cached columns would count on top of what is made of the results
+    give_back_if_limited()  # cached columns would count on top of what is made of the results
     # All machines at once, as there may be many small ones.
     sides, supports = problem.sides, [r.support for r in results]
     machine = np.repeat(np.arange(len(results)), [len(rows) for rows in supports])
@@ -209,7 +205,6 @@ def solve(
             results, pairwise(starts), squared_radii, strict=True
         )
     ]
-    if n_rows >= MANY_ROWS:
-        del results
-        give_back_memory()
+    del results
+    give_back_if_limited()
     return solutions

@@ -138,25 +138,23 @@ class CoreSet:
 
         Columns that are not kept would otherwise take as much memory as Q.
         """
-        step = len(rows) if len(self.matrix) >= len(self.all_rows) else JOINED_AT_ONCE
-        for begin in range(0, len(rows), step):
-            part = slice(begin, begin + step)
-            self._join(rows[part], gradient[part])
-
-    def _join(self, rows: IndexArray, gradient: FloatArray) -> None:
-        together = np.concatenate([self.rows, rows])
-        squares = np.einsum("ij,ij->i", self.F[rows], self.F[rows])
         is_single = self.matrix.dtype == np.float32
         fill = _core.join_core_set_float32 if is_single else _core.join_core_set_float64
-        fill(
-            *self.columns.keep(rows, together),
-            labels=self.y[together],
-            projections=self.F[together],
-            bias=self.bias,
-            diagonal=self.columns.diagonal[rows] - squares + self.bias + self.slack[rows],
-            Q=self.matrix,
-        )
-        self.rows = together
+        is_limited = len(self.matrix) < len(self.all_rows)
+        step = JOINED_AT_ONCE if is_limited else max(len(rows), 1)
+        for begin in range(0, len(rows), step):
+            some = rows[begin : begin + step]
+            together = np.concatenate([self.rows, some])
+            squares = np.einsum("ij,ij->i", self.F[some], self.F[some])
+            fill(
+                *self.columns.keep(some, together),
+                labels=self.y[together],
+                projections=self.F[together],
+                bias=self.bias,
+                diagonal=self.columns.diagonal[some] - squares + self.bias + self.slack[some],
+                Q=self.matrix,
+            )
+            self.rows = together
         self.is_member[rows] = True
         self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
         self.gradient = np.concatenate([self.gradient, gradient])
