@@ -25,6 +25,9 @@ from hardmargin.warn import warn_caller
 #: Rows that the softmax of many classes is fitted to.
 MAX_SCALED_ROWS = 5_000
 
+#: Rows whose probabilities in all machines are evaluated together.
+ROWS_AT_ONCE = 1_000
+
 #: How much steeper the pairs' sigmoids are in the decision between many classes.
 STEEPER = 4.0
 
@@ -89,8 +92,12 @@ class Calibration:
             return np.column_stack([-margins[:, 0], margins[:, 0]])
         if self.multi_class == "ovr":
             return machine_probabilities(margins, self.slopes)
-        likely = machine_probabilities(margins, STEEPER * self.slopes)
-        return sums_over_pairs(likely, 1.0 - likely, self.n_classes)
+
+        def sums(some: FloatArray) -> FloatArray:
+            likely = machine_probabilities(some, STEEPER * self.slopes)
+            return sums_over_pairs(likely, 1.0 - likely, self.n_classes)
+
+        return _in_parts(sums, margins)
 
     def probabilities(self, margins: FloatArray) -> FloatArray:
         """Probabilities of shape (n, n_classes), in the order of the decisions."""
@@ -106,11 +113,22 @@ class Calibration:
 
     def mean_logs(self, margins: FloatArray) -> FloatArray:
         """Mean log of each class's probabilities in its machines."""
-        likely = machine_probabilities(margins, self.slopes)
-        logs, of_others = (np.log(np.maximum(p, _LEAST)) for p in (likely, 1.0 - likely))
-        if self.multi_class == "ovr":
-            return logs
-        return sums_over_pairs(logs, of_others, self.n_classes) / (self.n_classes - 1)
+
+        def means(some: FloatArray) -> FloatArray:
+            likely = machine_probabilities(some, self.slopes)
+            logs, of_others = (np.log(np.maximum(p, _LEAST)) for p in (likely, 1.0 - likely))
+            if self.multi_class == "ovr":
+                return logs
+            return sums_over_pairs(logs, of_others, self.n_classes) / (self.n_classes - 1)
+
+        return _in_parts(means, margins)
+
+
+def _in_parts(function: Callable[[FloatArray], FloatArray], margins: FloatArray) -> FloatArray:
+    """Apply a function to some rows at a time: what it makes on the way takes more than these."""
+    starts = range(0, max(len(margins), 1), ROWS_AT_ONCE)
+    parts = [function(margins[begin : begin + ROWS_AT_ONCE]) for begin in starts]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def calibrate(

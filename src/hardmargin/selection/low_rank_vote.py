@@ -36,6 +36,8 @@ RANKS = (250, 500, 1_000)
 #: ... as long as each lowers the held-out loss by at least this share of it.
 LEAST_IMPROVEMENT = 0.01
 
+#: Memory of a row in the path of every kernel and machine: two coefficients, two held-out scores.
+BYTES_OF_PATH_ROW = 32
 
 #: Memory of matrices is multiplied by this to account for the paths and copies of the sample.
 PATHS = 1.1
@@ -117,8 +119,11 @@ def low_rank_votes(
     row_bytes = len(rows) * np.dtype(dtype).itemsize
     ranks: list[Any] = [rank]
     rank_bytes = 4 * len(candidates) * row_bytes
+    n_of_classes = np.bincount(problem.codes[rows], minlength=problem.n_classes)
+    n_of_machines = int(((problem.sides != 0) @ n_of_classes).sum())
+    path_bytes = BYTES_OF_PATH_ROW * len(candidates) * n_of_machines
     if rank == "auto":
-        room = min(memory_bytes // rank_bytes, len(rows))
+        room = min(max(memory_bytes - path_bytes, memory_bytes // 4) // rank_bytes, len(rows))
         ranks = [r for r in RANKS if r <= room] or [max(1, room)]
         # There must be a landmark, whatever the memory.
         memory_bytes = max(memory_bytes, 4 * row_bytes)
@@ -156,7 +161,7 @@ def low_rank_votes(
         ranks[0] < RANKS[0] <= len(rows)
         or (len(losses) == len(ranks) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2])
     )
-    full_bytes = min(RANKS[-1], len(rows)) * rank_bytes
+    full_bytes = min(RANKS[-1], len(rows)) * rank_bytes + path_bytes
     return LowRankVotes(candidates, votes, used.rank, losses, is_limited, full_bytes)
 
 
@@ -185,9 +190,11 @@ def _votes_of_factors(
     sizes = np.array([problem.weights[rows[paths[0].rows]].sum() for paths in found])
     totals = sizes @ losses / sizes.sum()
     best = int(totals.argmin())
+    chosen = [paths[best] for paths in found]
+    del found, candidates  # paths of other kernels, and factors, take more memory than votes
     votes = []
-    for m, paths in enumerate(found):
-        vote = count_votes([paths[best]], problem, m, rows, scales[[best]])
+    for m, path in enumerate(chosen):
+        vote = count_votes([path], problem, m, rows, scales[[best]])
         whole = np.zeros(len(rows))
         whole[np.searchsorted(rows, vote.rows)] = vote.coefficients[0]
         on_landmarks = factors[best].coefficients(whole)[None, :]
