@@ -12,12 +12,14 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster, Status
+from distributed.comm.core import CommClosedError
 from distributed.utils import get_mp_context
 from problems.cells import few_rows_are_many, many_rows
 from problems.processes import CONTEXT, PRELOADED, start_program
 
 from hardmargin import EnsembleSVC
 from hardmargin.dask import DaskEnsembleSVC
+from hardmargin.dask.cluster import Cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore:memory_limit:UserWarning")
 
@@ -111,3 +113,14 @@ def test_a_scheduler_that_is_killed_is_an_error(tmp_path):
 def fit_for_ever(client):
     while True:
         fitted(client)
+
+
+def test_a_scheduler_that_goes_while_results_are_fetched_is_an_error(client, monkeypatch):
+    def gather(tasks):
+        raise CommClosedError("reset by peer")
+
+    cluster = Cluster(client)
+    task = cluster.submit(int)
+    monkeypatch.setattr(client, "gather", gather)
+    with pytest.raises(ConnectionError, match="scheduler is lost"):
+        cluster.results([task])

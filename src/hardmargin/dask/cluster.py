@@ -17,6 +17,7 @@ import distributed
 import numpy as np
 import pandas as pd
 from dask.delayed import Delayed
+from distributed.comm.core import CommClosedError
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
@@ -31,6 +32,11 @@ FLOAT64 = np.dtype(np.float64)
 
 #: Seconds between looks at the clock and at the scheduler.
 PATIENCE = 0.1
+
+LOST = (
+    "The connection to the Dask scheduler is lost, and what was on the cluster with it. Start a "
+    "cluster, connect to it, and fit again."
+)
 
 
 class Cluster:
@@ -70,14 +76,14 @@ class Cluster:
     def results(self, tasks: Sequence[distributed.Future]) -> Any:
         """Wait for tasks, and return their results; the first error is raised."""
         self.wait(tasks)
-        return self._client.gather(list(tasks))
+        try:
+            return self._client.gather(list(tasks))
+        except CommClosedError as error:  # the scheduler has gone since the last look
+            raise ConnectionError(LOST) from error
 
     def _check_scheduler(self) -> None:
         if self._client.status != "running":
-            raise ConnectionError(
-                "The connection to the Dask scheduler is lost, and what was on the cluster with "
-                "it. Start a cluster, connect to it, and fit again."
-            )
+            raise ConnectionError(LOST)
 
 
 @dataclass(frozen=True)
