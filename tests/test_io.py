@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import pickle
@@ -72,6 +73,14 @@ def test_experts_come_back(monkeypatch, tmp_path):
     experts = EnsembleSVC(n_trees=1).fit(rows, codes)
     loaded = load(dump(experts, tmp_path / "model.skops"))
     np.testing.assert_array_equal(loaded.predict_proba(rows), experts.predict_proba(rows))
+
+
+@pytest.mark.parametrize("name", hardmargin.__all__)
+def test_files_of_every_public_estimator_are_trusted(name):
+    public = getattr(hardmargin, name)
+    if not inspect.isclass(public):
+        pytest.skip("not an estimator")
+    assert f"{public.__module__}.{name}" in TRUSTED
 
 
 def test_every_trusted_type_exists():

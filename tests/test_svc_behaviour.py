@@ -17,8 +17,8 @@ TWO, MANY = TASKS["two classes"], TASKS["many classes"]
 BETWEEN = TWO.X_test[np.abs(TWO.X_test[:, 0] - 1.6) < 1.0]
 
 # A hard margin is the same for all positive weights, up to where training stops.
-WEIGHT_BLIND = {"HardMarginSVC", "RhoSVC", "MultiplicativeSVC"}
-WEIGHING = [name for name in CLASSIFIERS if name not in WEIGHT_BLIND]
+CLASS_WEIGHT_BLIND = {"HardMarginSVC", "RhoSVC", "MultiplicativeSVC"}
+WEIGHING = [name for name in CLASSIFIERS if name not in CLASS_WEIGHT_BLIND]
 # A second layer has no coefficients or class weights of its own.
 SINGLE_LAYER = [name for name in CLASSIFIERS if name != "DiversifiedSVC"]
 

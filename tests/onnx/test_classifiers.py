@@ -1,5 +1,7 @@
 """Classifiers in onnxruntime: the labels and probabilities of the package."""
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ from problems.onnx_sessions import assert_same_classes, run
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
+import hardmargin
 from hardmargin import (
     CoreVectorSVC,
     EnsembleSVC,
@@ -22,6 +25,7 @@ from hardmargin import (
     compress,
 )
 from hardmargin.onnx import to_onnx
+from hardmargin.onnx.converters import CLASSIFIERS, INSTEAD
 
 TWO, THREE = load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)
@@ -30,6 +34,14 @@ KERNELS = ["rbf", "laplacian", "linear", "poly", "sigmoid"]
 
 def standardised(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("name", hardmargin.__all__)
+def test_every_public_estimator_has_a_graph_or_says_what_to_use_instead(name):
+    public = getattr(hardmargin, name)
+    if not inspect.isclass(public):
+        pytest.skip("not an estimator")
+    assert public in (*CLASSIFIERS, MarginDiscriminantAnalysis) or name in INSTEAD
 
 
 @pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
