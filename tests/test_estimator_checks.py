@@ -28,7 +28,7 @@ from hardmargin import (
 # Beside the defaults, options share an estimator where that leaves the checks as they are.
 ESTIMATORS = [
     GreedySVC(),
-    GreedySVC(multi_class="ovr", class_weight="balanced", cv=2),
+    GreedySVC(kernel="laplacian", multi_class="ovr", class_weight="balanced", cv=2),
     GreedySVC(kernel="precomputed", n_jobs=2),
     # As in the paper: nothing is chosen.
     GreedySVC("scale", max_visits=1),
@@ -39,8 +39,8 @@ ESTIMATORS = [
     EnsembleSVC(),
     EnsembleSVC(rank=5),
     EnsembleSVC(kernel="precomputed"),
-    EnsembleSVC(multi_class="ovr", cv=3),
-    EnsembleSVC(dtype="float32", cv=3),
+    EnsembleSVC(kernel="laplacian", multi_class="ovr", cv=3),
+    EnsembleSVC(kernel="rbf", dtype="float32", cv=3),
     RhoEnsembleSVC(),
     RhoEnsembleSVC(10, fit_intercept=True, standardize=True),
     RhoEnsembleSVC(10, rank=5),
