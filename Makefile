@@ -1,12 +1,9 @@
 # Everything is installed into one virtual environment, which is created on first use:
 #   make PYTHON=python3.12 VENV=.venv312 test     chooses another interpreter and environment
 #   make PYTEST_ARGS="-k greedy -n 0" test        passes options to pytest, here: no workers
-#   make WORKERS=2 test                           uses less memory
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
-# Some tests wait for other processes: one worker more than there are cores keeps these busy.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 FUZZ_SECONDS ?= 60
 
 BIN := $(VENV)/bin
@@ -42,7 +39,7 @@ demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn'
 # Workers of pytest share the cores: threads of BLAS in one would wait for those in the others.
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test ## run the whole Python test suite
-	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
 
 reproduce: $(VENV)/.test ## quick run of the papers' tables and figures: build/report/index.html
 	@$(BIN)/hardmargin reproduce all --quick --out build/report
@@ -106,7 +103,7 @@ free-threaded-test: $(VENV)/.installed ## run tests of threads and the core on a
 	@$(PIP) install hypothesis pandas pytest pytest-xdist
 	@$(BIN)/python -c 'import sys; sys.exit(getattr(sys, "_is_gil_enabled", lambda: True)())' || \
 		{ echo "This Python has a GIL: make PYTHON=python3.14t VENV=.venv314t ..." >&2; exit 1; }
-	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS) \
+	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS) \
 		$(FREE_THREADED_TESTS)
 
 fuzz: $(VENV)/.test ## feed damaged files to every reader, for FUZZ_SECONDS
