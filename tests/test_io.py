@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import pickle
@@ -15,6 +14,7 @@ import pytest
 import skops.io
 import skrub
 from problems.cells import few_rows_are_many, many_rows
+from problems.every_estimator import PUBLIC
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -75,12 +75,9 @@ def test_experts_come_back(monkeypatch, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(rows), experts.predict_proba(rows))
 
 
-@pytest.mark.parametrize("name", hardmargin.__all__)
-def test_files_of_every_public_estimator_are_trusted(name):
-    public = getattr(hardmargin, name)
-    if not inspect.isclass(public):
-        pytest.skip("not an estimator")
-    assert f"{public.__module__}.{name}" in TRUSTED
+@pytest.mark.parametrize("public", PUBLIC)
+def test_files_of_every_public_estimator_are_trusted(public):
+    assert f"{public.__module__}.{public.__name__}" in TRUSTED
 
 
 def test_every_trusted_type_exists():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import platform
 import re
 import sys
@@ -89,135 +88,62 @@ def test_free_memory_is_found_without_proc(monkeypatch):
 
 # --- fits ----------------------------------------------------------------------------------------
 
-CHILD = """
-import json, re, sys, warnings
+ROWS = """
 from sklearn.datasets import make_classification
-import hardmargin
+from problems.anonymous_memory import share_taken
 
-def resident(name):
-    with open("/proc/self/status") as lines:
-        return 1024 * int(re.search(rf"^{name}:\\s+(\\d+)", lines.read(), re.MULTILINE)[1])
-
-warnings.simplefilter("ignore")
 X, y = make_classification(
     8_000, 20, n_informative=8, n_clusters_per_class=4, flip_y=0.1, random_state=0
 )
-LIMIT = 60e6  # the kernel matrix has 256e6 bytes
 for name in ("CoreVectorSVC", "DiversifiedSVC", "GreedySVC", "HardMarginSVC"):
-    estimator = getattr(hardmargin, name)
-    estimator().fit(X[:200], y[:200])
-    with open("/proc/self/clear_refs", "w") as peaks:
-        peaks.write("5")  # from now on
-    before = resident("VmRSS")
-    estimator(memory_limit=LIMIT, max_time=2).fit(X, y)
-    print(json.dumps([name, (resident("VmHWM") - before) / LIMIT]), flush=True)
+    # The kernel matrix has 256e6 bytes.
+    print(name, share_taken(name, X, y, 60e6, max_time=2), flush=True)
 """
 
 WIDE = """
-import json, sys, warnings
-from threading import Event, Thread
+import sys
 import numpy as np
-import hardmargin
-from hardmargin.resources import give_back_memory
+from problems.anonymous_memory import share_taken
 
-def anonymous():
-    with open("/proc/self/status") as lines:
-        return 1024 * next(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
-
-def watch():
-    while not done.wait(0.002):
-        found.append(anonymous())
-
-warnings.simplefilter("ignore")
 X = np.random.default_rng(0).normal(size=(20_000, 300))  # 48e6 bytes
 y = X[:, 0] * X[:, 1] > 0
 for name in sys.argv[1:]:
-    estimator = getattr(hardmargin, name)
-    estimator().fit(X[:200], y[:200])
-    give_back_memory()
-    before, found, done = anonymous(), [0], Event()
-    watcher = Thread(target=watch)
-    watcher.start()
-    estimator(memory_limit=30e6, max_time=1).fit(X, y)
-    done.set()
-    watcher.join()
-    print(json.dumps([name, (max(found) - before) / 30e6]), flush=True)
+    print(name, share_taken(name, X, y, 30e6, max_time=1), flush=True)
 """
 
-
 SMALL = """
-import json, sys, warnings
-from threading import Event, Thread
+import sys
 import numpy as np
-from hardmargin import EnsembleSVC
-from hardmargin.resources import give_back_memory
+from problems.anonymous_memory import share_taken
 
-def anonymous():
-    with open("/proc/self/status") as lines:
-        return 1024 * next(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
-
-def watch():
-    while not done.wait(0.005):
-        found.append(anonymous())
-
-warnings.simplefilter("ignore")
 n, d, limit = (int(number) for number in sys.argv[1:])
 X = np.random.default_rng(0).normal(size=(n, d))
 y = X[:, 0] * X[:, 1] > 0
-EnsembleSVC().fit(X[:200], y[:200])
-give_back_memory()
-before, found, done = anonymous(), [0], Event()
-watcher = Thread(target=watch)
-watcher.start()
-EnsembleSVC(memory_limit=limit).fit(X, y)
-done.set()
-watcher.join()
-print(json.dumps((max(found) - before) / limit))
+print("EnsembleSVC", share_taken("EnsembleSVC", X, y, limit))
 """
 
-
 MANY_CLASSES = """
-import json, warnings
-from threading import Event, Thread
 import numpy as np
-import hardmargin
-from hardmargin.resources import give_back_memory
+from problems.anonymous_memory import share_taken
 
-def anonymous():
-    with open("/proc/self/status") as lines:
-        return 1024 * next(int(l.split()[1]) for l in lines if l.startswith("RssAnon"))
-
-def watch():
-    while not done.wait(0.002):
-        found.append(anonymous())
-
-warnings.simplefilter("ignore")
 X = np.random.default_rng(0).normal(size=(12_000, 5))
 y = np.digitize(X[:, 0], np.linspace(-1.5, 1.5, 7))
 for name, limit in (("CoreVectorSVC", 14e6), ("MinimumEnclosingBall", 22e6)):
-    estimator = getattr(hardmargin, name)
-    estimator().fit(X[:200], y[:200])
-    give_back_memory()
-    before, found, done = anonymous(), [0], Event()
-    watcher = Thread(target=watch)
-    watcher.start()
-    estimator(memory_limit=limit, max_time=0.5, random_state=0).fit(X, y)
-    done.set()
-    watcher.join()
-    print(json.dumps([name, (max(found) - before) / limit]), flush=True)
+    print(name, share_taken(name, X, y, limit, max_time=0.5, random_state=0), flush=True)
 """
 
 
 @functools.cache
-def peaks():
-    """The most memory of some fits, as a share of their limit."""
-    return dict(map(json.loads, output_of(CHILD).splitlines()))
+def shares(program, *arguments):
+    """The most memory of the fits of a program, as shares of their limits."""
+    lines = output_of(program, *arguments).splitlines()
+    return {name: float(share) for name, share in map(str.split, lines)}
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("name", ["CoreVectorSVC", "DiversifiedSVC", "GreedySVC", "HardMarginSVC"])
 def test_fits_keep_their_limit(name):
-    assert peaks()[name] < 1.2  # it should be 1.1; other parts of the process may grow as well
+    assert 0 < shares(ROWS)[name] < 1.2  # it should be 1.1; other parts may grow as well
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -227,37 +153,28 @@ def test_fits_keep_their_limit(name):
 )
 def test_ensembles_keep_small_limits(n_rows, n_columns, limit):
     numbers = [str(int(number)) for number in (n_rows, n_columns, limit)]
-    taken = json.loads(output_of(SMALL, *numbers))
-    assert taken < 1.2  # it should be 1.1; other parts of the process may grow
+    assert shares(SMALL, *numbers)["EnsembleSVC"] < 1.2  # it should be 1.1; other parts may grow
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_copies_of_wide_rows_keep_the_limit():
     names = ["CoreVectorSVC", "MarginDiscriminantAnalysis", "MultiplicativeSVC", "ParzenClassifier"]
-    found = dict(map(json.loads, output_of(WIDE, *names).splitlines()))
+    found = shares(WIDE, *names)
     assert list(found) == names
     assert max(found.values()) < 1.2, found
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_machines_of_many_classes_and_balls_keep_the_limit():
-    found = dict(map(json.loads, output_of(MANY_CLASSES).splitlines()))
+    found = shares(MANY_CLASSES)
     assert list(found) == ["CoreVectorSVC", "MinimumEnclosingBall"]
     assert max(found.values()) < 1.1, found
 
 
 FREED = """
-import re
-from pathlib import Path
-
 import numpy as np
-
+from problems.anonymous_memory import anonymous
 from hardmargin.resources import freed_at_once
-
-
-def anonymous():
-    return 1024 * int(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
-
 
 with freed_at_once(), freed_at_once():
     arrays = [np.ones(1_000_000) for _ in range(10)]

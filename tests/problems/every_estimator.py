@@ -1,8 +1,11 @@
 """Every estimator, and rows to fit it to."""
 
+import inspect
+
 import numpy as np
 from sklearn.base import clone
 
+import hardmargin
 from hardmargin import (
     CoreVectorSVC,
     DiversifiedSVC,
@@ -18,6 +21,13 @@ from hardmargin import (
     RhoSVC,
     RigorousSVC,
 )
+
+#: The classes that users import.
+PUBLIC = [
+    public
+    for public in (getattr(hardmargin, name) for name in hardmargin.__all__)
+    if inspect.isclass(public)
+]
 
 #: Every estimator, with few stages: a path to the end takes seconds on rows of two scales.
 MODELS = {
