@@ -132,7 +132,7 @@ def planned_bytes(memory_limit: float | str | None, known_bytes: int = 0) -> int
 
 
 def enough_memory(planned: int, known_bytes: int = 0) -> str:
-    """Say which limit is enough: one of which `planned_bytes` leaves at least so many bytes.
+    """Say which limit is enough: one that leaves `planned` bytes, as `planned_bytes` counts.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def freed_at_once() -> Iterator[None]:
 
 
 def _keep_on_heap(most_bytes: int) -> None:
-    """Let glibc have arrays of up to so many bytes on its heap, whose memory it keeps."""
+    """Let glibc have arrays of up to this many bytes on its heap, whose memory it keeps."""
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
         set_option(_MMAP_THRESHOLD, most_bytes)

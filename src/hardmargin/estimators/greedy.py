@@ -106,7 +106,8 @@ MAX_THRESHOLD_ROWS = 5_000
 #: A slope below this means that the scores say nothing about the classes.
 LEAST_SLOPE = 1e-3
 
-#: Memory of a row in each machine of its class: held-out scores of some trials, and stages.
+#: Memory of a row in every machine that it takes part in, which solvers do not count: held-out
+#: scores of some trials, and stages.
 BYTES_PER_MACHINE_ROW = 80
 
 
@@ -498,7 +499,9 @@ default="cv"
             step_tol=self.step_tol,
             max_stages=self.max_stages,
             method=self.method,
-            memory_bytes=planned_bytes(self.memory_limit, _bytes_of_scores(training)),
+            memory_bytes=planned_bytes(
+                self.memory_limit, BYTES_PER_MACHINE_ROW * training.n_machine_rows
+            ),
             n_threads=effective_n_jobs(self.n_jobs),
         )
         held_out, max_visits, relevance = None, self.max_visits, None
@@ -801,9 +804,3 @@ default="cv"
         paths = [self.stage_indices_] if len(self.classes_) == 2 else self.stage_indices_
         self.stage_indices_ = one_or_all([rows[path].astype(np.int32) for path in paths])
         self._given_back_ = rows[self._given_back_].astype(np.int32)
-
-
-def _bytes_of_scores(training: Training) -> int:
-    """Memory of held-out scores and of paths, which solvers do not count."""
-    n_rows = np.bincount(training.codes[training.codes >= 0], minlength=training.n_classes)
-    return BYTES_PER_MACHINE_ROW * int(((training.sides != 0) @ n_rows).sum())

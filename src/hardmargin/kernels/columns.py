@@ -224,7 +224,7 @@ class KernelColumns:
                 store.spare.append(matrix)
 
     def bytes_of_core_set(self, n_rows: int) -> int:
-        """Memory that a workspace of so many rows takes, with copies of these."""
+        """Memory that a workspace for this many rows takes, with copies of them."""
         values = (n_rows + 1) ** 2 * np.dtype(self.dtype).itemsize
         return int(values + (n_rows + 1) * self._row_bytes)
 

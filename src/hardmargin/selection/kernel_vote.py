@@ -71,7 +71,7 @@ COPIES_OF_ROWS = 4
 #: Families of kernels that must fit in memory; others are left out if they do not.
 LEAST_FAMILIES = 2
 
-#: Families that distances are stored of at most: two kernels in two views.
+#: The most families whose distances are stored: two kernels in two views.
 MOST_FAMILIES = 4
 
 #: Share of the time left that the first vote may take.

@@ -119,9 +119,7 @@ def low_rank_votes(
     row_bytes = len(rows) * np.dtype(dtype).itemsize
     ranks: list[Any] = [rank]
     rank_bytes = 4 * len(candidates) * row_bytes
-    n_of_classes = np.bincount(problem.codes[rows], minlength=problem.n_classes)
-    n_of_machines = int(((problem.sides != 0) @ n_of_classes).sum())
-    path_bytes = BYTES_OF_PATH_ROW * len(candidates) * n_of_machines
+    path_bytes = BYTES_OF_PATH_ROW * len(candidates) * problem.n_machine_rows
     if rank == "auto":
         room = min(max(memory_bytes - path_bytes, memory_bytes // 4) // rank_bytes, len(rows))
         ranks = [r for r in RANKS if r <= room] or [max(1, room)]

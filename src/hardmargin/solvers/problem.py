@@ -85,6 +85,12 @@ class Problem(Generic[Values]):
         """Number of classes, with or without rows."""
         return int(self.sides.shape[1])
 
+    @property
+    def n_machine_rows(self) -> int:
+        """Rows of all machines together: a row counts in every machine that it takes part in."""
+        n_rows = np.bincount(self.codes[self.codes >= 0], minlength=self.n_classes)
+        return int(((self.sides != 0) @ n_rows).sum())
+
     def labels_of(self, machine: int) -> FloatArray:
         """+1 and -1 for the rows of a machine, 0 for all others."""
         of_class = np.append(self.sides[machine], 0.0)  # the last is for code -1, left out
