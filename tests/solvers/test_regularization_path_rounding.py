@@ -5,6 +5,8 @@ import pytest
 
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.regularization_path import PathKernel, RegularizationPathOptions, solve
+from hardmargin.solvers.regularization_path.elbow import Elbow
+from hardmargin.solvers.regularization_path.state import Conditions, MarginState, Stuck
 
 
 def rbf(X, gamma):
@@ -129,3 +131,15 @@ def test_scored_rows_cross_where_the_problem_is_solved_again():
         said = (path.intercept[0] >= 0) ^ (flips % 2 == 1)
         clear = (labels == 0) & (np.abs(f) > 1e-6)
         np.testing.assert_array_equal(said[clear], f[clear] >= 0)
+
+
+@pytest.mark.parametrize("way", ["correct", "towards_margin"])
+def test_a_spoiled_inverse_changes_nothing(way):
+    K, y = np.eye(2), np.array([1.0, -1.0])
+    elbow = Elbow.of(K, np.arange(2))
+    elbow._inverse *= 1e300
+    state = MarginState(Conditions(K, y, np.ones(2)), np.zeros(2), 1.0, elbow=elbow)
+    with pytest.raises(Stuck):
+        getattr(state, way)()
+    assert not state.alpha.any()
+    assert state.b == 0

@@ -38,6 +38,9 @@ _DEPENDENT = 1e-12
 #: How far multipliers may be beyond their bounds, relative to the bounds.
 _BEYOND = 1e-9
 
+#: Changes of bias and multipliers, in units of the kernel, that only rounding causes.
+_DIVERGED = 1e100
+
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -289,13 +292,16 @@ class MarginState:
         rows = self.elbow.rows
         upper = self.level * self.w[rows]
         before = self.alpha[rows], self.f.copy(), self.b
-        for _ in range(2):
-            self._step_to_margin(*self._to_margin(), 1.0)
-        beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
-        # Only a row that has just entered may be beyond its bound, by rounding.
-        if not (beyond <= _BEYOND * upper).all():
+        try:
+            for _ in range(2):
+                self._step_to_margin(*self._to_margin(), 1.0)
+            beyond = np.maximum(-self.alpha[rows], self.alpha[rows] - upper)
+            # Only a row that has just entered may be beyond its bound, by rounding.
+            if not (beyond <= _BEYOND * upper).all():
+                raise Stuck
+        except Stuck:
             self.alpha[rows], self.f, self.b = before
-            raise Stuck
+            raise
 
     def towards_margin(self) -> int | None:
         """Go to where the elbow is on the margin; return the row whose bound stops that, if any."""
@@ -306,10 +312,17 @@ class MarginState:
         return first if step < 1.0 else None
 
     def _to_margin(self) -> tuple[float, FloatArray]:
-        """How b and c have to change to put the elbow on the margin."""
+        """How b and c have to change to put the elbow on the margin.
+
+        Raises Stuck where rounding has spoiled the inverse: steps would lead further and further
+        away.
+        """
         rows = self.elbow.rows
         total = self.total - float(self.coefficients().sum())
-        return self.elbow.solve(total, self.conditions.margin * self.y[rows] - self.f[rows])
+        db, dc = self.elbow.solve(total, self.conditions.margin * self.y[rows] - self.f[rows])
+        if not max(abs(db), np.abs(dc).max(initial=0.0)) < _DIVERGED:
+            raise Stuck
+        return db, dc
 
     def _step_to_margin(self, db: float, dc: FloatArray, step: float) -> None:
         rows = self.elbow.rows
