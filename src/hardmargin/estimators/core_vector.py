@@ -249,8 +249,10 @@ default="rbf"
                 monitor.part("violation", n_machines=n_machines),
             )
             reasons = {s.stop_reason for s in solutions}
-            most = columns.bytes_of_core_set(largest_machine(training.codes, training.machines))
-            enough = enough_memory(int(most / core_share), CORE_ROW_BYTES * len(training.codes))
+            enough = ""
+            if "core_full" in reasons:
+                most = columns.bytes_of_core_set(largest_machine(training.codes, training.machines))
+                enough = enough_memory(int(most / core_share), CORE_ROW_BYTES * len(training.codes))
             warn_if_unfinished(reasons, self.tol, "lower C, or use another kernel", enough)
             gaps = [s.certificate for s in solutions if s.stop_reason == "radius"]
             if max(gaps, default=0.0) > 1.0 - (1.0 - self.tol) ** 2:
@@ -275,7 +277,7 @@ def warn_if_unfinished(
 ) -> None:
     """Warn about core sets that stopped uncertified, and say which parameter to change.
 
-    `enough` says which memory is enough for core sets of all rows.
+    `enough` says which memory is enough for core sets of all rows, if memory limited one.
     """
     for reason, message in (
         (

@@ -305,8 +305,11 @@ default="rbf"
                 ),
                 monitor,
             )
-            most = int(columns.bytes_of_core_set(len(codes)) / CORE_SHARE)
-            self._warn(solution, enough_memory(most, CORE_ROW_BYTES * len(codes)))
+            enough = ""
+            if solution.stop_reason == "core_full":
+                most = int(columns.bytes_of_core_set(len(codes)) / CORE_SHARE)
+                enough = enough_memory(most, CORE_ROW_BYTES * len(codes))
+            self._warn(solution, enough)
             self._store(solution, some, codes)
             self.support_ = rows[solution.rows].astype(np.int32)
             if self.kernel == "linear":
