@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
@@ -303,29 +302,29 @@ default="rbf"
             if len(present) < len(codes):  # a weight of zero leaves a row out
                 rows, codes = rows.some(present), codes[present]
                 weights = None if weights is None else weights[present]
-            X, is_precomputed = rows.X, self.kernel == "precomputed"
-            low_rank: LowRankMatrix | None = None
-            if self.solver == "nystroem":
-                with suppress(Stopped):  # without time for it, core sets use the kernel itself
-                    low_rank = low_rank_matrix(
-                        self._kernel_,
-                        X,
-                        min(self.rank, len(codes)),
-                        dtype=self._dtype_,
-                        memory_bytes=memory_bytes(self.memory_limit),
-                        n_jobs=self.n_jobs,
-                        random_state=random,
-                        monitor=monitor,
-                    )
+            X = rows.X
+            low_rank = self._low_rank(X, random, monitor) if self.solver == "nystroem" else None
             if low_rank is not None:
                 # A kernel of low rank is the linear one of its factor.
                 rows = KernelRows(Kernel("linear"), low_rank.factor, self._dtype_)
             machines = machines_of(len(self.classes_), "ovr")
-            seeds = random.randint(2**31 - 1, size=len(self.classes_))[-len(machines) :]
             problem = Problem(rows, codes, machines, weights)
-            solutions, enough = self._train(problem, seeds.tolist(), monitor)
+            solutions, enough = self._train(problem, random, monitor)
 
-            self._store(solutions, enough)
+            own_classes = self.classes_[-len(machines) :]
+            self.direction_classes_ = own_classes[[s.machine for s in solutions]]
+            norms = np.array([s.weight_norm for s in solutions])
+            intercepts = np.array([s.intercept for s in solutions])
+            self.intercepts_ = intercepts / np.where(norms > 0, norms, 1.0)
+            self.lower_bound_ = np.array([s.lower_bound for s in solutions])
+            self.objective_ = np.array([s.objective for s in solutions])
+            self.core_size_ = np.array([s.core_size for s in solutions])
+            self.n_kernel_evaluations_ = np.array([s.n_kernel_evaluations for s in solutions])
+            if self.solver in N_MATRICES:
+                self.n_kernel_evaluations_[0] = self.core_size_[0] ** 2
+            self.stop_reason_ = np.array([s.stop_reason for s in solutions])
+            if not ADVICE.keys().isdisjoint(self.stop_reason_):
+                self._warn_uncertified(enough)
             expansions = np.array([s.direction for s in solutions])
             if low_rank is not None:
                 support = low_rank.landmarks.astype(np.intp)
@@ -334,6 +333,7 @@ default="rbf"
                 support = np.flatnonzero(expansions.any(axis=0))
                 self.directions_ = expansions[:, support]
             self.support_ = present[support].astype(np.int32)
+            is_precomputed = self.kernel == "precomputed"
             self.support_vectors_: Rows = np.empty((0, 0)) if is_precomputed else X[support]
         return self
 
@@ -376,15 +376,29 @@ default="rbf"
         """`tol` as a number."""
         return DEFAULT_TOL[self.solver] if self.tol == "auto" else float(self.tol)
 
-    def _train(
-        self, problem: Problem[KernelRows], seeds: Sequence[int], monitor: Monitor
-    ) -> tuple[list[L2Solution], str]:
-        """Train the machines of each class, as many at once as the memory allows.
+    def _low_rank(
+        self, X: Rows, random: np.random.RandomState, monitor: Monitor
+    ) -> LowRankMatrix | None:
+        """Approximate the kernel; without time for that, core sets use the kernel itself."""
+        with suppress(Stopped):
+            return low_rank_matrix(
+                self._kernel_,
+                X,
+                min(self.rank, X.shape[0]),
+                dtype=self._dtype_,
+                memory_bytes=memory_bytes(self.memory_limit),
+                n_jobs=self.n_jobs,
+                random_state=random,
+                monitor=monitor,
+            )
+        return None
 
-        Also says which memory is enough for core sets of all rows, where there are core sets.
-        """
+    def _train(
+        self, problem: Problem[KernelRows], random: np.random.RandomState, monitor: Monitor
+    ) -> tuple[list[L2Solution], str]:
+        """Train the machines of each class; say which memory is enough if it limited core sets."""
         rows, n, n_machines = problem.values, len(problem.codes), len(problem.machines)
-        budget = memory_bytes(self.memory_limit)
+        seeds = random.randint(2**31 - 1, size=len(self.classes_))[-n_machines:]
         options: dict[str, Any] = {
             "C": self.C,
             "tol": self._tol,
@@ -392,29 +406,11 @@ default="rbf"
             "constraint": self.constraint,
             "scope": self.scope,
             "moment_rows": self.moment_rows,
-            "seeds": seeds,
+            "seeds": seeds.tolist(),
         }
         if self.solver in N_MATRICES:
-            monitor = monitor.part("relative gap", n_machines=n_machines)
-            matrix_bytes = 8 * n * n  # every class beyond the first needs another one
-            spare = budget - N_MATRICES[self.solver] * matrix_bytes
-            if spare < 0:
-                raise ValueError(
-                    f"solver={self.solver!r} needs {(budget - spare) / 1e9:.3g} GB for the kernel "
-                    f"matrix of {n:,} rows and matrices of its size; memory_limit leaves "
-                    f"{budget / 1e9:.3g} GB. Raise memory_limit, or use solver='core', which needs "
-                    "only a small part of the matrix."
-                )
-            options["machines_at_once"] = tasks_at_once(
-                effective_n_jobs(self.n_jobs), n_machines, matrix_bytes, spare + matrix_bytes
-            )
-            options["n_jobs"] = self.n_jobs
             with suppress(Stopped):  # core sets of a few rows need no time for a whole matrix
-                if self.solver == "lagrangian":
-                    return lagrangian.solve(problem, LagrangianOptions(**options), monitor), ""
-                return newton.solve(problem, DenseOptions(**options), monitor), ""
-            for name in ("machines_at_once", "n_jobs"):
-                del options[name]
+                return self._train_exactly(problem, options, monitor), ""
         budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * n)
         columns = KernelColumns(
             rows.kernel,
@@ -433,23 +429,37 @@ default="rbf"
             ),
             monitor.part("violation", n_machines=n_machines),
         )
+        if all(s.stop_reason != "core_full" for s in solutions):
+            return solutions, ""
         most = int(columns.bytes_of_core_set(n) / CORE_SHARE)
         return solutions, enough_memory(most, CORE_ROW_BYTES * n)
 
-    def _store(self, solutions: Sequence[L2Solution], enough: str) -> None:
-        """Keep what is known about the machines; warn about those that are not certified."""
-        n_machines = solutions[-1].machine + 1
-        self.direction_classes_ = self.classes_[-n_machines:][[s.machine for s in solutions]]
-        norms = np.array([s.weight_norm for s in solutions])
-        intercepts = np.array([s.intercept for s in solutions])
-        self.intercepts_ = intercepts / np.where(norms > 0, norms, 1.0)
-        self.lower_bound_ = np.array([s.lower_bound for s in solutions])
-        self.objective_ = np.array([s.objective for s in solutions])
-        self.core_size_ = np.array([s.core_size for s in solutions])
-        self.n_kernel_evaluations_ = np.array([s.n_kernel_evaluations for s in solutions])
-        if self.solver in N_MATRICES:
-            self.n_kernel_evaluations_[0] = self.core_size_[0] ** 2
-        self.stop_reason_ = np.array([s.stop_reason for s in solutions])
+    def _train_exactly(
+        self, problem: Problem[KernelRows], options: dict[str, Any], monitor: Monitor
+    ) -> list[L2Solution]:
+        """Train the machines on the whole kernel matrix, as many at once as the memory allows."""
+        n, n_machines = len(problem.codes), len(problem.machines)
+        budget = memory_bytes(self.memory_limit)
+        matrix_bytes = 8 * n * n  # every class beyond the first needs another one
+        spare = budget - N_MATRICES[self.solver] * matrix_bytes
+        if spare < 0:
+            raise ValueError(
+                f"solver={self.solver!r} needs {(budget - spare) / 1e9:.3g} GB for the kernel "
+                f"matrix of {n:,} rows and matrices of its size; memory_limit leaves "
+                f"{budget / 1e9:.3g} GB. Raise memory_limit, or use solver='core', which needs "
+                "only a small part of the matrix."
+            )
+        at_once = tasks_at_once(
+            effective_n_jobs(self.n_jobs), n_machines, matrix_bytes, spare + matrix_bytes
+        )
+        options = {**options, "machines_at_once": at_once, "n_jobs": self.n_jobs}
+        monitor = monitor.part("relative gap", n_machines=n_machines)
+        if self.solver == "lagrangian":
+            return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
+        return newton.solve(problem, DenseOptions(**options), monitor)
+
+    def _warn_uncertified(self, enough: str) -> None:
+        """Warn about machines that are not certified; `enough` is the memory that would do."""
         is_close = self.lower_bound_ >= (1.0 - self._tol) ** 2 * self.objective_
         is_done = ~np.isin(self.stop_reason_, list(ADVICE))
         is_done |= (self.stop_reason_ == "radius") & is_close
