@@ -114,6 +114,8 @@ class KernelColumns:
         self._rows_at_once = max(
             memory_bytes // PACKED_PART // max(self._row_bytes, 1), _LEAST_ROOM
         )
+        if kernel.name == "callable":  # which packs no rows
+            self._rows_at_once = max(self.n_rows, 1)
         stride = -(-self.n_rows // ROWS_PER_CACHE_LINE) * ROWS_PER_CACHE_LINE
         column_bytes = stride * np.dtype(dtype).itemsize
         room = min(memory_bytes // column_bytes, self.n_rows)
@@ -174,7 +176,13 @@ class KernelColumns:
                 if self.kernel.name == "precomputed":
                     out[:] = in_precision(self.X[:, part].T, out.dtype)
                 else:
-                    self._fill(out, self.X[part])
+                    queries = self.X[part]
+                    # With as many rows at a time as may be packed.
+                    for first in range(0, self.n_rows, self._rows_at_once):
+                        some = slice(first, first + self._rows_at_once)
+                        self.kernel.block(
+                            queries, self.X[some], out=out[:, some], n_jobs=self.n_jobs
+                        )
                 store.slots[part] = np.arange(store.n_used, end)
                 store.n_used = end
             kept = chosen[store.slots[chosen] >= 0]
@@ -191,13 +199,6 @@ class KernelColumns:
             )
         values = np.ascontiguousarray(in_precision(block, self.dtype))
         return values, np.arange(len(rows)), np.arange(len(columns))
-
-    def _fill(self, out: NDArray[Any], rows: Rows) -> None:
-        """Evaluate the kernel of some rows and all, of as many at a time as may be packed."""
-        step = self.n_rows if self.kernel.name == "callable" else self._rows_at_once
-        for begin in range(0, self.n_rows, step):
-            part = slice(begin, begin + step)
-            self.kernel.block(rows, self.X[part], out=out[:, part], n_jobs=self.n_jobs)
 
     @contextmanager
     def workspace(self, n_rows: int, memory_bytes: int) -> Iterator[NDArray[Any]]:
