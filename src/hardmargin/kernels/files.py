@@ -50,11 +50,6 @@ def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]
         return np.ndarray(shape, dtype, buffer=_Temporary(file.fileno(), n_bytes))
 
 
-def folder_for(X: Any) -> str:
-    """Return where copies of rows belong: a folder if they are a large file, else nowhere."""
-    return tempfile.gettempdir() if is_large_file(X) else ""
-
-
 def some_rows(X: Any, rows: NDArray[Any], most_bytes: float = math.inf) -> Any:
     """Return some rows, by their numbers or a mask.
 

@@ -10,8 +10,7 @@ in any memory order; rows are never converted or copied whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -326,12 +325,9 @@ def _is_wide(X: Rows) -> bool:
 
     Columns of two values cost next to nothing, as the compiled core packs them into bits.
     """
-    n, d = X.shape
-    if d < _LEAST_WIDE:
-        return False
-    if is_sparse(X) and d > _MAX_PACKED_COLUMNS:
+    if is_sparse(X) and X.shape[1] > _MAX_PACKED_COLUMNS:
         return True
-    some = _dense(X[:: max(1, n // _ROWS_JUDGED)])
+    some = _dense(X[:: max(1, X.shape[0] // _ROWS_JUDGED)])
     is_number = ((some != some.min(axis=0)) & (some != some.max(axis=0))).any(axis=0)
     return int(is_number.sum()) >= _LEAST_WIDE
 
@@ -405,6 +401,7 @@ class KernelRows:
             or n > _MAX_METRIC_ROWS
             or n * n * item + packed > memory_bytes
             or (n_columns is not None and n_columns < n * _LEAST_COLUMNS)
+            or d < _LEAST_WIDE
             or not _is_wide(self.X)
         ):
             return self
@@ -453,23 +450,19 @@ class KernelRows:
             column if self.kernel.name == "callable" else None,
         )
 
-    @contextmanager
-    def core_errors(self, method: str = "auto") -> Iterator[None]:
-        """Turn errors of the compiled core into ones about the estimators' parameters."""
-        try:
-            yield
-        except _core.MemoryTooSmall as error:
+    def core_error(self, error: ValueError, method: str = "auto") -> ValueError:
+        """Say what an error of the compiled core means for the estimators' parameters."""
+        if isinstance(error, _core.MemoryTooSmall):
             instead = " or use dtype='float32'" if self.dtype == "float64" else ""
-            raise ValueError(
+            return ValueError(
                 f"memory_limit is too small: these rows take {error.args[1]} bytes in training; "
                 f"raise memory_limit{instead}."
-            ) from None
-        except _core.NothingToPack:
-            raise ValueError(
-                f"method={method!r} needs a distance kernel and at least five columns that take "
-                "two values each, the same step apart, not in many small groups; method='auto' "
-                "works on any data."
-            ) from None
+            )
+        return ValueError(
+            f"method={method!r} needs a distance kernel and at least five columns that take "
+            "two values each, the same step apart, not in many small groups; method='auto' "
+            "works on any data."
+        )
 
     def machines_at_once(
         self, n_threads: int, memory_bytes: int, *, share_rows: bool = True

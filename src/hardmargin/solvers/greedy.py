@@ -26,6 +26,7 @@ memory allows it: as a product of matrices that is many times as fast as column 
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -33,7 +34,7 @@ import numpy as np
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
-from hardmargin.kernels.files import folder_for
+from hardmargin.kernels.files import is_large_file
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited
 from hardmargin.solvers.problem import (
@@ -153,7 +154,10 @@ def solve(
         rows = rows.with_metric(memory_bytes // 2, max_stages, options.n_threads, monitor.check)
     if rows.metric is not None:
         memory_bytes //= 2
-    with rows.core_errors(options.method):
+    n_threads = options.n_threads
+    if n_threads > 1:
+        n_threads = rows.machines_at_once(n_threads, memory_bytes)
+    try:
         results = _core.greedy(
             *rows.core_source,
             classes=codes,
@@ -168,13 +172,15 @@ def solve(
             max_stages=max_stages,
             memory_bytes=memory_bytes,
             block_rows=options.block_rows,
-            n_threads=rows.machines_at_once(options.n_threads, memory_bytes),
-            folder=folder_for(rows.X),
+            n_threads=n_threads,
+            folder=tempfile.gettempdir() if is_large_file(rows.X) else "",
             states=[] if unfinished is None else unfinished.states(len(problem.machines)),
             keep=None if unfinished is None else unfinished.keep,
             keep_seconds=0.0 if unfinished is None else unfinished.seconds,
             monitor=monitor,
         )
+    except (_core.MemoryTooSmall, _core.NothingToPack) as error:
+        raise rows.core_error(error, options.method) from None
     give_back_if_limited()  # cached columns would count on top of what is made of the results
     # All machines at once, as there may be many small ones.
     sides, supports = problem.sides, [r.support for r in results]

@@ -74,7 +74,7 @@ def solve(
     """
     options, monitor = options or SoftMarginOptions(), monitor or Monitor()
     rows, codes = problem.values, problem.codes
-    with rows.core_errors():
+    try:
         results = _core.soft_margin(
             *rows.core_source,
             classes=codes,
@@ -90,6 +90,8 @@ def solve(
             n_threads=rows.machines_at_once(options.n_threads, options.memory_bytes),
             monitor=monitor,
         )
+    except _core.MemoryTooSmall as error:
+        raise rows.core_error(error) from None
     return [
         Solution(
             rows=r.support,
