@@ -104,7 +104,7 @@ def test_the_search_comes_close_to_the_full_grid(name):
     trials = Trials([source(X)], codes, machines, None, folds, options)
     trials.run([Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
     of_all = choice.table["log_loss"][choice.table["n_splits"] == 5]
-    assert of_all.min() <= 1.02 * trials.loss(trials.best())
+    assert of_all.min() <= 1.02 * trials.ranked()[0].log_loss
 
 
 # --- what is searched ----------------------------------------------------------------------------
@@ -239,14 +239,15 @@ def test_trials_keep_the_scores_that_are_judged_and_machines_while_they_are_need
     trials = Trials([source(X)], codes, machines, None, folds, options)
     trials.run([Candidate(0, 0, 1)])
     parts = list(trials._parts.values())
+    assert len(trials.machines) == folds.n_splits
     assert all(
         set(vars(machine)) == {"rows", "coefficients", "intercept"}
-        for part in parts
-        for machine in part.machines
+        for machines in trials.machines.values()
+        for machine in machines
     )
     # Each row is judged by the machines of its class and each of the others.
     assert sum(len(part.scores) for part in parts) == len(codes) * codes.max()
-    trials.drop_machines()
+    trials.machines = None
     trials.run([Candidate(0, 1, 1)])
     assert all(part.machines is None for part in trials._parts.values())
 
@@ -263,7 +264,7 @@ def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
     gamma = 2 * make_kernel("rbf", Z, gamma="spread").gamma
     [first, *_] = splits_of(folds)
     expected, _ = held_out_scores(Kernel("rbf", gamma), Z, codes, [0], [1], [first], 1)
-    found = trials.scores(Candidate(0, 1, 1), trials.places(1), 1)
+    found = trials.held_out(Candidate(0, 1, 1), 1).scores
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 

@@ -61,7 +61,7 @@ from hardmargin.selection.greedy import (
     Task,
     choose_greedy,
 )
-from hardmargin.selection.greedy_trials import Source, through_view
+from hardmargin.selection.greedy_trials import Source
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
@@ -504,20 +504,21 @@ default="cv"
             ),
             n_threads=effective_n_jobs(self.n_jobs),
         )
-        held_out, max_visits, relevance = None, self.max_visits, None
+        problem, held_out, max_visits, relevance = training, None, self.max_visits, None
         if self._holds_out:
             choice = self._choose(
                 training, as_they_came, options, groups, random, monitor, is_quick=rows.is_part
             )
-            X = training.X
+            X = choice.source.values.X
             if choice.source.view > 0:  # the rows as they came are the better view
-                X, self._scaling_ = as_they_came, None
+                self._scaling_ = None
             values = KernelRows(choice.kernel, X, precision(X, self.dtype, self.kernel))
             training = replace(training, values=values)
+            seen = replace(values, kernel=replace(choice.kernel, view=None), X=choice.seen)
+            problem = replace(training, values=seen)
             held_out, max_visits = choice.held_out, choice.max_visits
             relevance = next(iter(choice.source.relevance), None)
             give_back_if_limited()  # of trials
-        problem = replace(training, values=through_view(training.values))
         options = replace(options, max_visits=int(max_visits))
         finishing = monitor.to_finish(SECONDS_TO_FINISH)
         part = finishing.part("largest open step", n_machines=len(training.machines))

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, View, is_sparse
+from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, Rows, View, is_sparse
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
-from hardmargin.selection.greedy_trials import Candidate, Record, Source, TrialOptions, Trials
+from hardmargin.selection.greedy_trials import TABLE, Candidate, Source, Trial, TrialOptions, Trials
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import Machine
 
@@ -125,6 +125,8 @@ class GreedyChoice:
         Which rows, and the relevance of their columns if they are scaled by it.
     kernel : Kernel
         The kernel, with the gamma of the choice; it has a view if columns are scaled.
+    seen : rows
+        The rows as the kernel sees them: through its view, if it has one.
     max_visits : int
         Visits allowed per row.
     held_out : HeldOut or None
@@ -139,6 +141,7 @@ class GreedyChoice:
 
     source: Source
     kernel: Kernel
+    seen: Rows
     max_visits: int
     held_out: HeldOut | None
     table: dict[str, NDArray[Any]]
@@ -146,11 +149,10 @@ class GreedyChoice:
 
 
 class _Found(NamedTuple):
-    """The best candidate so far, and the trials that say so."""
+    """The best trial so far, and those that it was compared with."""
 
     trials: Trials
-    candidate: Candidate
-    n_splits: int
+    trial: Trial
 
 
 def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState) -> GreedyChoice:
@@ -166,7 +168,7 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
         Draws subsamples.
     """
     sources = list(task.sources)
-    levels: list[tuple[list[Source], list[Record]]] = []  # the scores of trials take more memory
+    levels: list[list[tuple[Any, ...]]] = []  # without the scores of trials, which take more memory
     trials: Trials | None = None
     found: _Found | None = None
     is_cut_short = False
@@ -177,104 +179,97 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
             trials = Trials(sources, task.codes, task.machines, task.weights, splits, options)
             if not trials.can_judge:  # no split has two classes to train on and to score
                 continue
-            levels.append((trials.sources, trials.records))
+            levels.append(trials.lines)
             if found is None:
-                found = _search(trials, task, random_state, is_last=splits is folds)
+                found = _Found(trials, _search(trials, task, random_state, splits is folds))
                 sources = [replace(source.for_all, handicap=1.0) for source in trials.sources]
             elif splits.n_splits > 1:  # the last splits score the winner alone, if that is quick
-                is_plain = found.candidate.visits == task.visits[0]
-                if is_plain or _work(found.trials, found.candidate, task) <= MAX_JUDGED_WORK:
-                    trials.run([found.candidate])
-                    found = _Found(trials, found.candidate, trials.n_splits)
+                winner = found.trial.candidate
+                is_plain = winner.visits == task.visits[0]
+                if is_plain or _work(found.trials, winner, task) <= MAX_JUDGED_WORK:
+                    trials.run([winner])
+                    found = _Found(trials, trials.tried[winner, trials.n_splits])
             else:
                 _follow(trials, _survivors(found, task), task.visits[0])
-                found = _Found(trials, trials.best(), trials.n_splits)
+                found = _Found(trials, trials.ranked()[0])
     except Stopped:
         is_cut_short = True
         found = _so_far(trials if found is None else found.trials)
-    table = _table(levels)
-    if found is None or not np.isfinite(found.trials.loss(found.candidate, found.n_splits)):
-        first = task.sources[0]
-        return GreedyChoice(first, first.values.kernel, task.visits[0], None, table, is_cut_short)
-    trials, best, n_splits = found
-    source, places = trials.sources[best.source].for_all, trials.places(n_splits)
-    kernel = source.of(None, 0).kernel
-    view = View("standardized", scales=source.scales[0]) if source.relevance else None
-    return GreedyChoice(
-        source,
-        replace(kernel, gamma=kernel.gamma * 2.0**best.exponent, view=view),
-        best.visits,
-        HeldOut(
-            trials.rows[places.rows],
-            trials.scores(best, places, n_splits),
-            places.positive,
-            places.machines,
-        ),
-        table,
-        is_cut_short,
-    )
+    lines = np.array([line for level in levels for line in level], dtype=TABLE)
+    table = {name: lines[name].copy() for name in lines.dtype.names or ()}
+    if found is None or not np.isfinite(found.trial.log_loss):
+        source, visits, held_out = task.sources[0], task.visits[0], None
+        values = source.values
+        kernel = values.kernel
+    else:
+        trials, winner = found.trials, found.trial.candidate
+        source, visits = trials.sources[winner.source].for_all, winner.visits
+        held_out = trials.held_out(winner, found.trial.n_splits)
+        values = source.of(None, 0)
+        gamma = values.kernel.gamma * 2.0**winner.exponent
+        view = View("standardized", scales=source.scales[0]) if source.relevance else None
+        kernel = replace(values.kernel, gamma=gamma, view=view)
+    return GreedyChoice(source, kernel, values.X, visits, held_out, table, is_cut_short)
 
 
 def _search(
-    trials: Trials, task: Task, random_state: np.random.RandomState, *, is_last: bool
-) -> _Found:
+    trials: Trials, task: Task, random_state: np.random.RandomState, is_last: bool
+) -> Trial:
     """Search from scratch; `is_last` if no more rows follow, so that all splits decide."""
     few, *more = task.visits
     first = min(FIRST_SPLITS, trials.n_splits)
-    is_large = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
-    _try_sources(trials, few, first, in_all_views=bool(is_large))  # 1.
+    _try_sources(trials, task, first)  # 1.
     if task.has_relevance:
         _try_relevance(trials, few, first, random_state)  # 2.
-        trials.drop_machines()
+        trials.machines = None
     if more:  # 3.
-        near = [c._replace(visits=more[0]) for c in _near(trials, few, first)]
+        near = [trial.candidate._replace(visits=more[0]) for trial in _near(trials, few, first)]
         trials.run(near, (-2, 0), first)
     n_splits = trials.n_splits if is_last else first
-    trials.run(_near(trials, None, first), n_splits=n_splits)
-    source = trials.best(n_splits=n_splits).source
+    trials.run([trial.candidate for trial in _near(trials, None, first)], n_splits=n_splits)
+    source = trials.ranked(n_splits=n_splits)[0].candidate.source
     for before, visits in pairwise(task.visits):  # 4.
-        start = trials.best(source, before, first)
-        trials.run([start._replace(visits=visits)], n_splits=first)
+        start = trials.ranked(source, before, first)[0]
+        trials.run([start.candidate._replace(visits=visits)], n_splits=first)
         # Many visits take the longest: one try shows whether more tries are worthwhile.
-        after = trials.loss(trials.best(source, visits, first), first)
-        if before == few or after < NEAR * trials.loss(start, first):
+        after = trials.ranked(source, visits, first)[0]
+        if before == few or after.log_loss < NEAR * start.log_loss:
             trials.climb(source, visits, 2, first)
-    least = NEAR * trials.loss(trials.best(source, n_splits=first), first)
-    of_visits = [trials.best(source, visits, first) for visits in task.visits]
-    trials.run([c for c in of_visits if trials.loss(c, first) < least], n_splits=n_splits)
-    trials.run([trials.best(source, n_splits=n_splits)], (-1, 1), n_splits)
-    return _Found(trials, trials.best(source, n_splits=n_splits), n_splits)
+    least = NEAR * trials.ranked(source, n_splits=first)[0].log_loss
+    of_visits = [trials.ranked(source, visits, first)[0] for visits in task.visits]
+    trials.run([t.candidate for t in of_visits if t.log_loss < least], n_splits=n_splits)
+    trials.run([trials.ranked(source, n_splits=n_splits)[0].candidate], (-1, 1), n_splits)
+    return trials.ranked(source, n_splits=n_splits)[0]
 
 
-def _try_sources(trials: Trials, visits: int, n_splits: int, *, in_all_views: bool) -> None:
-    """Try all kernels on the first view of the rows, and all or the best of them on the others."""
-    names = [source.values.kernel.name for source in trials.sources]
-    views = [source.view for source in trials.sources]
+def _try_sources(trials: Trials, task: Task, n_splits: int) -> None:
+    """Try all kernels on the first view of the rows, and all or the best of them on the others.
+
+    Gammas are tried from coarse to fine.
+    """
+    few, names = task.visits[0], [source.values.kernel.name for source in trials.sources]
+    in_all_views = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
+    of_constant, _ = trials.judge(trials.held_out(None, n_splits))
     best = ""
-    for view in sorted(set(views)):
+    for view in sorted({source.view for source in trials.sources}):
         for k, name in enumerate(names):
-            if views[k] == view and (in_all_views or best in ("", name)):
-                _try_gammas(trials, Candidate(k, 0, visits), n_splits)
-        best = names[trials.best(n_splits=n_splits).source]
-
-
-def _try_gammas(trials: Trials, start: Candidate, n_splits: int) -> None:
-    """Try the gammas of a source, from coarse to fine."""
-    trials.run([start], GRID, n_splits)
-    least = trials.loss(trials.best(start.source, n_splits=n_splits), n_splits)
-    if least > NOTHING_LEARNED * trials.loss_of_constant(n_splits):
-        trials.run([start], WIDE_GRID, n_splits)
-    for step in (4, 2):
-        trials.climb(start.source, start.visits, step, n_splits)
+            if trials.sources[k].view == view and (in_all_views or best in ("", name)):
+                start = Candidate(k, 0, few)
+                trials.run([start], GRID, n_splits)
+                if trials.ranked(k, few, n_splits)[0].log_loss > NOTHING_LEARNED * of_constant:
+                    trials.run([start], WIDE_GRID, n_splits)
+                for step in (4, 2):
+                    trials.climb(k, few, step, n_splits)
+        best = names[trials.ranked(n_splits=n_splits)[0].candidate.source]
 
 
 def _try_relevance(
     trials: Trials, visits: int, n_splits: int, random_state: np.random.RandomState
 ) -> None:
     """Scale the columns by their relevance to the best candidate, and try the kernels again."""
-    best = trials.best(visits=visits, n_splits=n_splits)
+    best = trials.ranked(visits=visits, n_splits=n_splits)[0].candidate
     starts = [
-        trials.best(k, visits, n_splits)
+        trials.ranked(k, visits, n_splits)[0].candidate
         for k, source in enumerate(trials.sources)
         if source.view == 0 and source.values.kernel.name in DISTANCE_KERNELS
     ]
@@ -292,63 +287,61 @@ def _try_relevance(
         trials.climb(k, visits, 2, n_splits)
 
 
-def _near(trials: Trials, visits: int | None, n_splits: int) -> list[Candidate]:
-    """Best candidates of the sources that come near the best of all, which is the first.
+def _near(trials: Trials, visits: int | None, n_splits: int) -> list[Trial]:
+    """Best trials of the sources that come near the best of all, which is the first.
 
     There are not many of them, and one of every view that comes near.
     """
-    sources = dict.fromkeys(c.source for c in trials.tried(n_splits))
-    bests = [trials.best(k, visits, n_splits) for k in sources if trials.has(k, visits, n_splits)]
-    bests.sort(key=lambda c: trials.handicapped(c, n_splits))
-    least = trials.handicapped(bests[0], n_splits)
-    near = [c for c in bests if trials.handicapped(c, n_splits) <= NEAR_SOURCE * least]
-    near = near[:MOST_SOURCES]
-    for c in bests:
-        views = {trials.sources[k.source].view for k in near}
-        is_another = trials.sources[c.source].view not in views
-        if is_another and trials.loss(c, n_splits) <= NEAR_SOURCE * least:
-            near.append(c)
+    bests: dict[int, Trial] = {}
+    for trial in trials.ranked(visits=visits, n_splits=n_splits):
+        bests.setdefault(trial.candidate.source, trial)
+    least = min(trial.handicapped for trial in bests.values())
+    near = [t for t in bests.values() if t.handicapped <= NEAR_SOURCE * least][:MOST_SOURCES]
+    views = {trials.sources[trial.candidate.source].view for trial in near}
+    for k, trial in bests.items():
+        view = trials.sources[k].view
+        if view not in views and trial.log_loss <= NEAR_SOURCE * least:
+            near.append(trial)
+            views.add(view)
     return near
 
 
-def _in_all_views(trials: Trials, few: int, n_splits: int) -> list[Candidate]:
-    """Near candidates, and the best of every other view that is not clearly worse.
+def _in_all_views(trials: Trials, few: int, n_splits: int) -> list[Trial]:
+    """Near trials, and the best of every other view that is not clearly worse.
 
     Which view is best may only show on many rows. Views are compared by plain candidates: of
     columns as they are, with the fewest visits.
     """
     near = _near(trials, None, n_splits)
+    views = {trials.sources[trial.candidate.source].view for trial in near}
     plain = [
-        trials.best(k, few, n_splits)
-        for k, source in enumerate(trials.sources)
-        if not source.relevance and trials.has(k, few, n_splits)
+        trial
+        for trial in trials.ranked(visits=few, n_splits=n_splits)
+        if not trials.sources[trial.candidate.source].relevance
     ]
-    plain.sort(key=lambda c: trials.loss(c, n_splits))
-    for c in plain:
-        views = {trials.sources[k.source].view for k in near}
-        is_another = trials.sources[c.source].view not in views
-        if is_another and trials.loss(c, n_splits) <= NEAR_VIEW * trials.loss(plain[0], n_splits):
-            near.append(c)
+    plain.sort(key=lambda trial: trial.log_loss)
+    for trial in plain:
+        view = trials.sources[trial.candidate.source].view
+        if view not in views and trial.log_loss <= NEAR_VIEW * plain[0].log_loss:
+            near.append(trial)
+            views.add(view)
     return near
 
 
 def _survivors(found: _Found, task: Task) -> list[Candidate]:
     """Choose what to try on more rows: the best of near sources, and more visits if they pay."""
-    trials, _, n_splits = found
+    trials, n_splits = found.trials, found.trial.n_splits
     few, *more = task.visits
     survivors = []
     for near in _in_all_views(trials, few, n_splits):
-        plain = trials.best(near.source, few, n_splits)
-        least = CLEAR_GAIN * trials.loss(plain, n_splits)
-        with_more = [
-            trials.best(near.source, visits, n_splits)
-            for visits in more
-            if trials.has(near.source, visits, n_splits)
-        ]
-        survivors += [plain] + [
-            c
-            for c in with_more
-            if trials.loss(c, n_splits) < least and _is_affordable(trials, c, plain, task)
+        source = near.candidate.source
+        plain = trials.ranked(source, few, n_splits)[0]
+        with_more = [t for visits in more for t in trials.ranked(source, visits, n_splits)[:1]]
+        survivors += [plain.candidate] + [
+            trial.candidate
+            for trial in with_more
+            if trial.log_loss < CLEAR_GAIN * plain.log_loss
+            and _is_affordable(trials, trial.candidate, plain.candidate, task)
         ]
     return survivors
 
@@ -372,9 +365,10 @@ def _work(trials: Trials, candidate: Candidate, task: Task) -> float:
 def _follow(trials: Trials, survivors: list[Candidate], few: int) -> None:
     """Search around what was best on fewer rows: the best gamma can only grow with the rows."""
     trials.run(survivors)
-    for near in _in_all_views(trials, few, trials.n_splits):
+    for trial in _in_all_views(trials, few, trials.n_splits):
+        near = trial.candidate
         trials.run([near], (1,))
-        if trials.best(near.source) != near:
+        if trials.ranked(near.source)[0].candidate != near:
             trials.climb(near.source, near.visits, step=1)
         elif near.visits == few:  # more visits take long
             trials.run([near], (-1,))
@@ -385,22 +379,8 @@ def _so_far(trials: Trials | None) -> _Found | None:
 
     More visits take long on all rows: out of time, the fewest are the safe choice.
     """
-    if trials is None or not trials.records:
+    if trials is None or not trials.tried:
         return None
-    n_splits = min(record.n_splits for record in trials.records)
-    fewest = min(c.visits for c in trials.tried(n_splits))
-    return _Found(trials, trials.best(visits=fewest, n_splits=n_splits), n_splits)
-
-
-def _table(levels: list[tuple[list[Source], list[Record]]]) -> dict[str, NDArray[Any]]:
-    tried = [(sources[r.candidate.source], r) for sources, records in levels for r in records]
-    return {
-        "view": np.array([source.view for source, _ in tried], dtype=np.intp),
-        "kernel": np.array([source.values.kernel.name for source, _ in tried], dtype="U11"),
-        "has_relevance": np.array([bool(source.relevance) for source, _ in tried], dtype=bool),
-        "gamma": np.array([r.gamma for _, r in tried], dtype=np.float64),
-        "max_visits": np.array([r.candidate.visits for _, r in tried], dtype=np.intp),
-        "n_rows": np.array([r.n_rows for _, r in tried], dtype=np.intp),
-        "n_splits": np.array([r.n_splits for _, r in tried], dtype=np.intp),
-        "log_loss": np.array([r.log_loss for _, r in tried], dtype=np.float64),
-    }
+    n_splits = min(trial.n_splits for trial in trials.tried.values())
+    fewest = min(trial.candidate.visits for trial in trials.ranked(n_splits=n_splits))
+    return _Found(trials, trials.ranked(visits=fewest, n_splits=n_splits)[0])

@@ -27,6 +27,7 @@ from hardmargin.kernels import (
     resolve_gamma,
 )
 from hardmargin.monitor import Monitor, Stopped
+from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.relevance import Sensed, column_scales, relevance_of
 from hardmargin.selection.sigmoids import platt
@@ -36,6 +37,20 @@ from hardmargin.solvers.problem import Expansion, Machine, Problem
 
 #: The range of gamma, as exponents of two relative to the gamma of a source.
 EXPONENTS = range(-16, 17)
+
+#: Columns of the table of everything that was tried.
+TABLE = np.dtype(
+    [
+        ("view", np.intp),
+        ("kernel", "U11"),
+        ("has_relevance", np.bool_),
+        ("gamma", np.float64),
+        ("max_visits", np.intp),
+        ("n_rows", np.intp),
+        ("n_splits", np.intp),
+        ("log_loss", np.float64),
+    ]
+)
 
 #: Kernel values between two checks of the clock and of Ctrl-C.
 VALUES_AT_ONCE = 50_000_000
@@ -102,14 +117,6 @@ class Source:
         return replace(values, X=scaled, kernel=replace(values.kernel, gamma=gamma))
 
 
-def through_view(values: KernelRows) -> KernelRows:
-    """Return the rows as the kernel sees them, and the kernel without its view."""
-    view = values.kernel.view
-    if view is None:
-        return values
-    return replace(values, X=mapped(values.X, view.of), kernel=replace(values.kernel, view=None))
-
-
 class Candidate(NamedTuple):
     """Which source, the power of two times its gamma, and the visits."""
 
@@ -139,14 +146,29 @@ class Part(NamedTuple):
     machines: list[Expansion] | None
 
 
-class Record(NamedTuple):
-    """A line of the table of everything that was tried."""
+class Trial(NamedTuple):
+    """A candidate on some splits.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        What was tried.
+    n_splits : int
+        On how many splits: the first ones.
+    log_loss : float
+        Log-loss of their held-out rows; infinite where scores are not finite.
+    handicapped : float
+        What candidates of different sources are compared by.
+    slopes : (n_judged,) array
+        Slopes of the sigmoids of all machines that have scores of both sides; empty where scores
+        are not finite.
+    """
 
     candidate: Candidate
-    gamma: float
-    n_rows: int
     n_splits: int
     log_loss: float
+    handicapped: float
+    slopes: FloatArray
 
 
 @dataclass(frozen=True)
@@ -185,6 +207,17 @@ class Trials:
         Which rows train, and which are held out.
     options : TrialOptions
         How to make trials.
+
+    Attributes
+    ----------
+    tried : dict of Trial
+        All trials, by candidate and number of splits.
+    lines : list of tuples
+        A line of the table of everything that was tried for each of them; see `TABLE`.
+    machines : dict of lists of Expansion, or None
+        The machines of candidates with distance kernels, by candidate and split; None to keep none.
+    rows : (n_some,) int array
+        Rows that trials are made on.
     """
 
     def __init__(
@@ -197,16 +230,19 @@ class Trials:
         options: TrialOptions,
     ) -> None:
         self.sources, self.options = sources, options
-        self._keeps_machines = options.keeps_machines
-        self.records: list[Record] = []
-        self._losses: dict[tuple[Candidate, int], float] = {}
+        self.tried: dict[tuple[Candidate, int], Trial] = {}
+        self.lines: list[tuple[Any, ...]] = []
+        self.machines: dict[tuple[Candidate, int], list[Expansion]] | None = None
+        if options.keeps_machines:
+            self.machines = {}
         self._parts: dict[tuple[Candidate, int], Part] = {}
-        self._values: dict[int, KernelRows] = {}
-        self._places: dict[int, Places] = {}
+        self._values: dict[int, KernelRows] = {}  # of columns as they are, by source
         self._gammas: dict[tuple[int, int], float] = {}  # of scaled columns, by source and split
+        self._places: dict[int, tuple[NDArray[np.intp], HeldOut]] = {}
         self._pairs = machines
         self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
         self._some = None if len(self.rows) == len(codes) else self.rows
+        self._weights = weights  # of all rows
         self.weights = None if weights is None else weights[self.rows]
         codes = codes[self.rows]
         self.train_codes = [
@@ -221,121 +257,49 @@ class Trials:
             # A machine that lacks a side in a split is neither trained nor judged there.
             is_trained = _has_both_sides(side[:, present])
             self._labels.append(side[:, codes[test]] * is_trained[:, None])
-        self._ends = [np.cumsum((label != 0).sum(axis=1)) for label in self._labels]
 
     @property
     def can_judge(self) -> bool:
         """Whether any machine has rows of both sides to train on and to score."""
-        return len(self.places(self.n_splits).machines) > 0
-
-    def places(self, n_splits: int) -> Places:
-        """Find the held-out scores of every machine among those of the first splits."""
-        if n_splits not in self._places:
-            label = np.hstack(self._labels[:n_splits])
-            machines, at = np.nonzero(label * _has_both_sides(label)[:, None])
-            self._places[n_splits] = Places(
-                machines,
-                at,
-                label[machines, at] > 0,
-                np.flatnonzero(np.diff(machines, prepend=-1, append=len(label))),
-                np.concatenate(self.test_rows[:n_splits])[at],
-            )
-        return self._places[n_splits]
-
-    def loss(self, candidate: Candidate, n_splits: int | None = None) -> float:
-        """Return the log-loss of a candidate that was tried on so many splits, or on all."""
-        return self._losses[candidate, self.n_splits if n_splits is None else n_splits]
-
-    def handicapped(self, candidate: Candidate, n_splits: int | None = None) -> float:
-        """Return the log-loss by which candidates of different sources are compared."""
-        return self.sources[candidate.source].handicap * self.loss(candidate, n_splits)
-
-    def has(self, source: int, visits: int | None, n_splits: int) -> bool:
-        """Whether a source was tried with a number of visits on so many splits."""
-        return any(c.source == source and visits in (None, c.visits) for c in self.tried(n_splits))
-
-    def tried(self, n_splits: int | None = None) -> list[Candidate]:
-        """Return the candidates that were tried on so many splits, or on all."""
-        n = self.n_splits if n_splits is None else n_splits
-        return [c for c, of in self._losses if of == n]
-
-    def best(
-        self, source: int | None = None, visits: int | None = None, n_splits: int | None = None
-    ) -> Candidate:
-        """Return the candidate of least loss, of a source and number of visits if given."""
-        among = [
-            c
-            for c in self.tried(n_splits)
-            if source in (None, c.source) and visits in (None, c.visits)
-        ]
-        return min(
-            among,
-            key=lambda c: (self.handicapped(c, n_splits), c.source, c.visits, abs(c.exponent), c),
-        )
-
-    def n_stages(self, candidate: Candidate) -> float:
-        """Mean number of stages of a candidate, per split."""
-        found = [part.n_stages for (c, _), part in self._parts.items() if c == candidate]
-        return float(np.mean(found))
+        return len(self.held_out(None, self.n_splits).machines) > 0
 
     @property
     def n_trained(self) -> float:
         """Mean number of rows that splits train on."""
         return float(np.mean([(codes >= 0).sum() for codes in self.train_codes]))
 
-    def scores(self, candidate: Candidate, places: Places, n_splits: int) -> FloatArray:
-        """Held-out scores of a candidate, machine after machine."""
-        parts = [
-            np.split(self._parts[candidate, split].scores, self._ends[split])
-            for split in range(n_splits)
-        ]
-        machines = np.unique(places.machines)
-        return np.concatenate([part[m] for m in machines for part in parts] or [np.empty(0)])
+    def n_stages(self, candidate: Candidate) -> float:
+        """Mean number of stages of a candidate, per split."""
+        found = [part.n_stages for (c, _), part in self._parts.items() if c == candidate]
+        return float(np.mean(found))
 
-    def relevance(
-        self, candidate: Candidate, random_state: np.random.RandomState
-    ) -> list[FloatArray] | None:
-        """Relevance of the columns to the machines of a candidate, split by split.
+    def ranked(
+        self, source: int | None = None, visits: int | None = None, n_splits: int | None = None
+    ) -> list[Trial]:
+        """Return the trials on so many splits, or on all, the best of them first.
 
-        Each is that of the split's training rows, so that held-out rows have no part in it; None
-        where nothing moves the log-odds.
+        Only those of a source and a number of visits, if given.
         """
-        values = self.sources[candidate.source].of(self._some, 0)
-        places, view = self.places(self.n_splits), View("standardized")
-        fit = platt(
-            self.scores(candidate, places, self.n_splits),
-            places.positive,
-            None if self.weights is None else self.weights[places.rows],
-            places.starts,
-        )
-        slopes = dict(zip(np.unique(places.machines), np.abs(fit.slopes), strict=True))
-        found = []
-        for split, codes in enumerate(self.train_codes):
-            part = self._parts[candidate, split]
-            kernel = replace(values.kernel, gamma=part.gamma, view=view)
-            machines = [
-                Sensed(s.rows, s.coefficients[None], slopes[m])
-                for m, s in enumerate(part.machines or ())
-                if m in slopes
-            ]
-            weights = np.where(codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
-            known = relevance_of(view, [kernel], machines, values.X, weights, random_state)
-            if known is None:
-                return None
-            found.append(known)
-        return found
+        n = self.n_splits if n_splits is None else n_splits
+        among = [
+            trial
+            for (c, of), trial in self.tried.items()
+            if of == n and source in (None, c.source) and visits in (None, c.visits)
+        ]
 
-    def drop_machines(self) -> None:
-        """Keep no machines any longer, once relevance is known."""
-        self._keeps_machines = False
-        self._parts = {at: part._replace(machines=None) for at, part in self._parts.items()}
+        def rank(trial: Trial) -> tuple[Any, ...]:
+            c = trial.candidate
+            return trial.handicapped, c.source, c.visits, abs(c.exponent), c
+
+        return sorted(among, key=rank)
 
     def climb(self, source: int, visits: int, step: int, n_splits: int | None = None) -> None:
         """Try the neighbours of the best gamma until both are worse."""
         for _ in EXPONENTS:
-            n_tried = len(self._losses)
-            self.run([self.best(source, visits, n_splits)], (-step, step), n_splits)
-            if len(self._losses) == n_tried:
+            n_tried = len(self.tried)
+            best = self.ranked(source, visits, n_splits)[0]
+            self.run([best.candidate], (-step, step), n_splits)
+            if len(self.tried) == n_tried:
                 break
 
     def run(
@@ -353,15 +317,15 @@ class Trials:
         new = [
             c
             for c in dict.fromkeys(shifted)
-            if (c, n) not in self._losses
+            if (c, n) not in self.tried
             and (c.exponent in EXPONENTS if self.sources[c.source].tunes_gamma else c.exponent == 0)
         ]
-        jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
         if not new:
             return
-        options = self.options.greedy
-        for source in {c.source for c in new}:
-            self._seen(source, 0)  # before threads do so
+        jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
+        options, monitor = self.options.greedy, self.options.monitor
+        for k in {c.source for c in new if not self.sources[c.source].relevance}:
+            self._seen(k, 0)  # before threads do so
         n_workers = min(options.n_threads, len(jobs))
         if n_workers > 1:
             rows = self._seen(new[0].source, 0)
@@ -377,18 +341,20 @@ class Trials:
             name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(candidate)}"
             return monitor.once_from_state(name, partial(self._score, candidate, split, options))
 
-        monitor = self.options.monitor
-        self._parts.update(zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True))
-        places = self.places(n)
-        for candidate in new:
-            log_loss = self._judged(candidate, places, n)
-            gamma = self._parts[candidate, 0].gamma
-            self._losses[candidate, n] = log_loss
-            self.records.append(Record(candidate, gamma, len(self.rows), n, log_loss))
-            name = self.sources[candidate.source].values.kernel.name
-            tried = f"{name}, gamma {gamma:.3g}, max_visits {candidate.visits}"
-            where = f"choosing on {len(self.rows):,} rows: {tried}"
-            monitor.report(0, len(self.records), log_loss, where)
+        for at, part in zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True):
+            self._parts[at] = part._replace(machines=None)
+            if self.machines is not None and part.machines is not None:
+                self.machines[at] = part.machines
+        for c in new:
+            log_loss, slopes = self.judge(self.held_out(c, n))
+            source, gamma, n_rows = self.sources[c.source], self._parts[c, 0].gamma, len(self.rows)
+            self.tried[c, n] = Trial(c, n, log_loss, source.handicap * log_loss, slopes)
+            name, is_scaled = source.values.kernel.name, bool(source.relevance)
+            line = (source.view, name, is_scaled, gamma, c.visits, n_rows, n, log_loss)
+            self.lines.append(line)
+            tried = f"{name}, gamma {gamma:.3g}, max_visits {c.visits}"
+            where = f"choosing on {n_rows:,} rows: {tried}"
+            monitor.report(0, len(self.tried), log_loss, where)
 
     def _seen(self, source: int, split: int) -> KernelRows:
         """Return the rows as a split sees them; what all splits share is made once."""
@@ -406,39 +372,20 @@ class Trials:
             )
         return self._values[source]
 
-    def _judged(self, candidate: Candidate, places: Places, n_splits: int) -> float:
-        """Log-loss of the held-out rows of all machines, under sigmoids fitted to their scores."""
-        scores = self.scores(candidate, places, n_splits)
-        if not len(scores) or not np.isfinite(scores).all():
-            return float("inf")
-        return self._log_loss(scores, places)
-
-    def loss_of_constant(self, n_splits: int) -> float:
-        """Return the log-loss of scores that say nothing."""
-        places = self.places(n_splits)
-        return self._log_loss(np.zeros(len(places.at)), places)
-
-    def _log_loss(self, scores: FloatArray, places: Places) -> float:
-        weights = None if self.weights is None else self.weights[places.rows]
-        fit = platt(scores, places.positive, weights, places.starts)
-        mass = np.diff(places.starts)
-        if weights is not None:
-            mass = np.add.reduceat(weights, places.starts[:-1])
-        return float(np.average(fit.log_losses, weights=mass))
-
     def _score(
         self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
     ) -> Part:
         """Train on a split, and score its held-out rows in all machines."""
         monitor.check()
         codes, test = self.train_codes[split], self.test_rows[split]
+        is_own = self._labels[split] != 0  # a row is judged by the machines of its class
         rows = self._seen(candidate.source, split)
         kernel = replace(rows.kernel, gamma=rows.kernel.gamma * 2.0**candidate.exponent)
         rows, tunes_gamma = replace(rows, kernel=kernel), self.sources[candidate.source].tunes_gamma
         may_overflow = tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
             # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
-            return Part(np.full(self._ends[split][-1], np.nan), 0, kernel.gamma, None)
+            return Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
         solutions = greedy.solve(
             Problem(rows, codes, self._pairs, self.weights),
             replace(options, max_visits=candidate.visits, may_store=False),
@@ -457,33 +404,77 @@ class Trials:
             part = slice(begin, begin + step)
             scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
         kept = None
-        if self._keeps_machines and kernel.name in DISTANCE_KERNELS:
+        if self.machines is not None and kernel.name in DISTANCE_KERNELS:
             # Without their paths, which take more memory.
             kept = [Expansion(rows=s.rows, coefficients=s.coefficients) for s in solutions]
-        own = scores.T[self._labels[split] != 0]  # a row is judged by the machines of its class
-        return Part(own, sum(s.n_stages for s in solutions), kernel.gamma, kept)
+        return Part(scores.T[is_own], sum(s.n_stages for s in solutions), kernel.gamma, kept)
 
+    def held_out(self, candidate: Candidate | None, n_splits: int) -> HeldOut:
+        """Return the held-out scores of a candidate on the first splits, machine after machine.
 
-class Places(NamedTuple):
-    """Where the held-out scores of every machine are, among those of some splits.
+        Machines without scores of both sides are left out. None stands for scores of zero.
+        """
+        if n_splits not in self._places:
+            label = np.hstack(self._labels[:n_splits])
+            is_judged = _has_both_sides(label)
+            machines, at = np.nonzero(label * is_judged[:, None])
+            rows = self.rows[np.concatenate(self.test_rows[:n_splits])[at]]
+            nothing = HeldOut(rows, np.zeros(len(at)), label[machines, at] > 0, machines)
+            # Every split has its scores machine after machine.
+            of_parts = np.concatenate([np.nonzero(part)[0] for part in self._labels[:n_splits]])
+            order = np.argsort(of_parts, kind="stable")
+            self._places[n_splits] = order[is_judged[of_parts[order]]], nothing
+        order, nothing = self._places[n_splits]
+        if candidate is None:
+            return nothing
+        parts = [self._parts[candidate, split].scores for split in range(n_splits)]
+        return replace(nothing, scores=np.concatenate(parts)[order])
 
-    Attributes
-    ----------
-    machines, at : (n,) int arrays
-        The machine of each score, and its row among all held-out rows.
-    positive : (n,) bool array
-        Whether that row belongs to the machine's positive side.
-    starts : (n_machines + 1,) int array
-        Where each machine's scores begin, and where the last one's end.
-    rows : (n,) int array
-        The rows, among those that trials are made on.
-    """
+    def judge(self, held_out: HeldOut) -> tuple[float, FloatArray]:
+        """Fit sigmoids to the scores of all machines; return their log-loss and their slopes.
 
-    machines: NDArray[np.intp]
-    at: NDArray[np.intp]
-    positive: NDArray[np.bool_]
-    starts: NDArray[np.intp]
-    rows: NDArray[np.intp]
+        The log-loss of scores that are not finite is infinite, and there are no slopes.
+        """
+        if not len(held_out.scores) or not np.isfinite(held_out.scores).all():
+            return float("inf"), np.empty(0)
+        starts = np.flatnonzero(np.diff(held_out.machines, prepend=-1, append=-1))
+        weights, mass = None, np.diff(starts)
+        if self._weights is not None:
+            weights = self._weights[held_out.rows]
+            mass = np.add.reduceat(weights, starts[:-1])
+        fit = platt(held_out.scores, held_out.positive, weights, starts)
+        return float(np.average(fit.log_losses, weights=mass)), fit.slopes
+
+    def relevance(
+        self, candidate: Candidate, random_state: np.random.RandomState
+    ) -> list[FloatArray] | None:
+        """Relevance of the columns to the machines of a candidate that all splits have tried.
+
+        There is one for each split, that of its training rows, so that held-out rows have no part
+        in it; None where nothing moves the log-odds.
+        """
+        assert self.machines is not None
+        values, view = self._seen(candidate.source, 0), View("standardized")
+        fitted = self.tried[candidate, self.n_splits].slopes
+        if not len(fitted):
+            return None
+        judged = np.unique(self.held_out(None, self.n_splits).machines)
+        slopes = dict(zip(judged, np.abs(fitted), strict=True))
+        found = []
+        for split, codes in enumerate(self.train_codes):
+            gamma = self._parts[candidate, split].gamma
+            kernel = replace(values.kernel, gamma=gamma, view=view)
+            machines = [
+                Sensed(s.rows, s.coefficients[None], slopes[m])
+                for m, s in enumerate(self.machines[candidate, split])
+                if m in slopes
+            ]
+            weights = np.where(codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
+            known = relevance_of(view, [kernel], machines, values.X, weights, random_state)
+            if known is None:
+                return None
+            found.append(known)
+        return found
 
 
 def _has_both_sides(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
