@@ -158,6 +158,16 @@ def test_splits_of_one_class_are_of_no_use():
     assert choice.held_out is None
 
 
+def test_first_splits_of_one_class_leave_the_choice_to_the_others():
+    X, codes, machines = problem("two classes")
+    one, every = np.flatnonzero(codes == 0), np.arange(len(codes))
+    of_no_use = [(one[:20], one[20:]), (one[20:], one[:20])]
+    choice, _ = choose(X, codes, machines, cv=[*of_no_use, (every[::2], every[1::2])])
+    is_judged = np.isfinite(choice.table["log_loss"])
+    np.testing.assert_array_equal(is_judged, choice.table["n_splits"] == 3)
+    assert set(choice.held_out.rows) == set(every[1::2])
+
+
 def test_a_machine_without_held_out_rows_of_both_sides_is_left_out():
     X, codes, machines = problem("four classes")
     codes = codes.copy()
