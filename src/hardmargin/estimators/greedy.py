@@ -44,10 +44,7 @@ from hardmargin.kernels import (
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
-from hardmargin.selection.calibration import (
-    HeldOut,
-    cut_machines,
-)
+from hardmargin.selection.calibration import HeldOut, cut_machines
 from hardmargin.selection.folds import (
     MAX_FOLDED_ROWS,
     MAX_SEARCHED_ROWS,
@@ -55,12 +52,7 @@ from hardmargin.selection.folds import (
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.greedy import (
-    VISITS,
-    GreedyChoice,
-    Task,
-    choose_greedy,
-)
+from hardmargin.selection.greedy import VISITS, GreedyChoice, Task, choose_greedy
 from hardmargin.selection.greedy_trials import Source
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
@@ -523,7 +515,8 @@ default="cv"
         finishing = monitor.to_finish(SECONDS_TO_FINISH)
         part = finishing.part("largest open step", n_machines=len(training.machines))
         solutions = part.once_from_state("machines", partial(greedy.solve, problem, options))
-        self._warn_if_cut_short(solutions)
+        if any(s.stop_reason in ("max_stages", "max_time") or not s.n_stages for s in solutions):
+            self._warn_of_early_end(solutions)
         thresholds, slopes = self._cut(training, solutions, held_out, random)
         machines = [
             replace(s, intercept=-t if t else 0.0)
@@ -750,7 +743,8 @@ default="cv"
                 )
         return values
 
-    def _warn_if_cut_short(self, solutions: list[GreedySolution]) -> None:
+    def _warn_of_early_end(self, solutions: list[GreedySolution]) -> None:
+        """Warn of machines that a limit has cut short, and of those without a stage."""
         reasons = {s.stop_reason for s in solutions}
         for limit, advice in (
             ("max_stages", "raise max_stages; to stop earlier, raise step_tol"),
