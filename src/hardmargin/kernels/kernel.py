@@ -609,9 +609,14 @@ def resolve_gamma(
     X = canonical(X) if is_sparse(X) else X
     w = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     w = w / w.sum()
-    d = X.shape[1]
+    n, d = X.shape
+    step = max(1, _NUMBERS_AT_ONCE // max(d, 1))  # rows that are copied at a time
+    parts = [slice(begin, begin + step) for begin in range(0, n, step)]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = _weighted_mean(X, w)
+        if is_sparse(X) or X.dtype == w.dtype:
+            mean = np.asarray(w @ X, dtype=np.float64).ravel()
+        else:
+            mean = np.asarray(sum(w[part] @ X[part] for part in parts))
         rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
         if kernel == "laplacian" and gamma != "scale":
             width = _absolute_width(gamma, X, w)
@@ -620,7 +625,6 @@ def resolve_gamma(
             if is_sparse(X):
                 variance = _sparse_variance(X, w, mean)
             else:
-                parts = _parts(X)
                 variance = sum((w[part] @ (X[part] - mean) ** 2 for part in parts), np.zeros(d))
             if gamma == "scale":
                 width = float(d * (variance.mean() + ((mean - mean.mean()) ** 2).mean()))
@@ -643,18 +647,6 @@ def _sparse_variance(X: Rows, w: FloatArray, mean: FloatArray) -> FloatArray:
     is_full = np.bincount(X.indices, minlength=d) == n
     rest = np.where(is_full, 0.0, 1.0 - np.bincount(X.indices, weights=weight, minlength=d))
     return stored + np.maximum(rest, 0.0) * mean**2
-
-
-def _parts(X: Rows) -> list[slice]:
-    """Parts of the rows that have not too many numbers for another copy."""
-    step = max(1, _NUMBERS_AT_ONCE // X.shape[1])
-    return [slice(begin, begin + step) for begin in range(0, X.shape[0], step)]
-
-
-def _weighted_mean(X: Rows, w: FloatArray) -> FloatArray:
-    if is_sparse(X) or X.dtype == w.dtype:
-        return np.asarray(w @ X, dtype=np.float64).ravel()
-    return np.asarray(sum(w[part] @ X[part] for part in _parts(X)))  # copies of parts
 
 
 def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
@@ -707,19 +699,16 @@ def _sparse_absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
 
 
 def as_core_matrix(X: Rows) -> _core.Matrix:
-    """Rows in the form that the compiled core needs."""
+    """Rows in the form that the compiled core needs: aligned, unlike some that come by network."""
     if not is_sparse(X):
-        return aligned(X)
+        dense: NDArray[Any] = np.require(X, requirements="A")
+        return dense
     if X.format != "csr":
         raise TypeError(f"Sparse rows must be in CSR format, got {X.format!r}; use X.tocsr().")
     X = canonical(X)
     indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-    return aligned(X.data), aligned(indices), aligned(indptr), X.shape[1]
-
-
-def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that the compiled core can read; one that came over a network may not be."""
-    return array if array.flags.aligned else array.copy()
+    data, indices, indptr = (np.require(a, requirements="A") for a in (X.data, indices, indptr))
+    return data, indices, indptr, X.shape[1]
 
 
 def is_sparse(X: Any) -> bool:
