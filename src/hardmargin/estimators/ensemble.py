@@ -81,7 +81,7 @@ from hardmargin.selection.kernel_vote import (
     bytes_of_copies,
 )
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.vote import Losses, Vote, held_out_scores, shares_table
+from hardmargin.selection.vote import SHARES, Losses, Vote, held_out_scores
 from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import warn_caller
@@ -970,8 +970,14 @@ default="cv"
         chosen = [kernels[k] for k in used]
         self._store(training, machines, chosen[0] if len(used) == 1 else KernelSum(tuple(chosen)))
         rows_are = "raw" if self._scaling_ is None else "standardized"
-        self.kernel_weights_ = shares_table(kernels, used, votes, rows_are)
         self._losses_ = Losses.of(kernels, votes, rows_are)
+        shares = [
+            (m, *self._losses_.candidates[k], vote.shares[k])
+            for k in used
+            for m, vote in enumerate(votes)
+            if vote.shares[k] > 0
+        ]
+        self.kernel_weights_ = np.array(shares, dtype=SHARES)
         self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
         self.n_iter_ = self.n_stages_
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])

@@ -107,12 +107,6 @@ class Vote(Expansion):
         copies = len(self.held_rows) / len(np.unique(self.held_rows))
         return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
 
-    def counted_again(self, prior: FloatArray) -> Vote:
-        """Count the votes again, where kernels had these shares before anything was held out."""
-        if len(self.held_rows) == 0:  # nothing to choose by
-            return self
-        return replace(self, **_mixture(self.paths, _shares(self.paths, self.n_rows, prior)))
-
 
 def candidate_kernels(
     kernel: str | KernelFunction,
@@ -298,9 +292,9 @@ def count_votes(
         pairs = zip(paths, scales, strict=True)
         paths = [replace(path, coefficients=path.coefficients / scale) for path, scale in pairs]
     n_rows = float(as_rows(problem.weights[of_machine]).sum())
-    shares = _shares(paths, n_rows, np.ones(len(paths)))
+    prior = np.ones(len(paths))
     if len(held_rows) == 0:  # nothing to choose by
-        shares = (np.arange(len(paths)) == unchosen).astype(np.float64)
+        prior = (np.arange(len(paths)) == unchosen).astype(np.float64)
     return Vote(
         rows=of_machine.astype(np.int32),
         n_rows=n_rows,
@@ -308,22 +302,20 @@ def count_votes(
         held_weights=problem.weights[held_rows],
         held_positive=problem.sides[machine, problem.codes[held_rows]] > 0,
         paths=paths,
-        **_mixture(paths, shares),
+        **_mixture(paths, n_rows, prior),
     )
 
 
-def _shares(paths: Sequence[StagedSolution], n_rows: float, prior: FloatArray) -> FloatArray:
-    """Weigh the kernels of a machine by their held-out losses, and by how likely they were."""
-    losses = np.where(prior > 0, [path.certificate for path in paths], np.inf)
-    masses = np.array([path.mass for path in paths])
-    shares = prior * masses * np.exp(-SHARPNESS * n_rows * (losses - losses.min()))
-    shares /= shares.sum()
-    shares[shares < LEAST_SHARE] = 0.0
-    return np.asarray(shares / shares.sum())
-
-
-def _mixture(paths: Sequence[StagedSolution], shares: FloatArray) -> dict[str, Any]:
-    """Add up what kernels of these shares vote."""
+def _mixture(paths: Sequence[StagedSolution], n_rows: float, prior: FloatArray) -> dict[str, Any]:
+    """Weigh kernels by their held-out losses and by prior shares, and add up what they vote."""
+    shares = prior
+    if len(paths[0].held_rows):
+        losses = np.where(prior > 0, [path.certificate for path in paths], np.inf)
+        masses = np.array([path.mass for path in paths])
+        shares = prior * masses * np.exp(-SHARPNESS * n_rows * (losses - losses.min()))
+        shares /= shares.sum()
+        shares[shares < LEAST_SHARE] = 0.0
+        shares = shares / shares.sum()
     return {
         "shares": shares,
         "coefficients": shares[:, None] * np.array([path.coefficients for path in paths]),
@@ -342,7 +334,10 @@ def counted_together(votes: Sequence[Vote]) -> list[Vote]:
         return list(votes)
     prior = np.mean([vote.shares for vote in votes], axis=0)
     prior[np.argsort(-prior, kind="stable")[MOST_SHARED:]] = 0.0
-    return [vote.counted_again(prior) for vote in votes]
+    return [
+        replace(vote, **_mixture(vote.paths, vote.n_rows, prior)) if len(vote.held_rows) else vote
+        for vote in votes
+    ]
 
 
 def _arrays(
@@ -406,32 +401,6 @@ def held_out_scores(votes: Sequence[Vote]) -> HeldOut:
     )
 
 
-def shares_table(
-    kernels: Sequence[Kernel], used: Sequence[int], votes: Sequence[Vote], rows_are: str
-) -> NDArray[Any]:
-    """Table for pandas: the kernels that voted.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        The candidates.
-    used : sequence of int
-        Those with a share in a vote, in the order of the table.
-    votes : sequence of Vote
-        One per machine.
-    rows_are : str
-        The view of kernels that have none of their own.
-    """
-    names = [_name(kernel, rows_are) for kernel in kernels]
-    shares = [
-        (m, *names[k], vote.shares[k])
-        for k in used
-        for m, vote in enumerate(votes)
-        if vote.shares[k] > 0
-    ]
-    return np.array(shares, dtype=SHARES)
-
-
 @dataclass(frozen=True)
 class Losses:
     """The loss of every stage that held-out rows judged, of every kernel and machine.
@@ -465,8 +434,11 @@ class Losses:
         stages = np.concatenate([np.empty(0, np.int32), *(stages for _, _, stages, _ in judged)])
         losses = np.concatenate([np.empty(0), *(losses for _, _, _, losses in judged)])
         is_stage = stages > 0
+        views = [kernel.view.name if kernel.view else rows_are for kernel in kernels]
+        gammas = [float(f"{kernel.gamma:.6g}") for kernel in kernels]  # enough to tell all apart
+        names = [kernel.name for kernel in kernels]
         return cls(
-            np.array([_name(kernel, rows_are) for kernel in kernels], dtype=_KERNEL),
+            np.array(list(zip(views, names, gammas, strict=True)), dtype=_KERNEL),
             np.repeat(np.array([m for m, *_ in judged], dtype=np.int32), sizes)[is_stage],
             np.repeat(np.array([k for _, k, *_ in judged], dtype=np.int16), sizes)[is_stage],
             stages[is_stage].astype(np.int32),
@@ -482,9 +454,3 @@ class Losses:
         for name, _ in _KERNEL:
             found[name] = self.candidates[name][self.kernels]
         return found
-
-
-def _name(kernel: Kernel, rows_are: str) -> tuple[str, str, float]:
-    """View, name and gamma; six digits of this distinguish all candidates."""
-    view = kernel.view.name if kernel.view else rows_are
-    return view, kernel.name, float(f"{kernel.gamma:.6g}")
