@@ -131,19 +131,39 @@ def make_folds(
     random_state : RandomState, optional
         Shuffles.
     """
-    present = np.flatnonzero(codes >= 0)
     cv = DEFAULT_FOLDS if cv is None else cv
-    if isinstance(cv, Integral):
-        if groups is not None:
-            raise ValueError(
-                f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
-                "for instance cv=GroupKFold(5)."
-            )
-        firsts = np.arange(len(codes)) if X is None else first_copies(X, codes)
-        return _stratified(int(cv), codes, firsts, n_shuffles, random_state)
+    if not isinstance(cv, Integral):
+        return _of_splitter(cv, X, codes, groups)
     if groups is not None:
-        groups = _groups_of_rows(groups, len(codes))
-    return _of_splitter(cv, X, codes, present, groups)
+        raise ValueError(
+            f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
+            "for instance cv=GroupKFold(5)."
+        )
+    # Different rows are split; copies go where the first of them goes.
+    itself = np.arange(len(codes))
+    firsts = itself if X is None else first_copies(X, codes)
+    different = np.flatnonzero((codes >= 0) & (firsts == itself))
+    sizes = np.bincount(codes[different])
+    # Classes that are too small for two folds stay in training: the others can still be judged.
+    foldable = sizes >= 2 * ROWS_PER_FOLD
+    if foldable.sum() < 2:
+        none = np.zeros((0, len(codes)), dtype=bool)
+        return Folds(none, none, f"the smallest class has too few rows ({sizes[sizes > 0].min()})")
+    n_folds = min(int(cv), int(sizes[foldable].min()) // ROWS_PER_FOLD)
+    shortage = ""
+    if not foldable.all():
+        shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have fewer than 4 rows"
+    elif n_folds < int(cv):
+        shortage = f"the smallest class has {sizes.min()} rows, which allow {n_folds} folds"
+    held_out = different[foldable[codes[different]]]
+    splitter = RepeatedStratifiedKFold(
+        n_splits=n_folds, n_repeats=n_shuffles, random_state=random_state
+    )
+    test = np.zeros((n_folds * n_shuffles, len(codes)), dtype=bool)
+    for part, (_, rows) in zip(test, splitter.split(held_out, codes[held_out]), strict=True):
+        part[held_out[rows]] = True
+    test = test[:, firsts]
+    return Folds(~test & (codes >= 0), test, shortage)
 
 
 def even_folds(
@@ -235,41 +255,10 @@ def subsample(codes: NDArray[Any], rank: NDArray[np.intp], n_rows: int) -> BoolA
     return chosen
 
 
-def _stratified(
-    n_folds: int,
-    codes: NDArray[np.int32],
-    firsts: NDArray[np.intp],
-    n_shuffles: int,
-    random_state: Any,
-) -> Folds:
-    """Split different rows, stratified by class; copies go where the first of them goes."""
-    different = np.flatnonzero((codes >= 0) & (firsts == np.arange(len(codes))))
-    sizes = np.bincount(codes[different])
-    # Classes that are too small for two folds stay in training: the others can still be judged.
-    foldable = sizes >= 2 * ROWS_PER_FOLD
-    none = np.zeros((0, len(codes)), dtype=bool)
-    if foldable.sum() < 2:
-        return Folds(none, none, f"the smallest class has too few rows ({sizes[sizes > 0].min()})")
-    n_used = min(n_folds, int(sizes[foldable].min()) // ROWS_PER_FOLD)
-    shortage = ""
-    if not foldable.all():
-        shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have fewer than 4 rows"
-    elif n_used < n_folds:
-        shortage = f"the smallest class has {sizes.min()} rows, which allow {n_used} folds"
-    held_out = different[foldable[codes[different]]]
-    splitter = RepeatedStratifiedKFold(
-        n_splits=n_used, n_repeats=n_shuffles, random_state=random_state
-    )
-    test = np.zeros((n_used * n_shuffles, len(codes)), dtype=bool)
-    for part, (_, rows) in zip(test, splitter.split(held_out, codes[held_out]), strict=True):
-        part[held_out[rows]] = True
-    test = test[:, firsts]
-    return Folds(~test & (codes >= 0), test, shortage)
-
-
-def _of_splitter(
-    cv: Any, X: Any, codes: NDArray[np.int32], present: NDArray[Any], groups: Any
-) -> Folds:
+def _of_splitter(cv: Any, X: Any, codes: NDArray[np.int32], groups: Any) -> Folds:
+    present = np.flatnonzero(codes >= 0)
+    if groups is not None:
+        groups = _groups_of_rows(groups, len(codes))
     # Their indices refer to all rows, including those of weight zero.
     given_splits = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
     n = len(codes)
