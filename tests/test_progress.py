@@ -27,21 +27,21 @@ def terminal(monkeypatch):
 
 
 def test_a_bar_says_how_far_a_fit_is(terminal):
-    with shown("EnsembleSVC", 1) as [tell]:
+    with shown("EnsembleSVC", 1) as tell:
         tell(Event("held-out loss", 12, 0.234, 3, 40, 5.0, unit="cell", seconds_left=42.0))
     text = "EnsembleSVC: cell 4 of 40, stage 12, held-out loss 0.234, about 42 s left"
     assert text in terminal.getvalue()
 
 
 def test_a_short_fit_has_no_bar(terminal):
-    with shown("EnsembleSVC", 1) as [tell]:
+    with shown("EnsembleSVC", 1) as tell:
         tell(Event("held-out loss", 12, 0.234, 0, 1, 0.5))
     assert terminal.getvalue() == ""
 
 
 def test_a_bar_disappears_if_the_fit_fails(terminal):
     def fail():
-        with shown("GreedySVC", 1) as [tell]:
+        with shown("GreedySVC", 1) as tell:
             tell(Event("gap", 12, 0.234, 0, 1, 5.0))
             raise RuntimeError
 
@@ -51,13 +51,13 @@ def test_a_bar_disappears_if_the_fit_fails(terminal):
 
 
 def test_lines_where_nothing_can_be_drawn(capsys):
-    with shown("GreedySVC", 1) as [tell]:
+    with shown("GreedySVC", 1) as tell:
         tell(Event("gap", 12, 0.234, 0, 1, 5.0))
     assert capsys.readouterr().out == "[GreedySVC] 5 s: stage 12, gap 0.234\n"
 
 
 def test_more_than_a_bar_is_lines(terminal, capsys):
-    with shown("GreedySVC", 2) as [tell]:
+    with shown("GreedySVC", 2) as tell:
         tell(Event("gap", 12, 0.234, 0, 1, 5.0))
     assert terminal.getvalue() == ""
     assert "stage 12" in capsys.readouterr().out

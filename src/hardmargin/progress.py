@@ -14,25 +14,22 @@ LEAST_SECONDS = 1.0
 
 
 @contextmanager
-def shown(name: str, verbose: float) -> Iterator[list[Listener]]:
-    """Show the progress of a fit; nothing if it is short, or `verbose` is 0.
+def shown(name: str, verbose: float) -> Iterator[Listener]:
+    """Show the progress of a fit that is not short, as a listener hears it.
 
     Parameters
     ----------
     name : str
         What is fitted.
     verbose : float
-        0 for silence; more than 1 always prints lines.
+        Positive; more than 1 always prints lines.
     """
-    if not verbose:
-        yield []
-        return
     bar = _Bar.if_possible(name) if verbose == 1 else None
     if bar is None:
-        yield [progress_lines(name, verbose)]
+        yield progress_lines(name, verbose)
         return
     try:
-        yield [bar.tell]
+        yield bar.tell
     finally:
         bar.stop()
 

@@ -25,11 +25,11 @@ from hardmargin.estimators._base.estimator import (
     random_numbers,
 )
 from hardmargin.estimators._base.growing import GrowingClassifier
-from hardmargin.estimators._base.interrupts import ENDED_BY
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import standardized
 from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators._base.watching import ENDED_BY
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
     GAMMA_RULES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from inspect import signature
 from itertools import combinations
 from numbers import Integral, Real
@@ -23,15 +23,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hardmargin.estimators._base.callbacks import CallbackSupport, callback_listeners
 from hardmargin.estimators._base.categories import (
     Categories,
     column_kinds,
     columns_without_numbers,
     is_data_frame,
 )
-from hardmargin.estimators._base.interrupts import watched
 from hardmargin.estimators._base.options import Choice
+from hardmargin.estimators._base.watching import (
+    ENDED_BY,
+    CallbackSupport,
+    callback_listener,
+    first_interrupt_ends,
+)
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
@@ -151,24 +155,27 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
 
         With ``on_interrupt="keep"``, Ctrl-C ends it with the model so far instead.
         """
-        callbacks = callback_listeners(self)
+        listeners = [callback_listener(self)] if getattr(self, "_skl_callbacks", None) else []
         before = self.__dict__.copy()
         for name in before:
             if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
                 del self.__dict__[name]
         try:
             self._validate_params()
-            is_limited = self.memory_limit is not None
-            if is_limited:  # not every fit needs it, but predictions do
-                memory_bytes(self.memory_limit)
-            with (
-                single_threaded_blas(),
-                freed_at_once() if is_limited else nullcontext(),
-                shown(type(self).__name__, self.verbose) as progress,
-            ):
-                monitor = Monitor(self.max_time, [*progress, *callbacks])
-                with watched(monitor, getattr(self, "on_interrupt", "raise")):
-                    yield monitor
+            with single_threaded_blas(), ExitStack() as around:
+                if self.memory_limit is not None:
+                    memory_bytes(self.memory_limit)  # not every fit needs it, but predictions do
+                    around.enter_context(freed_at_once())
+                if self.verbose:
+                    progress = shown(type(self).__name__, self.verbose)
+                    listeners.insert(0, around.enter_context(progress))
+                monitor = Monitor(self.max_time, listeners)
+                if getattr(self, "on_interrupt", "raise") == "keep":
+                    around.enter_context(first_interrupt_ends(monitor))
+                yield monitor
+                if monitor.stop_reason in ENDED_BY:
+                    reason = ENDED_BY[monitor.stop_reason]
+                    warn_caller(f"{reason}: the model is the one found so far.")
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
