@@ -209,7 +209,7 @@ class DaskEnsembleSVC(EnsembleSVC):
         classes = np.unique(np.concatenate([own.classes for own in labels]))
         check_classification_targets(classes)
         codes = np.concatenate([np.searchsorted(classes, own.classes)[own.codes] for own in labels])
-        rows = self._filled(self._coded(numbers, classes, codes, sample_weight).as_evidence())
+        rows = self._filled(self._coded(numbers, classes, codes, sample_weight))
         filled = replace(rows.X.kept(), n_columns=len(self.get_feature_names_out()))
         return rows._replace(X=filled)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -15,6 +16,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from hardmargin.estimators._base.categories import find_categories, is_data_frame
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
@@ -458,9 +460,12 @@ default="cv"
             GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         with self._fitting() as monitor:
-            rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            with self._resumed(rows, groups, monitor):
-                self._fit_in_time(rows, groups, monitor)
+            if is_data_frame(X) or not isinstance(self.categorical_features, str):
+                self._categories_ = find_categories(X, self.categorical_features)
+            rows = self._filled(self._check_training(X, y, sample_weight))
+            train = self._fit_in_time if monitor.has_limit else self._fit_rows
+            with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
+                self.n_samples_fit_ = train(rows, groups, monitor)
         return self
 
     @property

@@ -19,7 +19,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from hardmargin.estimators._base.categories import find_categories
 from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     TrainingRows,
@@ -57,6 +56,7 @@ from hardmargin.selection.calibration import (
     winning_codes,
 )
 from hardmargin.selection.mixture import LogProbabilities
+from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
 #: Sums of larger terms, kernel values times coefficients, overflow float32.
@@ -295,15 +295,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Whether ``fit`` would hold rows out, which reliable probabilities need."""
         return False
 
-    def _read_table(
-        self, X: Any, y: Any, sample_weight: Any, categorical_features: Any
-    ) -> TrainingRows:
-        """Validate a table, turn its categories into numbers, and fill its missing numbers."""
-        self._categories_ = find_categories(X, categorical_features)
-        return self._filled(self._check_training(X, y, sample_weight).as_evidence())
-
     def _filled(self, rows: TrainingRows) -> TrainingRows:
-        """Fill the missing numbers of rows whose categories are numbers already."""
+        """Fill the missing numbers of a table whose categories are numbers already.
+
+        Its weights are counted in rows: choices need their number, which normalised weights hide.
+        """
+        if rows.weights is not None:
+            weights = as_rows(rows.weights)
+            rows = rows._replace(weights=None if (weights == 1).all() else weights)
         self.is_categorical_: NDArray[np.bool_] | None = None
         if self._categories_ is not None:
             self.is_categorical_ = np.isin(

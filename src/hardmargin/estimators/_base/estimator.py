@@ -59,7 +59,6 @@ from hardmargin.resources import (
     memory_bytes,
     single_threaded_blas,
 )
-from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers.problem import IntArray, Machine
 from hardmargin.warn import warn_caller
 
@@ -114,13 +113,6 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
     weights: FloatArray | None
     is_part: bool = False
-
-    def as_evidence(self) -> TrainingRows:
-        """Count weights in rows: choices need their number, which normalised weights hide."""
-        if self.weights is None:
-            return self
-        weights = as_rows(self.weights)
-        return self._replace(weights=None if (weights == 1).all() else weights)
 
 
 class KernelEstimator(CallbackSupport, BaseEstimator):

@@ -93,10 +93,8 @@ class GrowingClassifier(KernelClassifier):
 
     @contextmanager
     def _resumed(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Iterator[None]:
-        """Let a fit use the steps that it has made before, and keep its steps."""
-        if self.checkpoint is None:
-            yield
-            return
+        """Let a fit with a checkpoint use the steps that it has made before, and keep its steps."""
+        assert self.checkpoint is not None
         monitor.checkpoint = Checkpoint(self.checkpoint, self._name_of_fit(rows, groups))
         try:
             yield
@@ -124,13 +122,12 @@ class GrowingClassifier(KernelClassifier):
             [type(self).__name__, *versions, *described, *arrays_of(rows.X), *labels]
         )
 
-    def _fit_in_time(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> None:
-        """Train on all rows or, with a time limit, on as many as there is time for."""
+    def _fit_in_time(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+        """Train on as many rows as there is time for; return how many the model has seen."""
         n_rows = int((rows.codes >= 0).sum())
         first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
-        if not (monitor.has_limit and self._grows) or first > LARGEST_FIRST_SHARE * n_rows:
-            self.n_samples_fit_ = self._fit_rows(rows, groups, monitor)
-            return
+        if not self._grows or first > LARGEST_FIRST_SHARE * n_rows:
+            return self._fit_rows(rows, groups, monitor)
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
         growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._linear(rows))
@@ -139,7 +136,8 @@ class GrowingClassifier(KernelClassifier):
         mine, used = self.random_state, best.model.random_state
         if isinstance(mine, np.random.RandomState) and isinstance(used, np.random.RandomState):
             mine.set_state(used.get_state())  # it moves on with every fit
-        is_part = self.n_samples_fit_ < n_rows
+        n_known: int = self.n_samples_fit_
+        is_part = n_known < n_rows
         for message, category in best.warnings:
             if is_part and "max_time" in message:
                 continue  # the warning below says more
@@ -147,8 +145,9 @@ class GrowingClassifier(KernelClassifier):
         if is_part:
             warn_caller(
                 f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
-                f"{self.n_samples_fit_:,} of {n_rows:,}. Raise max_time to use more of them."
+                f"{n_known:,} of {n_rows:,}. Raise max_time to use more of them."
             )
+        return n_known
 
 
 def _described(value: Any) -> Any:
