@@ -25,7 +25,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import FloatArray, Rows, as_core_matrix, is_sparse
+from hardmargin.kernels import FloatArray, Rows, aligned, as_core_matrix, is_sparse
 from hardmargin.monitor import Monitor
 
 #: How cuts are chosen: at a column, or across a direction.
@@ -90,10 +90,10 @@ class Cuts:
         """Find the cell of every row."""
         cells = np.empty(X.shape[0], dtype=np.int32)
         _core.route_cells(
-            np.require(self.columns, requirements="A"),
-            np.require(self.directions, requirements="A"),
-            np.require(self.thresholds, requirements="A"),
-            np.require(self.children, requirements="A"),
+            aligned(self.columns),
+            aligned(self.directions),
+            aligned(self.thresholds),
+            aligned(self.children),
             as_core_matrix(X),
             cells,
             effective_n_jobs(n_jobs),

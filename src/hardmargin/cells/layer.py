@@ -27,7 +27,7 @@ from hardmargin.cells.machines import (
     seen_rows,
     shares_of_classes,
 )
-from hardmargin.kernels import FloatArray, Kernel, Rows, as_blocks, is_sparse
+from hardmargin.kernels import FloatArray, Kernel, Rows, aligned, as_blocks, is_sparse
 from hardmargin.kernels.kernel import METRICS
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
@@ -140,20 +140,20 @@ class Layer:
         margins = np.zeros((X.shape[0], self.intercepts.shape[1]))
         if not self.kernels:
             return margins
-        if not is_sparse(X):  # arrays that came over a network may not be aligned
+        if not is_sparse(X):
             _core.expand_cells(
                 [METRICS[name] for name in self.kernels],
-                np.require(self.gammas, requirements="A"),
-                np.require(X, requirements=("C", "A")),
+                aligned(self.gammas),
+                aligned(np.ascontiguousarray(X)),
                 cells,
-                np.require(support, requirements="A"),
-                np.require(self.members, requirements="A"),
-                np.require(self.starts, requirements="A"),
-                np.require(self.means, requirements="A"),
-                np.require(self.scales, requirements="A"),
-                np.require(self.coefficient_starts, requirements="A"),
-                np.require(self.machines, requirements="A"),
-                np.require(self.values, requirements="A"),
+                aligned(support),
+                aligned(self.members),
+                aligned(self.starts),
+                aligned(self.means),
+                aligned(self.scales),
+                aligned(self.coefficient_starts),
+                aligned(self.machines),
+                aligned(self.values),
                 margins,
                 effective_n_jobs(n_jobs),
             )

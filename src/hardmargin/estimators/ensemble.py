@@ -19,7 +19,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
-from hardmargin.estimators._base.categories import find_categories, is_data_frame
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
@@ -520,9 +519,7 @@ default="cv"
                 "must be 'cv' or a number."
             )
         with self._fitting() as monitor:
-            if is_data_frame(X) or not isinstance(self.categorical_features, str):
-                self._categories_ = find_categories(X, self.categorical_features)
-            rows = self._filled(self._check_training(X, y, sample_weight))
+            rows = self._read_table(X, y, sample_weight, self.categorical_features)
             self._warn_of_little_memory(rows)  # also where there is no time for all rows
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):

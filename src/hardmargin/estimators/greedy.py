@@ -16,7 +16,6 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.categories import find_categories, is_data_frame
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
@@ -460,9 +459,7 @@ default="cv"
             GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         with self._fitting() as monitor:
-            if is_data_frame(X) or not isinstance(self.categorical_features, str):
-                self._categories_ = find_categories(X, self.categorical_features)
-            rows = self._filled(self._check_training(X, y, sample_weight))
+            rows = self._read_table(X, y, sample_weight, self.categorical_features)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = train(rows, groups, monitor)

@@ -699,16 +699,19 @@ def _sparse_absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
 
 
 def as_core_matrix(X: Rows) -> _core.Matrix:
-    """Rows in the form that the compiled core needs: aligned, unlike some that come by network."""
+    """Rows in the form that the compiled core needs."""
     if not is_sparse(X):
-        dense: NDArray[Any] = np.require(X, requirements="A")
-        return dense
+        return aligned(X)
     if X.format != "csr":
         raise TypeError(f"Sparse rows must be in CSR format, got {X.format!r}; use X.tocsr().")
     X = canonical(X)
     indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-    data, indices, indptr = (np.require(a, requirements="A") for a in (X.data, indices, indptr))
-    return data, indices, indptr, X.shape[1]
+    return aligned(X.data), aligned(indices), aligned(indptr), X.shape[1]
+
+
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that the compiled core can read; one that came over a network may not be."""
+    return array if array.flags.aligned else array.copy()
 
 
 def is_sparse(X: Any) -> bool:

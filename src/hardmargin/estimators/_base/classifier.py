@@ -19,6 +19,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from hardmargin.estimators._base.categories import find_categories, is_data_frame
 from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     TrainingRows,
@@ -294,6 +295,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     def _holds_out(self) -> bool:
         """Whether ``fit`` would hold rows out, which reliable probabilities need."""
         return False
+
+    def _read_table(
+        self, X: Any, y: Any, sample_weight: Any, categorical_features: Any
+    ) -> TrainingRows:
+        """Validate a table, turn its categories into numbers, and fill its missing numbers."""
+        if is_data_frame(X) or not isinstance(categorical_features, str):
+            self._categories_ = find_categories(X, categorical_features)
+        return self._filled(self._check_training(X, y, sample_weight))
 
     def _filled(self, rows: TrainingRows) -> TrainingRows:
         """Fill the missing numbers of a table whose categories are numbers already.
