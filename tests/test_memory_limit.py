@@ -228,7 +228,7 @@ def test_a_rank_that_memory_limits_names_what_is_enough():
     )
     # All rows are landmarks: four matrices of 700 * 700 numbers, and five megabytes.
     with pytest.warns(UserWarning, match=r"rank of 42 .*Raise memory_limit \(13 MB are enough\)"):
-        _warn_of_rank(found, None, 500_000, 0)
+        _warn_of_rank(found, 500_000, 0)
 
 
 @pytest.mark.filterwarnings("ignore:memory_limit (leaves|allows)")

@@ -20,7 +20,6 @@ from hardmargin import EnsembleSVC, resources
 from hardmargin.cells import layer
 from hardmargin.estimators import ensemble
 from hardmargin.estimators.experts import TABLE
-from hardmargin.selection import kernel_vote
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 QUERIES = np.random.default_rng(9).normal(size=(60, 4))
@@ -419,7 +418,7 @@ def test_little_memory_warns(monkeypatch):
     monkeypatch.setattr(ensemble, "BYTES_PER_ROW", 0)
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = many_rows()
-    copies = kernel_vote.bytes_of_copies(100, X.shape[1])
+    copies = EnsembleSVC()._vote.memory_for(100, X.shape[1]).copies
     with (
         pytest.warns(UserWarning, match="the distances between 100 rows:.* 6 MB are enough"),
         pytest.warns(UserWarning, match="100 rows, which need 0 MB: 2 of 4 families of kernels"),

@@ -176,7 +176,7 @@ def test_the_memory_asks_for_low_rank():
 def test_memory_for_two_families_of_kernels_leaves_the_others_out(monkeypatch):
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = two_classes(400)
-    copies = kernel_vote.bytes_of_copies(*X.shape)
+    copies = EnsembleSVC()._vote.memory_for(*X.shape).copies
     with pytest.warns(UserWarning, match="2 of 4 families of kernels.*Raise memory_limit"):
         model = EnsembleSVC(memory_limit=11 * 400**2 + copies, random_state=0).fit(X, y)
     table = model.kernel_weights_

@@ -75,12 +75,7 @@ from hardmargin.selection.folds import (
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.kernel_vote import (
-    KernelVote,
-    Voted,
-    bytes_between,
-    bytes_of_copies,
-)
+from hardmargin.selection.kernel_vote import KernelVote, Voted
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.vote import SHARES, Losses, Vote, held_out_scores
 from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
@@ -520,7 +515,8 @@ default="cv"
             )
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight, self.categorical_features)
-            self._warn_of_little_memory(rows)  # also where there is no time for all rows
+            if self._needs_experts(rows):  # also where there is no time for all rows
+                self._warn_of_little_memory(rows)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = train(rows, groups, monitor)
@@ -730,8 +726,8 @@ default="cv"
                 "learn more cells."
             )
         if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
-            pairs = bytes_between(MAX_STORED_ROWS) + bytes_of_copies(MAX_STORED_ROWS, n_columns)
-            enough = pairs + BYTES_PER_ROW * len(codes) + BESIDE_BYTES
+            whole = self._vote.memory_for(MAX_STORED_ROWS, n_columns)
+            enough = whole.pairs + whole.copies + BYTES_PER_ROW * len(codes) + BESIDE_BYTES
             warn_caller(
                 f"memory_limit allows the distances between {most:,} rows: the machine that knows "
                 "all parts of the data was trained on no more, which may cost accuracy. Raise "
@@ -785,12 +781,11 @@ default="cv"
 
     def _warn_of_little_memory(self, rows: TrainingRows) -> None:
         """Warn if what experts must know of rows leaves little of the memory for machines."""
-        if not self._needs_experts(rows):
-            return
         n_rows, n_columns = rows.X.shape
         needed = BYTES_PER_ROW * n_rows
         if not is_sparse(rows.X):
-            needed += bytes_of_copies(int(self.max_cell_rows or MAX_STORED_ROWS), n_columns)
+            cell = int(self.max_cell_rows or MAX_STORED_ROWS)
+            needed += self._vote.memory_for(cell, n_columns).copies
         if needed > MOST_FOR_ROWS * memory_bytes(self.memory_limit):
             enough = (needed + BESIDE_BYTES) / MOST_FOR_ROWS
             warn_caller(
@@ -812,7 +807,7 @@ default="cv"
             return MOST_LOW_RANK_ROWS
         # The larger root of pairs * n**2 + own * n = room.
         room = planned_bytes(limit)
-        pairs, own = bytes_between(1), bytes_of_copies(1, n_columns)
+        own, pairs, _, _ = self._vote.memory_for(1, n_columns)
         fits = (math.sqrt(own**2 + 4 * pairs * room) - own) / (2 * pairs)
         return min(MAX_STORED_ROWS, int(fits))
 

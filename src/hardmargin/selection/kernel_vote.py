@@ -28,7 +28,9 @@ from hardmargin.kernels import (
     Kernel,
     KernelFunction,
     Precision,
+    Ranks,
     Rows,
+    View,
     is_sparse,
 )
 from hardmargin.monitor import Monitor
@@ -49,7 +51,6 @@ from hardmargin.selection.vote import (
     Vote,
     candidate_kernels,
     counted_together,
-    make_views,
     matrix_votes,
     view_kernels,
 )
@@ -103,6 +104,28 @@ class Voted(NamedTuple):
     rank: int | None = None
 
 
+class VoteMemory(NamedTuple):
+    """Memory of a vote on stored distances, in bytes.
+
+    Attributes
+    ----------
+    copies : int
+        What copies of dense rows take.
+    pairs : int
+        What pairs of rows take: distances of families of kernels, and a thread's matrix. A tenth
+        more is for copies of the rows, and for paths.
+    room : int
+        What there is for pairs, besides copies.
+    is_enough : bool
+        Whether the distances between all rows may be stored.
+    """
+
+    copies: int
+    pairs: int
+    room: int
+    is_enough: bool
+
+
 @dataclass(frozen=True)
 class KernelVote:
     """A vote of kernels, as the parameters of an estimator settle it.
@@ -133,15 +156,15 @@ class KernelVote:
     max_stored_rows: int
     options: StagedVoteOptions
 
-    def has_room(self, n_rows: int, n_columns: int = 0) -> bool:
-        """Whether a machine with this many rows may store the distances between all of them."""
-        room = self.room_for_pairs(n_rows, n_columns)
-        return n_rows <= self.max_stored_rows and bytes_between(n_rows) <= room
-
-    def room_for_pairs(self, n_rows: int, n_columns: int) -> int:
-        """Memory for distances and kernel matrices, besides copies of the rows of a machine."""
-        copies = bytes_of_copies(n_rows, n_columns)
-        return self.memory_bytes - min(copies, self.memory_bytes // 2)
+    def memory_for(
+        self, n_rows: int, n_columns: int = 0, n_families: int = LEAST_FAMILIES
+    ) -> VoteMemory:
+        """Memory of a vote on so many rows; of sparse rows, no columns are copied."""
+        copies = 8 * COPIES_OF_ROWS * n_rows * n_columns
+        pairs = math.ceil(1.1 * (4 * n_families + 2)) * n_rows**2
+        room = self.memory_bytes - min(copies, self.memory_bytes // 2)
+        is_enough = n_rows <= self.max_stored_rows and pairs <= room
+        return VoteMemory(copies, pairs, room, is_enough)
 
     def plain_kernels(
         self, X: Rows, weights: FloatArray | None = None, *, with_linear: bool
@@ -207,16 +230,17 @@ class KernelVote:
         """
         X, options = problem.values, self.options
         largest = largest_machine(problem.codes, problem.machines)
-        needed = bytes_between(largest)
-        if self.rank is None and needed > self.memory_bytes:
+        n_columns = 0 if is_sparse(X) else int(X.shape[1])
+        memory = self.memory_for(largest, n_columns)
+        if self.rank is None and memory.pairs > self.memory_bytes:
             raise ValueError(
-                f"Distances between {largest:,} rows need {needed:,} bytes; raise memory_limit "
-                f"(it leaves {self.memory_bytes:,}), or approximate the kernel with rank='auto'."
+                f"Distances between {largest:,} rows need {memory.pairs:,} bytes; raise "
+                f"memory_limit (it leaves {self.memory_bytes:,}), or approximate the kernel with "
+                "rank='auto'."
             )
-        n_columns = _dense_columns(X)
-        is_stored = self.rank is None or (self.rank == "auto" and self.has_room(largest, n_columns))
+        is_stored = self.rank is None or (self.rank == "auto" and memory.is_enough)
         if is_stored:  # every thread has a matrix of its own
-            most = max((self.memory_bytes - needed) // (2 * largest**2) + 1, 1)
+            most = max((self.memory_bytes - memory.pairs) // (2 * largest**2) + 1, 1)
             options = replace(options, n_threads=min(options.n_threads, most))
         relevance = None
         if is_stored and has_views and len(folds.train) and not is_sparse(X):
@@ -234,11 +258,11 @@ class KernelVote:
         if is_stored:
             votes = self._stored(problem, dtype, folds, options, monitor, kernels=kernels)
             return Voted(kernels, counted_together(votes), relevance)
-        room = self.room_for_pairs(largest, n_columns)
-        found = self._at_low_rank(kernels, problem, folds, random, monitor, room)
-        is_short = self.rank == "auto" and largest <= self.max_stored_rows
-        copies = bytes_of_copies(largest, n_columns)
-        _warn_of_rank(found, largest if is_short else None, self.memory_bytes, copies)
+        found = self._at_low_rank(kernels, problem, folds, random, monitor, memory.room)
+        if self.rank == "auto" and largest <= self.max_stored_rows:
+            self._warn_of_approximation(found.rank, largest, n_columns)
+        elif found.is_limited:
+            _warn_of_rank(found, self.memory_bytes, memory.copies)
         return Voted(found.kernels, found.votes, rank=found.rank)
 
     def _candidates(
@@ -259,7 +283,11 @@ class KernelVote:
         """
         X, codes, weights = problem.values, problem.codes, problem.weights
         assert weights is not None
-        views = make_views(X, weights, self.views)
+        views = [View("standardized")]
+        ranks = None if self.views == "standardized" else Ranks.of(X, weights)
+        if ranks is not None and len(ranks.columns):  # columns of two values have no ranks
+            rank = View("rank", ranks)
+            views = [rank] if self.views == "rank" else [*views, rank]
         names = DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),)
         pairs, widths, relevance = list(product(views, names)), WIDTHS, None
         # Votes of few splits, stages and rows show how much each column matters and, where there
@@ -296,8 +324,9 @@ class KernelVote:
             shares = np.mean([vote.shares for vote in first_vote(kernels=kernels)], axis=0)
             order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
             best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
-        copies = bytes_of_copies(largest, X.shape[1])
-        best = _that_fit(best, largest, self.room_for_pairs(largest, X.shape[1]), copies)
+        memory = self.memory_for(largest, X.shape[1], len({(k.name, k.view) for k in best}))
+        if memory.pairs > memory.room:
+            best = self._that_fit(best, largest, X.shape[1])
         return [kernel for kernel in kernels if kernel in best], relevance
 
     def _stored(
@@ -311,11 +340,12 @@ class KernelVote:
         kernels: list[Kernel],
     ) -> list[Vote]:
         """Vote on stored kernel matrices: of all rows, or of one machine after another."""
-        n_rows, n_families = int((problem.codes >= 0).sum()), len(_families(kernels))
-        needed = bytes_between(n_rows, n_families)
-        machines, n_columns = problem.machines, _dense_columns(problem.values)
+        X, machines = problem.values, problem.machines
+        n_rows, n_columns = int((problem.codes >= 0).sum()), 0 if is_sparse(X) else int(X.shape[1])
+        n_families = len({(kernel.name, kernel.view) for kernel in kernels})
+        needed = self.memory_for(n_rows, n_columns, n_families).pairs
         # Linear kernels of sparse rows need no matrix.
-        needs_none = is_sparse(problem.values) and all(k.name == "linear" for k in kernels)
+        needs_none = is_sparse(X) and all(kernel.name == "linear" for kernel in kernels)
         is_shared = n_rows <= MAX_SHARED_ROWS and needed <= self.memory_bytes
         groups = [machines] if needs_none or is_shared else [[m] for m in machines]
         votes: list[Vote] = []
@@ -326,7 +356,8 @@ class KernelVote:
             n = int((codes >= 0).sum())
             is_double = dtype == "float64" and (self.dtype == "float64" or n <= MAX_FLOAT64_ROWS)
             compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
-            spare = self.room_for_pairs(n, n_columns) - bytes_between(n, n_families)
+            memory = self.memory_for(n, n_columns, n_families)
+            spare = memory.room - memory.pairs
             kept = max(min(options.memory_bytes, spare), 0)
             if spare < options.memory_bytes:
                 give_back_memory()  # of copies of the rows, and of votes before this one
@@ -374,86 +405,60 @@ class KernelVote:
         random.set_state(state)
         return found
 
+    def _that_fit(self, kernels: list[Kernel], n_rows: int, n_columns: int) -> list[Kernel]:
+        """Leave out the last families of kernels if memory is too small for them, and say so."""
+        families = list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
+        copies, needed, room, _ = self.memory_for(n_rows, n_columns, len(families))
+        n_kept = len(families)
+        while n_kept > LEAST_FAMILIES and self.memory_for(n_rows, n_columns, n_kept).pairs > room:
+            n_kept -= 1
+        if n_kept < len(families):
+            warn_caller(
+                f"memory_limit leaves {room / 1e6:,.0f} MB for the distances between {n_rows:,} "
+                f"rows, which need {needed / 1e6:,.0f} MB: {n_kept} of {len(families)} families of "
+                "kernels were tried, which may cost accuracy. Raise memory_limit; "
+                f"{enough_memory(needed + copies)}.",
+                UserWarning,
+            )
+        return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:n_kept]]
 
-def bytes_between(n_rows: int, n_families: int = LEAST_FAMILIES) -> int:
-    """Memory that pairs of rows take: distances of families of kernels, and a thread's matrix.
-
-    A tenth more is for copies of the rows, and for paths.
-    """
-    return math.ceil(1.1 * (4 * n_families + 2)) * n_rows**2
-
-
-def bytes_of_copies(n_rows: int, n_columns: int) -> int:
-    """Memory that copies of dense rows take."""
-    return 8 * COPIES_OF_ROWS * n_rows * n_columns
-
-
-def _dense_columns(X: Rows) -> int:
-    """Columns of rows that are copied: sparse ones have none."""
-    return 0 if is_sparse(X) else int(X.shape[1])
-
-
-def _families(kernels: list[Kernel]) -> list[tuple[Any, ...]]:
-    """Return the kinds of distances that kernels need, which do not depend on gamma."""
-    return list(dict.fromkeys((kernel.name, kernel.view) for kernel in kernels))
-
-
-def _that_fit(kernels: list[Kernel], n_rows: int, limit: int, copies: int) -> list[Kernel]:
-    """Leave out the last families of kernels if memory is too small for them, and say so.
-
-    Besides `limit` bytes, there are `copies` bytes for copies of the rows.
-    """
-    families = _families(kernels)
-    room = len(families)
-    while room > LEAST_FAMILIES and bytes_between(n_rows, room) > limit:
-        room -= 1
-    if room < len(families):
-        needed = bytes_between(n_rows, len(families))
+    def _warn_of_approximation(self, rank: int, n_rows: int, n_columns: int) -> None:
+        """Warn that distances between so many rows do not fit in memory."""
+        needed = self.memory_for(n_rows, n_columns).pairs
+        most = self.memory_for(n_rows, n_columns, MOST_FAMILIES)
         warn_caller(
-            f"memory_limit leaves {limit / 1e6:,.0f} MB for the distances between {n_rows:,} "
-            f"rows, which need {needed / 1e6:,.0f} MB: {room} of {len(families)} families of "
-            "kernels were tried, which may cost accuracy. Raise memory_limit; "
-            f"{enough_memory(needed + copies)}.",
+            f"The kernel is approximated at rank {rank}, which may cost accuracy: the distances "
+            f"between {n_rows:,} rows need {needed / 1e6:,.0f} MB, and memory_limit leaves "
+            f"{self.memory_bytes / 1e6:,.0f} MB. Raise memory_limit; "
+            f"{enough_memory(most.pairs + most.copies)}. GreedySVC needs no approximation, and may "
+            "be better.",
             UserWarning,
         )
-    return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:room]]
 
 
-def _warn_of_rank(found: LowRankVotes, n_rows: int | None, limit: int, copies: int) -> None:
-    """Warn that a low rank may cost accuracy, if memory requires it or allows no higher rank.
+def _warn_of_rank(found: LowRankVotes, limit: int, copies: int) -> None:
+    """Warn that a higher rank would be better.
 
     Parameters
     ----------
     found : LowRankVotes
         The votes.
-    n_rows : int or None
-        Number of rows whose distances do not fit in memory, if that is why the rank is low.
     limit : int
         The memory limit, in bytes.
     copies : int
         Bytes that copies of the rows take.
     """
-    if n_rows is not None:
-        needed = bytes_between(n_rows, MOST_FAMILIES) + copies
-        warn_caller(
-            f"The kernel is approximated at rank {found.rank}, which may cost accuracy: the "
-            f"distances between {n_rows:,} rows need {bytes_between(n_rows) / 1e6:,.0f} MB, and "
-            f"memory_limit leaves {limit / 1e6:,.0f} MB. Raise memory_limit; "
-            f"{enough_memory(needed)}. GreedySVC needs no approximation, and may be better.",
-            UserWarning,
+    enough = enough_memory(found.full_bytes + copies)
+    reason, advice = "memory_limit allows no more", f"Raise memory_limit ({enough})"
+    if len(found.losses) > 1:
+        reason = (
+            f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
+            f"{found.losses[-1]:.4f} when it was last doubled"
         )
-    elif found.is_limited:
-        enough = enough_memory(found.full_bytes + copies)
-        reason, advice = "memory_limit allows no more", f"Raise memory_limit ({enough})"
-        if len(found.losses) > 1:
-            reason = (
-                f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
-                f"{found.losses[-1]:.4f} when it was last doubled"
-            )
-            if found.full_bytes <= limit:
-                advice = "Set a higher rank, which takes more time and memory"
-        warn_caller(
-            f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or leave rank and "
-            "max_cell_rows at their defaults, which need no approximation.",
-            UserWarning,
-        )
+        if found.full_bytes <= limit:
+            advice = "Set a higher rank, which takes more time and memory"
+    warn_caller(
+        f"The rank of {found.rank} limits the accuracy: {reason}. {advice}, or leave rank and "
+        "max_cell_rows at their defaults, which need no approximation.",
+        UserWarning,
+    )

@@ -22,7 +22,6 @@ from hardmargin.kernels import (
     Kernel,
     KernelFunction,
     Precision,
-    Ranks,
     Rows,
     View,
     distances,
@@ -158,28 +157,6 @@ def candidate_kernels(
     if kernel == "cv" and with_linear:
         found.append(Kernel("linear"))
     return found
-
-
-def make_views(X: Rows, weights: FloatArray, which: str) -> list[View]:
-    """Make the views of standardised rows.
-
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-        The rows.
-    weights : (n,) array
-        Their weights.
-    which : {"auto", "standardized", "rank"}
-        ``"auto"`` is both; sparse rows, and columns of two values alone, have no ranks.
-    """
-    standardized = View("standardized")
-    if which == "standardized" or is_sparse(X):
-        return [standardized]
-    ranks = Ranks.of(X, weights)
-    if len(ranks.columns) == 0:
-        return [standardized]
-    rank = View("rank", ranks)
-    return [rank] if which == "rank" else [standardized, rank]
 
 
 def view_kernels(

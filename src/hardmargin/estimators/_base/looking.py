@@ -70,7 +70,7 @@ class LookingClassifier(GrowingClassifier):
         if not (self._is_text(rows.X) and self.gamma == "cv"):
             return False
         machines = machines_of(len(rows.classes), self._division)
-        return not self._vote.has_room(largest_machine(rows.codes, machines))
+        return not self._vote.memory_for(largest_machine(rows.codes, machines)).is_enough
 
     def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
         """Settle whether to standardise, and whether linear kernels vote alone."""
