@@ -516,7 +516,11 @@ default="cv"
         options = replace(options, max_visits=int(max_visits))
         finishing = monitor.to_finish(SECONDS_TO_FINISH)
         part = finishing.part("largest open step", n_machines=len(training.machines))
-        solutions = part.once_from_state("machines", partial(greedy.solve, problem, options))
+        solve = partial(greedy.solve, problem, options)
+        if part.checkpoint is None:
+            solutions = solve(part)
+        else:
+            solutions = part.once_from_state("machines", solve)
         if any(s.stop_reason in ("max_stages", "max_time") or not s.n_stages for s in solutions):
             self._warn_of_early_end(solutions)
         thresholds, slopes = self._cut(training, solutions, held_out, random)

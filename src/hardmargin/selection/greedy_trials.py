@@ -337,9 +337,11 @@ class Trials:
             )
 
         def score(job: int, monitor: Monitor) -> Part:
-            candidate, split = jobs[job]
-            name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(candidate)}"
-            return monitor.once_from_state(name, partial(self._score, candidate, split, options))
+            c, split = jobs[job]
+            if monitor.checkpoint is None:
+                return self._score(c, split, options, monitor)
+            name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(c)}"
+            return monitor.once_from_state(name, partial(self._score, c, split, options))
 
         for at, part in zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True):
             self._parts[at] = part._replace(machines=None)
@@ -437,7 +439,8 @@ class Trials:
         """
         if not len(held_out.scores) or not np.isfinite(held_out.scores).all():
             return float("inf"), np.empty(0)
-        starts = np.flatnonzero(np.diff(held_out.machines, prepend=-1, append=-1))
+        ends = np.flatnonzero(np.diff(held_out.machines)) + 1
+        starts = np.concatenate([[0], ends, [len(held_out.machines)]])
         weights, mass = None, np.diff(starts)
         if self._weights is not None:
             weights = self._weights[held_out.rows]

@@ -111,12 +111,14 @@ def platt(
     (array([0.67]), array([0.32]))
     """
     starts = np.array([0, len(scores)]) if starts is None else starts
+    begins = starts[:-1]
     machine: Any = slice(None)  # the numbers of a single machine are spread over its rows
     if len(starts) > 2:
         machine = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
     def total(values: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduceat(values, starts[:-1]), dtype=np.float64)
+        sums: FloatArray = np.add.reduceat(values, begins)
+        return sums
 
     rows = np.ones(len(scores))
     if weights is not None:
@@ -128,7 +130,7 @@ def platt(
         positive, ((n_positive + 1) / (n_positive + 2))[machine], (1 / (n_negative + 2))[machine]
     )
     # Scores of unit size put the two unknowns on the same scale.
-    scale = np.maximum(np.maximum.reduceat(np.abs(scores), starts[:-1]), 1e-300)
+    scale = np.maximum(np.maximum.reduceat(np.abs(scores), begins), 1e-300)
     s = scores / scale[machine]
 
     def losses(z: FloatArray, goal: FloatArray | BoolArray) -> FloatArray:
