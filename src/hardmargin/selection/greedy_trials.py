@@ -324,10 +324,10 @@ class Trials:
             return
         jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
         options, monitor = self.options.greedy, self.options.monitor
-        for k in {c.source for c in new if not self.sources[c.source].relevance}:
-            self._seen(k, 0)  # before threads do so
         n_workers = min(options.n_threads, len(jobs))
         if n_workers > 1:
+            for k in {c.source for c in new}:
+                self._seen(k, 0)  # before threads do so
             rows = self._seen(new[0].source, 0)
             n_workers = rows.machines_at_once(n_workers, options.memory_bytes, share_rows=False)
             options = replace(
