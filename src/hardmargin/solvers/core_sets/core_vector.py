@@ -203,7 +203,7 @@ def grow(
     monitor: Monitor,
 ) -> tuple[str, int]:
     """Let the core set grow until its goal is met; return why it ended, and the stages."""
-    n_stages = 0
+    n_rows, n_stages = len(core.all_rows), 0
     pace = 0.0  # seconds per kernel value when rows are priced
     outside = RowsOutside(core, goal, by_radius, random)
     # 1. Start.
@@ -215,15 +215,21 @@ def grow(
             break
         violation = float(np.abs(1.0 - core.gradient[core.alpha > 0]).max(initial=0.0))
         # All rows are priced at the end: stages must leave the time for that.
-        left, last = monitor.seconds_left, pace * len(core.all_rows) * len(core.rows)
+        left, last = monitor.seconds_left, pace * n_rows * len(core.rows)
         if not monitor.go_on(n_stages, violation) or left <= last:
             reason = monitor.stop_reason
             break
-        # 2. Price a sample.
-        joining, gradient, reason = outside.price_sample()
-        n_values = outside.n_priced * int(np.count_nonzero(core.alpha))
-        if monitor.has_limit and n_values >= _LEAST_TIMED:
-            pace = (left - monitor.seconds_left) / n_values
+        # 2. Price a sample, if that costs less than all rows.
+        if core.columns.is_kept.any():  # a sample reads every cache line of its columns
+            is_cheaper = ROWS_PER_CACHE_LINE * outside.sample_size < n_rows
+        else:
+            is_cheaper = outside.candidates is not None or 2 * outside.sample_size < n_rows
+        reason = "price_all"
+        if by_radius or is_cheaper:
+            joining, gradient, reason = outside.price_sample()
+            n_values = outside.n_priced * int(np.count_nonzero(core.alpha))
+            if monitor.has_limit and n_values >= _LEAST_TIMED:
+                pace = (left - monitor.seconds_left) / n_values
         # 4. Price all rows.
         if reason == "price_all":
             core.price_all()
@@ -286,18 +292,11 @@ class RowsOutside:
     def price_sample(self) -> Priced:
         """Find rows in a sample that should join, or a reason to stop or to price all rows."""
         core, nothing = self.core, (np.empty(0, dtype=np.int64), np.empty(0))
-        n_rows, n_outside = len(core.all_rows), len(core.all_rows) - len(core.rows)
+        n_outside = len(core.all_rows) - len(core.rows)
         if self.candidates is not None:
             self.candidates = self.candidates[~core.is_member[self.candidates]]
             n_outside = len(self.candidates)
         size, self.n_priced = self.sample_size, 0
-        if not self.by_radius:
-            if core.columns.is_kept.any():  # a sample reads every cache line of its columns
-                all_as_cheap = ROWS_PER_CACHE_LINE * size >= n_rows
-            else:
-                all_as_cheap = self.candidates is None and 2 * size >= n_rows
-            if all_as_cheap:
-                return *nothing, "price_all"
         least = self.goal.limits(core).least_gradient
         if self.by_radius:
             _, g = core.price(self.sample(RADIUS_SAMPLE_ROWS))
