@@ -98,8 +98,8 @@ def test_scaled_rows_of_a_file_are_in_a_file(in_file):
 
 def test_rows_in_memory_are_one_block(in_file):
     X = np.ones((50, 4))
-    assert isinstance(as_blocks(X), Resident)
-    assert isinstance(as_blocks(in_file(X)), FileRows)
+    assert type(as_blocks(X)) is Resident
+    assert type(as_blocks(in_file(X))) is FileRows
 
 
 def test_rows_in_memory_are_scaled_a_few_at_a_time(monkeypatch):

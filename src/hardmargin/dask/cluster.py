@@ -120,7 +120,9 @@ class DaskRows(RowBlocks):
         """Add a step, which is taken whenever a block is used."""
         return replace(self, steps=(*self.steps, function))
 
-    def __getitem__(self, rows: NDArray[Any]) -> Rows:
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
+        if isinstance(rows, slice):
+            rows = np.arange(self.shape[0])[rows]
         owners = in_blocks(rows, self.starts)
         tasks = [
             self.cluster.submit(

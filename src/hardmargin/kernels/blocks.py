@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,12 +64,8 @@ class RowBlocks(ABC):
         """Rows that a function makes of each block, when it is needed."""
 
     @abstractmethod
-    def __getitem__(self, rows: NDArray[Any]) -> Rows:
-        """Return some rows, by their numbers."""
-
-    def every(self, step: int) -> Rows:
-        """Return the first of every so many rows."""
-        return self[np.arange(0, self.shape[0], step)]
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
+        """Return some rows, by their numbers or a slice."""
 
 
 class Resident(RowBlocks):
@@ -81,6 +77,9 @@ class Resident(RowBlocks):
         Dense or CSR.
     """
 
+    #: Whether what `map` makes is in a temporary file.
+    _maps_to_file: ClassVar[bool] = False
+
     def __init__(self, X: Rows) -> None:
         self.X, self.starts = X, np.array([0, X.shape[0]])
         self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, is_sparse(X)
@@ -89,22 +88,29 @@ class Resident(RowBlocks):
         """Call the function once."""
         return [function(self.X, *per_row)]
 
-    def map(self, function: Callable[[Any], Any]) -> Resident:
+    def map(self, function: Callable[[Any], Any]) -> Self:
         """Apply the function at once; to dense rows a few at a time, whose copies stay in cache."""
-        if is_sparse(self.X):
-            return Resident(function(self.X))
-        return Resident(_filled(self.X, function, np.empty))
+        if self.holds_sparse:
+            return type(self)(function(self.X))
+        n_rows, step = len(self.X), rows_per_block(self.X)
+        first: NDArray[Any] = function(self.X[:step])
+        if len(first) == n_rows:
+            return type(self)(first)
+        make = temporary_rows if self._maps_to_file else np.empty
+        out = make((n_rows, first.shape[1]), first.dtype)
+        out[:step] = first
+        for begin in range(step, n_rows, step):
+            out[begin : begin + step] = function(self.X[begin : begin + step])
+        return type(self)(out)
 
-    def __getitem__(self, rows: NDArray[Any]) -> Rows:
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         return self.X[rows]
 
-    def every(self, step: int) -> Rows:
-        """Return a view."""
-        return self.X[::step]
 
-
-class FileRows(RowBlocks):
+class FileRows(Resident):
     """Dense rows, most often in a memory-mapped file, which are looked at a few at a time.
+
+    What `map` makes of them is in a temporary file.
 
     Parameters
     ----------
@@ -112,9 +118,11 @@ class FileRows(RowBlocks):
         The rows.
     """
 
+    _maps_to_file = True
+
     def __init__(self, X: NDArray[Any]) -> None:
-        self.X, self.starts = X, np.append(np.arange(0, len(X), rows_per_block(X)), len(X))
-        self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, False
+        super().__init__(X)
+        self.starts = np.append(np.arange(0, len(X), rows_per_block(X)), len(X))
 
     def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
         """Call the function with one block after the other."""
@@ -124,33 +132,8 @@ class FileRows(RowBlocks):
             for part in parts
         ]
 
-    def map(self, function: Callable[[Any], Any]) -> FileRows:
-        """Apply the function to one block after the other; the result is in a temporary file."""
-        return FileRows(_filled(self.X, function, temporary_rows))
-
-    def __getitem__(self, rows: NDArray[Any]) -> Rows:
-        return some_rows(self.X, rows)
-
-    def every(self, step: int) -> Rows:
-        """Return a view."""
-        return self.X[::step]
-
-
-def _filled(
-    X: NDArray[Any],
-    function: Callable[[Any], Any],
-    make: Callable[[tuple[int, int], np.dtype[Any]], NDArray[Any]],
-) -> NDArray[Any]:
-    """Apply a function to a few rows at a time, and put what it returns below each other."""
-    step = rows_per_block(X)
-    first: NDArray[Any] = function(X[:step])
-    if len(first) == len(X):
-        return first
-    out = make((len(X), first.shape[1]), first.dtype)
-    out[:step] = first
-    for begin in range(step, len(X), step):
-        out[begin : begin + step] = function(X[begin : begin + step])
-    return out
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
+        return self.X[rows] if isinstance(rows, slice) else some_rows(self.X, rows)
 
 
 def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
@@ -172,7 +155,7 @@ def mapped(
     What is made of dense rows of more than `most_bytes` is in a temporary file.
     """
     made = as_blocks(X, most_bytes).map(function)
-    return made.X if isinstance(made, Resident | FileRows) else made
+    return made.X if isinstance(made, Resident) else made
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

@@ -259,7 +259,7 @@ def _two_valued(
 def sampled(blocks: RowBlocks, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
     """Evenly spaced rows of positive weight, which quantiles are computed from, and weights."""
     if weights is None:
-        return blocks.every(-(-blocks.shape[0] // ROWS_FOR_QUANTILES)), None
+        return blocks[:: -(-blocks.shape[0] // ROWS_FOR_QUANTILES)], None
     present = np.flatnonzero(weights)
     some = present[:: -(-len(present) // ROWS_FOR_QUANTILES)]
     return blocks[some], weights[some]
