@@ -584,23 +584,38 @@ default="cv"
         )
         if folds.shortage:
             _warn_of_folds(folds)
-        kernels, votes, relevance, self.rank_ = self._voted(
-            training, folds, random, monitor, look, is_quick=rows.is_part
-        )
-        slopes = [vote.slope for vote in votes]
-        self._store_votes(training, kernels, votes, slopes)
-        self._store_relevance(relevance)
-        held_out = held_out_scores(votes)
+        if not training.kernel.has_unit_diagonal:
+            finite_diagonal(training.kernel, training.X, training.codes)
+        row_weights = replace(training, class_weights=None).row_weights()
+        problem = Problem(training.X, training.codes, training.machines, row_weights)
+        monitor = monitor.part("held-out loss", n_machines=len(training.machines))
+        if look.is_linear and self.rank in (None, "auto"):
+            linear = Kernel("linear")
+            voted = self._vote.of_one_kernel(linear, problem, training.dtype, folds, monitor)
+        else:
+            voted = self._vote.of_all(
+                problem,
+                training.dtype,
+                folds,
+                random,
+                monitor,
+                has_views=self._has_views,
+                is_weighted=training.weights is not None,
+                is_quick=rows.is_part,
+            )
+        self._store_votes(training, voted)
+        held_out = held_out_scores(voted.votes)
         held = np.empty(0, dtype=np.intp), np.empty((0, len(training.classes)))
         if len(held_out.rows):
             random = random_numbers(self.random_state)
-            held = self._calibrate(training, held_out, np.array(slopes), random)
-            if relevance is not None:  # which has seen the labels of the rows held out
+            slopes = np.array([vote.slope for vote in voted.votes])
+            held = self._calibrate(training, held_out, slopes, random)
+            if voted.relevance is not None:  # which has seen the labels of the rows held out
                 w = training.weights
                 n_rows = (rows.codes >= 0).sum() if w is None else w.sum()
-                n_scales = len(np.unique(relevance))
+                n_scales = len(np.unique(voted.relevance))
                 self.cv_log_loss_ += float(LEAK * np.sqrt(n_scales) / n_rows)
-        self._warn_of_votes(votes, folds)
+        self._warn_of_votes(voted.votes, folds)
         return held
 
     def _needs_experts(self, rows: TrainingRows, look: Look = UNSEEN) -> bool:
@@ -914,51 +929,16 @@ default="cv"
             ),
         )
 
-    def _voted(
-        self,
-        training: Training,
-        folds: Folds,
-        random: np.random.RandomState,
-        monitor: Monitor,
-        look: Look,
-        *,
-        is_quick: bool,
-    ) -> Voted:
-        """Let the candidate kernels vote."""
-        if not training.kernel.has_unit_diagonal:
-            finite_diagonal(training.kernel, training.X, training.codes)
-        weights = replace(training, class_weights=None).row_weights()
-        problem = Problem(training.X, training.codes, training.machines, weights)
-        monitor = monitor.part("held-out loss", n_machines=len(training.machines))
-        if look.is_linear and self.rank in (None, "auto"):
-            linear = Kernel("linear")
-            return self._vote.of_one_kernel(linear, problem, training.dtype, folds, monitor)
-        return self._vote.of_all(
-            problem,
-            training.dtype,
-            folds,
-            random,
-            monitor,
-            has_views=self._has_views,
-            is_weighted=training.weights is not None,
-            is_quick=is_quick,
-        )
-
-    def _store_votes(
-        self,
-        training: Training,
-        kernels: list[Kernel],
-        votes: list[Vote],
-        slopes: list[float],
-    ) -> None:
+    def _store_votes(self, training: Training, voted: Voted) -> None:
         """Keep the kernels that vote, in the order of their shares."""
+        kernels, votes, relevance, self.rank_ = voted
         total = np.sum([vote.shares for vote in votes], axis=0)
         used = [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
         machines = []
-        for m, (vote, slope) in enumerate(zip(votes, slopes, strict=True)):
+        for m, vote in enumerate(votes):
             # Class weights multiply the odds, which moves the threshold.
             ratio = None if training.class_weights is None else training.log_weight_ratio(m)
-            threshold = (ratio or 0.0) / slope
+            threshold = (ratio or 0.0) / vote.slope
             machines.append(
                 replace(
                     vote, coefficients=vote.coefficients[used], intercept=vote.intercept - threshold
@@ -978,8 +958,9 @@ default="cv"
         self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
         self.n_iter_ = self.n_stages_
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])
-        self.temperature_ = one_or_all([slope / 2 for slope in slopes])
+        self.temperature_ = one_or_all([vote.slope / 2 for vote in votes])
         self.cv_log_loss_ = self.cv_error_ = float("nan")
+        self._store_relevance(relevance)
 
     def _warn_of_votes(self, votes: list[Vote], folds: Folds) -> None:
         reasons = {path.stop_reason for vote in votes for path in vote.paths}
