@@ -278,7 +278,7 @@ def learn(
             lambda some: vote.expand(seen[some], seen, side_by_side, dtype="float32") + intercepts,
             random,
         )
-    calibration, log_loss, _ = calibrate(
+    calibration, probabilities, log_loss, _ = calibrate(
         Calibration(np.array([vote.slope for vote in votes]), len(classes), rules.multi_class),
         margins,
         codes[rows],
@@ -296,7 +296,7 @@ def learn(
         calibration,
         max(path.n_stages for vote in votes for path in vote.paths),
         members[rows],
-        calibration.probabilities(margins),
+        probabilities,
         log_loss,
     )
 

@@ -133,7 +133,7 @@ def _in_parts(function: Callable[[FloatArray], FloatArray], margins: FloatArray)
 
 def calibrate(
     calibration: Calibration, margins: FloatArray, codes: NDArray[np.int32], weights: FloatArray
-) -> tuple[Calibration, float, float]:
+) -> tuple[Calibration, FloatArray, float, float]:
     """Choose how sharp the probabilities are, and judge the result on rows held out.
 
     Parameters
@@ -149,18 +149,18 @@ def calibrate(
     -------
     calibration : Calibration
         With the tau that suits these rows.
+    probabilities : (n, n_classes) array
+        Their probabilities.
     log_loss, error : float
         Of the held-out rows, weighted.
     """
     if calibration.n_classes > 2:
         tau = softmax_scale(calibration.mean_logs(margins), codes, weights)
         calibration = replace(calibration, tau=tau)
-    winners = winning_codes(calibration.scores(margins))
-    return (
-        calibration,
-        log_loss(calibration.probabilities(margins), codes, weights),
-        float(np.average(winners != codes, weights=weights)),
-    )
+    probabilities = calibration.probabilities(margins)
+    is_wrong = winning_codes(calibration.scores(margins)) != codes
+    error = float(np.average(is_wrong, weights=weights))
+    return calibration, probabilities, log_loss(probabilities, codes, weights), error
 
 
 def log_loss(

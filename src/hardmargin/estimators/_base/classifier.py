@@ -440,13 +440,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             margins, rows = held_out_margins(
                 held_out, self.intercept_, lambda some: self._margins(training.X[some]), random
             )
-        self._calibration_, self.cv_log_loss_, self.cv_error_ = calibrate(
+        self._calibration_, probabilities, self.cv_log_loss_, self.cv_error_ = calibrate(
             Calibration(slopes, n_classes, self._division),
             margins,
             training.codes[rows],
             training.row_weights()[rows],
         )
-        return rows, self._calibration_.probabilities(margins)
+        return rows, probabilities
 
     def _check_rows(self, X: Any) -> Rows:
         """Validate queries, and fill and scale them like the rows of ``fit``."""
