@@ -253,7 +253,7 @@ def test_a_fit_of_many_rows_removes_all_traces_of_one_machine():
     assert_same(again, fitted())
 
 
-@pytest.mark.parametrize("where", ["fit_experts", "standardized", "make_folds"])
+@pytest.mark.parametrize("where", ["fit_experts", "find_scaling", "make_folds"])
 def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(where, monkeypatch):
     model = experts().fit(*many_rows())
     before = dict(vars(model))

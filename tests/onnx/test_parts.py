@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from problems.onnx_sessions import values_of
 
 from hardmargin.estimators._base.missing import find_filling
-from hardmargin.estimators._base.scaling import standardized
+from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.kernels import Kernel, KernelSum, View
 from hardmargin.kernels.views import Ranks
 from hardmargin.onnx.expansion import expanded
@@ -83,7 +83,7 @@ def test_scaling_of_clipped_and_extreme_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4)) * [1.0, 1e150, 1e-150, 5e-320]
     X[7, 0] = 1e9
-    _, scaling = standardized(X, None, np.array(list("abcd")))
+    scaling = find_scaling(X, None, np.array(list("abcd")))
     assert scaling.clip is not None
     assert scaling.exponents is not None
     found = values_of(lambda g, q: scaled(g, q, scaling), X)

@@ -34,7 +34,6 @@ from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import (
     extent,
     find_scaling,
-    standardized,
     two_valued,
 )
 from hardmargin.estimators.experts import (
@@ -60,6 +59,7 @@ from hardmargin.kernels import (
     KernelFunction,
     KernelSum,
     Rows,
+    as_blocks,
     is_sparse,
     mapped,
 )
@@ -566,8 +566,8 @@ default="cv"
         """Train on all rows; return which were held out, and their probabilities then."""
         if self.standardized_:
             names = self.get_feature_names_out()
-            scaled, self._scaling_ = standardized(rows.X, rows.weights, names, self._most_row_bytes)
-            rows = rows._replace(X=scaled)
+            self._scaling_ = find_scaling(rows.X, rows.weights, names, self._most_row_bytes)
+            rows = rows._replace(X=mapped(rows.X, self._scaling_.transform, self._most_row_bytes))
         training = self._training(
             rows,
             kernel="rbf" if self.kernel == "cv" else self.kernel,
@@ -774,7 +774,8 @@ default="cv"
             return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
         ends = np.array(extent(X, weights)).astype(X.dtype)
         low, high = scaled_ends = scale(ends)
-        return seen, units_of(ends, scaled_ends), two_valued(scaled, weights, low, high)
+        found = as_blocks(scaled).each(partial(two_valued, low=low, high=high), weights)
+        return seen, units_of(ends, scaled_ends), np.all(found, axis=0)
 
     def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
         """Begin a tree whose cells are learned where the rows are."""

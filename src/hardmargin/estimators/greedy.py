@@ -28,7 +28,7 @@ from hardmargin.estimators._base.estimator import (
 from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.relevance import RelevanceMixin
-from hardmargin.estimators._base.scaling import standardized
+from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.staged import StagedMixin
 from hardmargin.estimators._base.watching import ENDED_BY
 from hardmargin.kernels import (
@@ -41,6 +41,7 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
     make_kernel,
+    mapped,
 )
 from hardmargin.kernels.files import some_rows
 from hardmargin.monitor import Monitor
@@ -481,8 +482,8 @@ default="cv"
             scales = self.gamma == "cv" and not callable(self.kernel)
         if scales and self.kernel != "precomputed":
             names = self.get_feature_names_out()
-            scaled, self._scaling_ = standardized(rows.X, rows.weights, names, self._most_row_bytes)
-            rows = rows._replace(X=scaled)
+            self._scaling_ = find_scaling(rows.X, rows.weights, names, self._most_row_bytes)
+            rows = rows._replace(X=mapped(rows.X, self._scaling_.transform, self._most_row_bytes))
         training = self._training(
             rows,
             kernel="rbf" if self.kernel == "cv" else self.kernel,

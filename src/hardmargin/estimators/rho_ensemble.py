@@ -16,9 +16,9 @@ from hardmargin.estimators._base.planes import (
     train_planes,
     vote_stages,
 )
-from hardmargin.estimators._base.scaling import standardized
+from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.staged import StagedMixin
-from hardmargin.kernels import FloatArray, KernelFunction
+from hardmargin.kernels import FloatArray, KernelFunction, mapped
 
 
 class RhoEnsembleSVC(StagedMixin, KernelClassifier):
@@ -233,8 +233,8 @@ default="rbf"
             rows = self._check_training(X, y, sample_weight)
             if self.standardize and self.kernel != "precomputed":
                 names = self.get_feature_names_out()
-                scaled, self._scaling_ = standardized(rows.X, rows.weights, names)
-                rows = rows._replace(X=scaled)
+                self._scaling_ = find_scaling(rows.X, rows.weights, names)
+                rows = rows._replace(X=mapped(rows.X, self._scaling_.transform))
             training = self._training(rows)
             n_stages = None if self.n_stages == "eps" else int(self.n_stages)
             solutions = train_planes(self, training, monitor, n_stages)

@@ -18,8 +18,8 @@ from hardmargin.estimators._base.estimator import (
     random_numbers,
 )
 from hardmargin.estimators._base.growing import GrowingClassifier
-from hardmargin.estimators._base.scaling import standardized
-from hardmargin.kernels import Kernel, Rows, is_sparse
+from hardmargin.estimators._base.scaling import find_scaling
+from hardmargin.kernels import Kernel, Rows, is_sparse, mapped
 from hardmargin.monitor import Monitor
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
@@ -92,7 +92,8 @@ class LookingClassifier(GrowingClassifier):
         if is_scaled:
             with held_back():  # the scaling of all rows warns
                 names = self.get_feature_names_out()
-                seen[True], _ = standardized(sample.X, sample.weights, names)
+                scaling = find_scaling(sample.X, sample.weights, names)
+            seen[True] = mapped(sample.X, scaling.transform)
         vote = self._vote
         found = first_look(
             sample,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.scaling import NUMBERS_AT_ONCE, few_columns, listed, sampled
+from hardmargin.estimators._base.scaling import NUMBERS_AT_ONCE, listed, sampled
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.warn import warn_caller
 
@@ -93,7 +93,9 @@ def find_filling(
         warn_caller(f"Ignored, as no row has a value there: {empty}.", UserWarning)
     sample, w = sampled(blocks, weights)
     medians = np.full(blocks.n_columns, np.nan)
-    for part in few_columns(np.flatnonzero(~incomplete), len(sample)):
+    complete, step = np.flatnonzero(~incomplete), max(1, NUMBERS_AT_ONCE // len(sample))
+    for begin in range(0, len(complete), step):
+        part = complete[begin : begin + step]
         medians[part] = _median(np.ascontiguousarray(sample[:, part].T), w)
     for j in np.flatnonzero(incomplete & ~is_empty):
         values, own = sample[:, j], w

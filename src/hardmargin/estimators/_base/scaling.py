@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse, mapped
+from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.warn import warn_caller
 
 #: The middle of a column: the values between these quantiles.
@@ -90,13 +90,13 @@ class Scaling:
         return self.is_plain and bool((self.scaler.scale_ == 1).all())
 
 
-def standardized(
-    X: Rows,
+def find_scaling(
+    X: Rows | RowBlocks,
     weights: FloatArray | None,
     feature_names: NDArray[Any],
     most_bytes: float = math.inf,
-) -> tuple[Rows, Scaling]:
-    """Scale features to mean 0 and variance 1, sparse ones unshifted.
+) -> Scaling:
+    """Find how to scale features to mean 0 and variance 1, sparse ones unshifted.
 
     Columns that take two values get a step of 1 instead, as indicators have. At variance 1 a rare
     indicator would outweigh all other features, and columns of unequal steps cannot be packed as
@@ -104,26 +104,15 @@ def standardized(
 
     Parameters
     ----------
-    X : rows
+    X : rows or RowBlocks
         Dense or CSR.
     weights : (n,) array or None
         Weights of the rows; rows of weight zero are ignored.
     feature_names : array
         Names of the features, for the warning.
     most_bytes : float
-        Scaled rows of more bytes are put into a temporary file.
+        Dense rows of more bytes are looked at a few at a time.
     """
-    scaling = find_scaling(X, weights, feature_names, most_bytes)
-    return mapped(X, scaling.transform, most_bytes), scaling
-
-
-def find_scaling(
-    X: Rows | RowBlocks,
-    weights: FloatArray | None,
-    feature_names: NDArray[Any],
-    most_bytes: float = math.inf,
-) -> Scaling:
-    """Find how features are scaled: see `standardized`."""
     blocks = as_blocks(X, most_bytes)
     low, high = extent(blocks, weights)
     scaling = _fit_scaling(blocks, low, high, weights)
@@ -149,20 +138,6 @@ def extent(X: Rows | RowBlocks, weights: FloatArray | None) -> tuple[FloatArray,
     return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
-def two_valued(
-    X: Rows | RowBlocks, weights: FloatArray | None, low: FloatArray, high: FloatArray
-) -> NDArray[np.bool_]:
-    """Which columns only have their least and largest values, which differ."""
-    blocks = as_blocks(X)
-    found = blocks.each(partial(_two_valued, low=low, high=high), weights)
-    only_these = np.all([of_block for of_block, _ in found], axis=0)
-    if not is_sparse(X):
-        return np.asarray(only_these)
-    n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
-    has_zeros = np.sum([n_entries for _, n_entries in found], axis=0) < n_rows
-    return np.asarray(only_these & ~(has_zeros & (low != 0) & (high != 0)))
-
-
 def _fit_scaling(
     blocks: RowBlocks, low: FloatArray, high: FloatArray, weights: FloatArray | None
 ) -> Scaling:
@@ -177,7 +152,8 @@ def _fit_scaling(
         exponents = np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
         blocks = blocks.map(partial(_times_powers, exponents=exponents))
         low, high = np.ldexp(low, exponents), np.ldexp(high, exponents)
-    scaler = _merged(blocks.each(_scaler, weights))
+    scalers = [scaler for scaler in blocks.each(_scaler, weights) if scaler is not None]
+    scaler = scalers[0] if len(scalers) == 1 else _merged(scalers)
     if not np.isfinite(scaler.var_).all():
         raise ValueError(
             "standardize=True cannot add up sample weights as large as these; scale them down, or "
@@ -185,20 +161,23 @@ def _fit_scaling(
         )
     # Of a constant column, rounding may make it negative.
     scaler.var_ = np.maximum(scaler.var_, 0.0)
-    has_two = two_valued(blocks, weights, low, high)
+    if blocks.holds_sparse:
+        has_two = _sparse_two_valued(blocks, weights, low, high)
+    else:
+        has_two = np.all(blocks.each(partial(two_valued, low=low, high=high), weights), axis=0)
     scaler.scale_[has_two] = (high - low)[has_two]
     return Scaling(None, exponents, scaler)
 
 
-def _present(X: Rows, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
+def _present(X: Rows, weights: FloatArray) -> tuple[Rows, FloatArray]:
     """Leave out rows of weight zero."""
-    if weights is None or weights.all():
-        return X, weights
-    return X[weights > 0], weights[weights > 0]
+    return (X, weights) if weights.all() else (X[weights > 0], weights[weights > 0])
 
 
 def _extent(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
-    X, _ = _present(X, weights)
+    """Least and largest values of the columns of one block."""
+    if weights is not None:
+        X, _ = _present(X, weights)
     if X.shape[0] == 0:
         return None
     low, high = X.min(axis=0), X.max(axis=0)
@@ -209,7 +188,8 @@ def _extent(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray
 
 def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
     """Scaler of one block."""
-    X, weights = _present(X, weights)
+    if weights is not None:
+        X, weights = _present(X, weights)
     if X.shape[0] == 0:
         return None
     if not is_sparse(X):
@@ -218,12 +198,9 @@ def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
         return StandardScaler(with_mean=not is_sparse(X)).fit(X, sample_weight=weights)
 
 
-def _merged(found: Sequence[StandardScaler | None]) -> StandardScaler:
+def _merged(scalers: Sequence[StandardScaler]) -> StandardScaler:
     """Merge the scalers of all blocks (Chan, Golub and LeVeque, 1983)."""
-    scalers = [scaler for scaler in found if scaler is not None]
     merged = scalers[0]
-    if len(scalers) == 1:
-        return merged
     sizes = np.array([scaler.n_samples_seen_ for scaler in scalers])
     n = sizes.sum()
     shares = sizes / n
@@ -238,22 +215,41 @@ def _merged(found: Sequence[StandardScaler | None]) -> StandardScaler:
     return merged
 
 
-def _two_valued(
-    X: Rows, weights: FloatArray | None, *, low: FloatArray, high: FloatArray
-) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Columns that have two values in a block; of sparse ones, also the number of entries."""
-    X, _ = _present(X, weights)
+def two_valued(
+    X: NDArray[Any], weights: FloatArray | None, *, low: FloatArray, high: FloatArray
+) -> NDArray[np.bool_]:
+    """Which columns of a dense block only have these least and largest values, which differ."""
+    if weights is not None:
+        X, _ = _present(X, weights)
     has_two = low < high
-    if is_sparse(X):
-        inner = (X.data != low[X.indices]) & (X.data != high[X.indices])
-        has_two[X.indices[inner]] = False
-        return has_two, np.bincount(X.indices, minlength=X.shape[1])
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     for begin in range(0, X.shape[0], step):
         among = np.flatnonzero(has_two)
         part = X[begin : begin + step][:, among]
         has_two[among] = ((part == low[among]) | (part == high[among])).all(axis=0)
-    return has_two, np.zeros(0, dtype=np.intp)
+    return has_two
+
+
+def _sparse_two_valued(
+    blocks: RowBlocks, weights: FloatArray | None, low: FloatArray, high: FloatArray
+) -> NDArray[np.bool_]:
+    """Which columns of sparse rows only have these values; zeros that are left out count."""
+    others, entries = zip(*blocks.each(partial(_n_others, ends=(low, high)), weights), strict=True)
+    n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
+    has_zeros = np.sum(entries, axis=0) < n_rows
+    only_these = (low < high) & (np.sum(others, axis=0) == 0)
+    return np.asarray(only_these & ~(has_zeros & (low != 0) & (high != 0)))
+
+
+def _n_others(
+    X: Rows, weights: FloatArray | None, *, ends: tuple[FloatArray, FloatArray]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count the entries of sparse columns that are neither end, and all of them."""
+    if weights is not None:
+        X, _ = _present(X, weights)
+    low, high = ends
+    inner = X.indices[(X.data != low[X.indices]) & (X.data != high[X.indices])]
+    return np.bincount(inner, minlength=X.shape[1]), np.bincount(X.indices, minlength=X.shape[1])
 
 
 def sampled(blocks: RowBlocks, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
@@ -263,12 +259,6 @@ def sampled(blocks: RowBlocks, weights: FloatArray | None) -> tuple[Rows, FloatA
     present = np.flatnonzero(weights)
     some = present[:: -(-len(present) // ROWS_FOR_QUANTILES)]
     return blocks[some], weights[some]
-
-
-def few_columns(columns: NDArray[np.intp], n_rows: int) -> list[NDArray[np.intp]]:
-    """Divide columns into parts whose numbers may be copied."""
-    step = max(1, NUMBERS_AT_ONCE // max(n_rows, 1))
-    return [columns[begin : begin + step] for begin in range(0, len(columns), step)]
 
 
 def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
@@ -295,9 +285,11 @@ def _clip(
     if len(suspects) == 0:
         return None
     sample, w = sampled(blocks, weights)
+    step = max(1, NUMBERS_AT_ONCE // len(sample))
+    parts = [suspects[begin : begin + step] for begin in range(0, len(suspects), step)]
     middles = [
         np.quantile(sample[:, part], MIDDLE, axis=0, method="inverted_cdf", weights=w)
-        for part in few_columns(suspects, len(sample))
+        for part in parts
     ]
     below, above = np.hstack(middles).astype(np.float64)
     with np.errstate(over="ignore"):
@@ -339,7 +331,8 @@ def _sparse_clip(
 
 def _entries_and_logs(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Count the entries of sparse columns, and add up the logarithms of their sizes."""
-    X, _ = _present(X, weights)
+    if weights is not None:
+        X, _ = _present(X, weights)
     with np.errstate(divide="ignore"):
         logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
     entries = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
@@ -350,7 +343,8 @@ def _sizes_of_entries(
     X: Rows, weights: FloatArray | None, *, columns: NDArray[np.intp]
 ) -> list[FloatArray]:
     """Sizes of all entries of some sparse columns."""
-    X, _ = _present(X, weights)
+    if weights is not None:
+        X, _ = _present(X, weights)
     some = X[:, columns].tocsc()
     return np.split(np.abs(some.data), some.indptr[1:-1])
 
