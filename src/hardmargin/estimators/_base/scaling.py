@@ -169,15 +169,16 @@ def _fit_scaling(
     return Scaling(None, exponents, scaler)
 
 
-def _present(X: Rows, weights: FloatArray) -> tuple[Rows, FloatArray]:
+def _present(X: Rows, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
     """Leave out rows of weight zero."""
-    return (X, weights) if weights.all() else (X[weights > 0], weights[weights > 0])
+    if weights is None or weights.all():
+        return X, weights
+    return X[weights > 0], weights[weights > 0]
 
 
 def _extent(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
     """Least and largest values of the columns of one block."""
-    if weights is not None:
-        X, _ = _present(X, weights)
+    X, _ = _present(X, weights)
     if X.shape[0] == 0:
         return None
     low, high = X.min(axis=0), X.max(axis=0)
@@ -188,8 +189,7 @@ def _extent(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray
 
 def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
     """Scaler of one block."""
-    if weights is not None:
-        X, weights = _present(X, weights)
+    X, weights = _present(X, weights)
     if X.shape[0] == 0:
         return None
     if not is_sparse(X):
@@ -219,8 +219,7 @@ def two_valued(
     X: NDArray[Any], weights: FloatArray | None, *, low: FloatArray, high: FloatArray
 ) -> NDArray[np.bool_]:
     """Which columns of a dense block only have these least and largest values, which differ."""
-    if weights is not None:
-        X, _ = _present(X, weights)
+    X, _ = _present(X, weights)
     has_two = low < high
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     for begin in range(0, X.shape[0], step):
@@ -245,8 +244,7 @@ def _n_others(
     X: Rows, weights: FloatArray | None, *, ends: tuple[FloatArray, FloatArray]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Count the entries of sparse columns that are neither end, and all of them."""
-    if weights is not None:
-        X, _ = _present(X, weights)
+    X, _ = _present(X, weights)
     low, high = ends
     inner = X.indices[(X.data != low[X.indices]) & (X.data != high[X.indices])]
     return np.bincount(inner, minlength=X.shape[1]), np.bincount(X.indices, minlength=X.shape[1])
@@ -331,8 +329,7 @@ def _sparse_clip(
 
 def _entries_and_logs(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Count the entries of sparse columns, and add up the logarithms of their sizes."""
-    if weights is not None:
-        X, _ = _present(X, weights)
+    X, _ = _present(X, weights)
     with np.errstate(divide="ignore"):
         logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
     entries = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
@@ -343,8 +340,7 @@ def _sizes_of_entries(
     X: Rows, weights: FloatArray | None, *, columns: NDArray[np.intp]
 ) -> list[FloatArray]:
     """Sizes of all entries of some sparse columns."""
-    if weights is not None:
-        X, _ = _present(X, weights)
+    X, _ = _present(X, weights)
     some = X[:, columns].tocsc()
     return np.split(np.abs(some.data), some.indptr[1:-1])
 
