@@ -11,9 +11,15 @@ from problems.cells import few_rows_are_many, many_rows
 from problems.processes import output_of
 
 from hardmargin import CoreVectorSVC, EnsembleSVC, GreedySVC, ParzenClassifier, io
-from hardmargin.kernels import files
-from hardmargin.kernels.blocks import FileRows, Resident, as_blocks, in_blocks
-from hardmargin.kernels.files import is_large_file, some_rows
+from hardmargin.kernels import blocks
+from hardmargin.kernels.blocks import (
+    FileRows,
+    Resident,
+    as_blocks,
+    in_blocks,
+    is_large_file,
+    some_rows,
+)
 
 MODELS = {
     "cells": EnsembleSVC(max_cell_rows=100, n_trees=1),
@@ -27,8 +33,8 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def _small_files_are_large(monkeypatch):
     few_rows_are_many(monkeypatch)
-    monkeypatch.setattr(files, "LEAST_FILE_BYTES", 100)
-    monkeypatch.setattr(files, "BLOCK_BYTES", 8 * 4 * 90)
+    monkeypatch.setattr(blocks, "LEAST_FILE_BYTES", 100)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 4 * 90)
 
 
 @pytest.fixture
@@ -51,7 +57,7 @@ def test_some_rows_of_much_memory_go_to_a_file():
 
 
 def test_temporary_files_are_large_sooner_than_others(monkeypatch, in_file):
-    monkeypatch.setattr(files, "LEAST_FILE_BYTES", 10_000)
+    monkeypatch.setattr(blocks, "LEAST_FILE_BYTES", 10_000)
     X = np.zeros((200, 4))  # more than a block
     assert not is_large_file(in_file(X))
     assert is_large_file(some_rows(X, np.arange(199), 1_000))
@@ -103,7 +109,7 @@ def test_rows_in_memory_are_one_block(in_file):
 
 
 def test_rows_in_memory_are_scaled_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr(files, "BLOCK_BYTES", 8 * 4 * 30)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 4 * 30)
     X, sizes = np.arange(400.0).reshape(100, 4), []
 
     def doubled(block):

@@ -31,7 +31,7 @@ from hardmargin.estimators._base.second_layer import (
 )
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solver
 from hardmargin.kernels import FloatArray, KernelFunction, Rows
-from hardmargin.kernels.files import some_rows
+from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import (
     CORE_ROW_BYTES,

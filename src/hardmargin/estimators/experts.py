@@ -29,7 +29,7 @@ from hardmargin.cells.machines import Candidate, found_among, log_probabilities
 from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
-from hardmargin.kernels.files import rows_per_block
+from hardmargin.kernels.blocks import rows_per_block
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import winning_codes

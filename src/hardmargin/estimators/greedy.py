@@ -43,7 +43,7 @@ from hardmargin.kernels import (
     make_kernel,
     mapped,
 )
-from hardmargin.kernels.files import some_rows
+from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
 from hardmargin.selection.calibration import HeldOut, cut_machines

@@ -1,25 +1,35 @@
 """Rows that live in blocks: in memory, in a file, or on the workers of a cluster.
 
 What is needed of all rows (ranges, moments, hashes) is found block by block, where the blocks are,
-and merged. Other steps need some rows only, by their numbers.
+and merged. Other steps need some rows only, by their numbers. Files are memory-mapped, so that the
+system reads their rows when they are needed.
 """
 
 from __future__ import annotations
 
 import math
+import mmap
+import os
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hardmargin.kernels.files import is_large_file, rows_per_block, some_rows, temporary_rows
-from hardmargin.kernels.kernel import Rows, is_sparse
+if TYPE_CHECKING:  # kernels need some of the rows
+    from hardmargin.kernels.kernel import Rows
 
 Result = TypeVar("Result")
+
+#: Smaller files are treated like rows in memory.
+LEAST_FILE_BYTES = 2**24
+
+#: Memory that a block of a file takes in float64. Temporary files of more are never small.
+BLOCK_BYTES = 2**22
 
 
 class RowBlocks(ABC):
@@ -82,7 +92,7 @@ class Resident(RowBlocks):
 
     def __init__(self, X: Rows) -> None:
         self.X, self.starts = X, np.array([0, X.shape[0]])
-        self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, is_sparse(X)
+        self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, sp.issparse(X)
 
     def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
         """Call the function once."""
@@ -143,7 +153,7 @@ def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
     """
     if isinstance(X, RowBlocks):
         return X
-    is_large = is_large_file(X) or (not is_sparse(X) and X.nbytes > most_bytes)
+    is_large = is_large_file(X) or (not sp.issparse(X) and X.nbytes > most_bytes)
     return FileRows(X) if is_large else Resident(X)
 
 
@@ -162,7 +172,7 @@ def stacked(parts: Sequence[Rows]) -> Rows:
     """Put rows below each other: those of several blocks, all dense or all sparse."""
     if len(parts) == 1:
         return parts[0]
-    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def in_blocks(rows: NDArray[Any], starts: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
@@ -191,3 +201,58 @@ def in_blocks(rows: NDArray[Any], starts: NDArray[np.intp]) -> list[tuple[int, N
     order = np.argsort(owner, kind="stable")
     blocks, begins = np.unique(owner[order], return_index=True)
     return list(zip(blocks.tolist(), np.split(order, begins[1:]), strict=True))
+
+
+class _Temporary(mmap.mmap):
+    """A temporary file, which rows are in to save memory."""
+
+
+def is_large_file(X: Any) -> bool:
+    """Whether rows are a large array that lives in a memory-mapped file."""
+    if not (isinstance(X, np.ndarray) and X.ndim == 2):
+        return False
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    least = LEAST_FILE_BYTES
+    if isinstance(base, _Temporary):
+        least = min(least, BLOCK_BYTES)
+    return isinstance(base, mmap.mmap) and X.nbytes > least
+
+
+def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Make an array in a temporary file, which is gone when nothing refers to the array.
+
+    The file is in the folder for temporary files (``TMPDIR``); an OSError says if it is full.
+    """
+    n_bytes = int(np.prod(shape)) * dtype.itemsize
+    with tempfile.TemporaryFile(prefix="hardmargin-") as file:
+        if hasattr(os, "posix_fallocate"):
+            # A hole in the file would end the process where the disk has no room for it.
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+        else:
+            file.truncate(n_bytes)
+        return np.ndarray(shape, dtype, buffer=_Temporary(file.fileno(), n_bytes))
+
+
+def some_rows(X: Any, rows: NDArray[Any], most_bytes: float = math.inf) -> Any:
+    """Return some rows, by their numbers or a mask.
+
+    Many rows of a file are in a file again, and so are dense rows of more than `most_bytes`.
+    """
+    most = BLOCK_BYTES if is_large_file(X) else most_bytes
+    if not isinstance(X, np.ndarray) or X.nbytes <= most:
+        return X[rows]
+    chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
+    shape = len(chosen), X.shape[1]
+    if shape[0] * shape[1] * X.itemsize <= most:
+        return X[chosen]
+    out, step = temporary_rows(shape, X.dtype), rows_per_block(X)
+    for begin in range(0, shape[0], step):
+        out[begin : begin + step] = X[chosen[begin : begin + step]]
+    return out
+
+
+def rows_per_block(X: Any) -> int:
+    """Return how many rows of a file are looked at together."""
+    return max(1, BLOCK_BYTES // (8 * int(X.shape[1])))

@@ -20,7 +20,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.kernels.files import BLOCK_BYTES, is_large_file, some_rows
+from hardmargin.kernels.blocks import BLOCK_BYTES, is_large_file, some_rows
 from hardmargin.kernels.views import View
 from hardmargin.monitor import Stopped
 from hardmargin.resources import multiply, new_array

@@ -34,7 +34,7 @@ import numpy as np
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
-from hardmargin.kernels.files import is_large_file
+from hardmargin.kernels.blocks import is_large_file
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited
 from hardmargin.solvers.problem import (

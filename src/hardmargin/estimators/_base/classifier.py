@@ -45,8 +45,7 @@ from hardmargin.kernels import (
     make_kernel,
     mapped,
 )
-from hardmargin.kernels.blocks import FileRows
-from hardmargin.kernels.files import is_large_file, some_rows
+from hardmargin.kernels.blocks import FileRows, is_large_file, some_rows
 from hardmargin.resources import multiply, queries_at_once, single_threaded_blas
 from hardmargin.selection.calibration import (
     Calibration,

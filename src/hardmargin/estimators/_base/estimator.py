@@ -50,7 +50,7 @@ from hardmargin.kernels import (
     distances,
     is_sparse,
 )
-from hardmargin.kernels.files import some_rows
+from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.progress import shown
 from hardmargin.resources import (

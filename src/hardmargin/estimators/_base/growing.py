@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
-from hardmargin.kernels.files import some_rows
+from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import log_loss
