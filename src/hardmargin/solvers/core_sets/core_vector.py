@@ -57,7 +57,6 @@ from hardmargin.solvers.core_sets.l2_svm import (
     slack_of,
     train_machines,
 )
-from hardmargin.solvers.core_sets.linear_span import LinearSpan
 from hardmargin.solvers.problem import Problem
 
 Stopping = Literal["margin", "radius"]
@@ -138,7 +137,6 @@ def solve(
         problem,
         run,
         slack_of(columns.n_rows, run.C, problem.weights, columns.dtype),
-        LinearSpan.of(columns.kernel, columns.X) if run.has_constraints(problem) else None,
         partial(train, tasks, run),
         lambda machine, rows, coefficients: tasks[machine].product(rows, coefficients),
         monitor or Monitor(),

@@ -27,7 +27,6 @@ from hardmargin.solvers.core_sets.l2_svm import (
     slack_of,
     train_machines,
 )
-from hardmargin.solvers.core_sets.linear_span import LinearSpan
 from hardmargin.solvers.problem import KernelRows, Problem
 
 #: Rows and columns that are factored at a time, so that Ctrl-C can interrupt in between.
@@ -125,12 +124,10 @@ def solve_dense(
     train: Callable[[DenseMachine, Monitor], Trained],
 ) -> list[L2Solution]:
     """Train the machines of a problem on its kernel matrix, with a solver for one machine."""
-    kernel, X = problem.values.kernel, problem.values.X
     found = train_machines(
         problem,
         options,
         slack_of(matrix.n_rows, options.C, problem.weights),
-        LinearSpan.of(kernel, X) if options.has_constraints(problem) else None,
         partial(_train_one, matrix, train),
         lambda _, rows, coefficients: np.asarray(coefficients @ matrix.values[rows]),
         monitor,

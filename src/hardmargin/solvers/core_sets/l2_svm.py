@@ -27,15 +27,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Precision
+from hardmargin.kernels.columns import KernelColumns
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.core_sets.linear_span import LinearSpan
-from hardmargin.solvers.problem import Problem, Solution
+from hardmargin.solvers.problem import KernelRows, Problem, Solution
 
 Constraint = Literal["orthogonal", "uncorrelated", "uncorrelated-centred"]
 
@@ -94,10 +95,6 @@ class L2Options:
     scope: Scope = "class"
     moment_rows: int | None = None
     seeds: Sequence[int] | None = None
-
-    def has_constraints(self, problem: Problem[Any]) -> bool:
-        """Whether any machine must be orthogonal to another."""
-        return self.n_directions > 1 or (self.scope == "all" and len(problem.machines) > 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,10 +329,9 @@ Product = Callable[[int, NDArray[np.intp], FloatArray], FloatArray]
 
 
 def train_machines(
-    problem: Problem[Any],
+    problem: Problem[KernelRows] | Problem[KernelColumns],
     options: L2Options,
     slack: FloatArray,
-    span: LinearSpan | None,
     train: Callable[[L2Problem, Monitor], L2Solution],
     product: Product,
     monitor: Monitor,
@@ -346,13 +342,11 @@ def train_machines(
     Parameters
     ----------
     problem : Problem
-        The machines; `train` and `product` take care of their kernel values.
+        The machines, and their rows; `train` and `product` take care of kernel values.
     options : L2Options
         How many directions, and their constraint.
     slack : (n,) array
         ``1 / (C w_i)``.
-    span : LinearSpan or None
-        For a linear kernel, where directions are more precise as vectors.
     train : callable
         Trains one machine.
     product : callable
@@ -368,20 +362,25 @@ def train_machines(
     list of lists of L2Solution
         For each machine; the first is there even if it vanishes.
     """
+    n_machines = len(problem.machines)
+    is_constrained = options.n_directions > 1 or (options.scope == "all" and n_machines > 1)
+    span = LinearSpan.of(problem.values.kernel, problem.values.X) if is_constrained else None
 
     def problem_of(machine: int) -> L2Problem:
         random = np.random.default_rng(0 if options.seeds is None else options.seeds[machine])
         nowhere, labels = np.zeros((len(slack), 0)), problem.labels_of(machine)
         return L2Problem(labels, slack, nowhere, nowhere, machine, span, random=random)
 
-    def in_turn(some: list[L2Problem], monitor: Monitor) -> list[list[L2Solution]]:
-        return _train_in_turn(some, options, problem.weights, train, product, monitor)
+    if not is_constrained:  # each machine has one direction, whatever those of the others
+        return monitor.each(lambda m, part: [train(problem_of(m), part)], n_machines, at_once)
 
-    n_machines = len(problem.machines)
+    def in_turn(machines: Sequence[int], monitor: Monitor) -> list[list[L2Solution]]:
+        problems = [problem_of(machine) for machine in machines]
+        return _train_in_turn(problems, options, problem.weights, train, product, monitor)
+
     if options.scope == "all":
-        problems = [problem_of(machine) for machine in range(n_machines)]
-        return monitor.each(lambda _, part: in_turn(problems, part), 1)[0]
-    return monitor.each(lambda m, part: in_turn([problem_of(m)], part)[0], n_machines, at_once)
+        return monitor.each(lambda _, part: in_turn(range(n_machines), part), 1)[0]
+    return monitor.each(lambda m, part: in_turn([m], part)[0], n_machines, at_once)
 
 
 def _train_in_turn(
