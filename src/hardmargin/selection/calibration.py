@@ -154,11 +154,13 @@ def calibrate(
     log_loss, error : float
         Of the held-out rows, weighted.
     """
-    if calibration.n_classes > 2:
+    if calibration.n_classes == 2:
+        is_wrong = (margins[:, 0] >= 0) != codes
+    else:
         tau = softmax_scale(calibration.mean_logs(margins), codes, weights)
         calibration = replace(calibration, tau=tau)
+        is_wrong = winning_codes(calibration.scores(margins)) != codes
     probabilities = calibration.probabilities(margins)
-    is_wrong = winning_codes(calibration.scores(margins)) != codes
     error = float(np.average(is_wrong, weights=weights))
     return calibration, probabilities, log_loss(probabilities, codes, weights), error
 

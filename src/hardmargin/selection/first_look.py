@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms
 
 from hardmargin.kernels import FloatArray, Kernel, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.monitor import Monitor
@@ -77,10 +78,11 @@ def is_open(X: Rows | RowBlocks) -> bool:
     if is_sparse(X):
         sizes, has_other = zip(*blocks.each(_sparse_sizes), strict=True)
         return 1 / LARGEST_SIZE < max(sizes) < LARGEST_SIZE and any(has_other)
-    least, most = np.transpose(blocks.each(_squared_norms))
-    with np.errstate(invalid="ignore"):
-        is_common = most.max() - least.min() <= 2 * LARGEST_DIFFERENCE * most.max()
-    if not (is_common and 0 < most.max() < np.inf):
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.concatenate(blocks.each(partial(row_norms, squared=True)))
+        least, most = norms.min(), norms.max()
+        is_common = most - least <= 2 * LARGEST_DIFFERENCE * most
+    if not (is_common and 0 < most < np.inf):
         return False
     ends = blocks.each(_ends)
     low, high = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
@@ -90,13 +92,6 @@ def is_open(X: Rows | RowBlocks) -> bool:
 def _sparse_sizes(X: Rows) -> tuple[float, bool]:
     """Find the largest size of an entry of a block, and whether some entry is not one."""
     return float(np.abs(X.data).max(initial=0.0)), not (X.data == 1).all()
-
-
-def _squared_norms(X: Rows) -> tuple[float, float]:
-    """Find the least and the largest squared norm of the rows of a block."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.einsum("ij,ij->i", X, X)
-    return float(squares.min()), float(squares.max())
 
 
 def _ends(X: Rows) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -187,8 +187,9 @@ def relevance_of(
                 moved = sum(move(part, q[:, some], z[:, some], of_machines) for part in parts)
                 of_rows = np.square(moved, dtype=np.float64).sum(axis=0)
                 squares[some] = np.average(of_rows, axis=0, weights=mass)
-    for together in one_hot_columns(X[weights > 0], weights[weights > 0]):
-        squares[together] = squares[together].mean()
+    if (~is_many_valued).sum() >= LEAST_CATEGORIES:
+        for together in one_hot_columns(X[weights > 0], weights[weights > 0]):
+            squares[together] = squares[together].mean()
     largest = float(squares.max())
     if not (np.isfinite(squares).all() and largest > 0):
         return None
