@@ -25,7 +25,7 @@ from problems.kernels import (
 )
 from scipy.spatial.distance import cdist
 
-from hardmargin.kernels import Kernel, KernelSum, distances, make_kernel
+from hardmargin.kernels import METRICS, Kernel, KernelSum, make_kernel
 
 # Queries, support rows and features around the tile's 8 doubles, 16 floats, 64 queries and 24
 # support rows.
@@ -331,16 +331,13 @@ def test_threads_change_no_bit_of_a_sum():
 # Distances
 
 
-METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
-
-
 @distance_kernel
 @every_dtype
 @pytest.mark.parametrize("hold", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("shape", [(1, 1), (8, 3), (65, 17), (130, 5)], ids=str)
 def test_distances_are_those_of_the_kernel(kernel, dtype, hold, shape):
     X = rows(*shape) * (np.abs(rows(*shape)) > 0.4)
-    found = distances(hold(X), kernel.name, dtype=dtype)
+    found = Kernel(METRICS[kernel.name]).block(hold(X), dtype=dtype)
     assert found.dtype == dtype
     assert_close(found, cdist(X, X, METRICS[kernel.name]), dtype)
     np.testing.assert_array_equal(np.diag(found), 0.0)
@@ -354,13 +351,15 @@ def test_distances_of_two_valued_columns(kernel, dtype):
     bits = np.random.default_rng(0).integers(2, size=(130, 40)).astype(float)
     for X in (bits, bits * np.arange(1, 41), np.hstack([bits, rows(130, 3)])):
         assert_close(
-            distances(X, kernel.name, dtype=dtype), cdist(X, X, METRICS[kernel.name]), dtype
+            Kernel(METRICS[kernel.name]).block(X, dtype=dtype),
+            cdist(X, X, METRICS[kernel.name]),
+            dtype,
         )
 
 
 @distance_kernel
 def test_threads_change_no_bit_of_the_distances(kernel):
-    one, two = (distances(rows(300, 4), kernel.name, n_jobs=n) for n in (1, 2))
+    one, two = (Kernel(METRICS[kernel.name]).block(rows(300, 4), n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -368,7 +367,7 @@ def test_threads_change_no_bit_of_the_distances(kernel):
 @properties
 @given(X=any_rows())
 def test_distances_of_any_rows(kernel, X):
-    found = distances(X, kernel.name)
+    found = Kernel(METRICS[kernel.name]).block(X)
     expected = cdist(X, X, METRICS[kernel.name])
     assert (found >= 0).all()
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * np.abs(X).max() ** 2)

@@ -4,6 +4,7 @@ from hardmargin.kernels.blocks import RowBlocks, as_blocks, mapped
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
+    METRICS,
     NAMED_KERNELS,
     Check,
     FloatArray,
@@ -16,7 +17,6 @@ from hardmargin.kernels.kernel import (
     as_core_matrix,
     canonical,
     check_indices,
-    distances,
     is_sparse,
     make_kernel,
     resolve_gamma,
@@ -27,6 +27,7 @@ from hardmargin.kernels.views import Ranks, View
 __all__ = [
     "DISTANCE_KERNELS",
     "GAMMA_RULES",
+    "METRICS",
     "NAMED_KERNELS",
     "Check",
     "FloatArray",
@@ -44,7 +45,6 @@ __all__ = [
     "as_core_matrix",
     "canonical",
     "check_indices",
-    "distances",
     "is_sparse",
     "linear_weights",
     "make_kernel",

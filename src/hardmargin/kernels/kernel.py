@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -36,6 +37,8 @@ Check: TypeAlias = Callable[[], None]
 NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
 DISTANCE_KERNELS = ("rbf", "laplacian")
 GAMMA_RULES = ("scale", "spread", "pairwise")
+
+#: The distances that kernels decay with.
 METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 
 #: Sparse rows of more columns than this are not packed.
@@ -56,6 +59,9 @@ _BYTES_PER_ROW = 80
 #: Numbers that variances are computed from at a time.
 _NUMBERS_AT_ONCE = 1_000_000
 
+#: Makes arrays that the compiled core can read; those that came over a network may not be.
+aligned: Callable[..., NDArray[Any]] = partial(np.require, requirements="A")
+
 # The diagonal of a kernel function is cut from blocks: few calls, and few values in excess.
 _ROWS_PER_CALL = 64
 
@@ -70,6 +76,7 @@ class Kernel:
         ``exp(-gamma ||x-z||^2)``, ``exp(-gamma ||x-z||_1)``, ``x'z``,
         ``(gamma x'z + coef0)^degree``, ``tanh(gamma x'z + coef0)``; with ``"precomputed"`` the
         rows handed in are rows of the kernel matrix, with ``"callable"`` `function` is called.
+        ``"sqeuclidean"`` and ``"cityblock"`` are the distances in the first two, for `block`.
     gamma, degree, coef0 : float
         As above.
     function : callable, optional
@@ -98,7 +105,7 @@ class Kernel:
     view: View | None = None
 
     def __post_init__(self) -> None:
-        known = (*NAMED_KERNELS, "precomputed", "callable")
+        known = (*NAMED_KERNELS, *METRICS.values(), "precomputed", "callable")
         if self.name not in known:
             raise ValueError(f"kernel must be one of {known} or a callable, got {self.name!r}.")
 
@@ -167,6 +174,8 @@ class Kernel:
         """``k(x, x)`` of every row."""
         if self.has_unit_diagonal:
             return np.ones(X.shape[0])
+        if self.name in METRICS.values():
+            return np.zeros(X.shape[0])
         if self.name == "precomputed":
             return np.asarray(X.diagonal(), dtype=np.float64)
         if self.name == "callable":
@@ -301,9 +310,8 @@ class MetricMatrix:
         check: Check | None = None,
     ) -> MetricMatrix:
         """Evaluate it between all rows; `check` may raise ``Stopped``."""
-        if kernel == "linear":
-            return cls(kernel, Kernel(kernel).block(X, dtype=dtype, n_jobs=n_jobs, check=check))
-        return cls(kernel, distances(X, kernel, dtype=dtype, n_jobs=n_jobs, check=check))
+        metric = Kernel(METRICS.get(kernel, kernel))
+        return cls(kernel, metric.block(X, dtype=dtype, n_jobs=n_jobs, check=check))
 
     def block(self, gamma: float, rows: NDArray[Any], others: NDArray[Any]) -> NDArray[Any]:
         """Kernel values between some rows and others."""
@@ -491,36 +499,6 @@ class KernelRows:
         return max(1, min(n_threads, memory_bytes // max(each, 1)))
 
 
-def distances(
-    X: Rows,
-    kernel: str = "rbf",
-    *,
-    dtype: Precision = "float64",
-    n_jobs: int | None = None,
-    check: Check | None = None,
-) -> NDArray[Any]:
-    """Distances between all rows that a kernel decays with.
-
-    Parameters
-    ----------
-    X : rows
-        Dense or CSR.
-    kernel : {"rbf", "laplacian"}
-        Squared Euclidean or Manhattan distances.
-    dtype : {"float32", "float64"}
-        Precision.
-    n_jobs : int, optional
-        Threads.
-    check : callable, optional
-        Called now and then; it may raise ``Stopped``.
-    """
-    out = new_array((X.shape[0], X.shape[0]), dtype)
-    fill = _core.block_float32 if dtype == "float32" else _core.block_float64
-    rows = as_core_matrix(X)
-    fill((METRICS[kernel], 1.0, 0.0, 1.0), rows, rows, out, effective_n_jobs(n_jobs), check)
-    return out
-
-
 def make_kernel(
     kernel: str | KernelFunction,
     X: Rows,
@@ -705,13 +683,7 @@ def as_core_matrix(X: Rows) -> _core.Matrix:
     if X.format != "csr":
         raise TypeError(f"Sparse rows must be in CSR format, got {X.format!r}; use X.tocsr().")
     X = canonical(X)
-    indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-    return aligned(X.data), aligned(indices), aligned(indptr), X.shape[1]
-
-
-def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that the compiled core can read; one that came over a network may not be."""
-    return array if array.flags.aligned else array.copy()
+    return aligned(X.data), aligned(X.indices, np.int32), aligned(X.indptr, np.int64), X.shape[1]
 
 
 def is_sparse(X: Any) -> bool:

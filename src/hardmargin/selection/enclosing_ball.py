@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Rows, distances, is_sparse
+from hardmargin.kernels import METRICS, FloatArray, Kernel, Rows, is_sparse
 from hardmargin.solvers.core_sets.enclosing_ball import HalfDistances
 
 #: The most rows that a ball with ``C="auto"`` is found on; they are drawn at random.
@@ -80,8 +80,8 @@ def near_gamma(
             f"gamma='near' cannot be computed for features as large as {largest:.2g}; scale them, "
             "or give a number."
         )
-    metric = "laplacian" if kernel == "laplacian" else "rbf"
-    away = _of_pairs(distances(some, metric, n_jobs=n_jobs))
+    metric = METRICS["laplacian" if kernel == "laplacian" else "rbf"]
+    away = _of_pairs(Kernel(metric).block(some, n_jobs=n_jobs))
     apart = away > 0
     if not apart.any():
         return 1.0

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
+    METRICS,
     FloatArray,
     Kernel,
     KernelFunction,
     Precision,
     Rows,
     View,
-    distances,
     is_sparse,
     make_kernel,
     resolve_gamma,
@@ -334,7 +334,8 @@ def _arrays(
                 of_distance[key] = len(arrays)
                 if kernel.view not in seen:
                     seen[kernel.view] = chosen if kernel.view is None else kernel.view.of(chosen)
-                arrays.append(distances(seen[kernel.view], kernel.name, dtype=dtype, n_jobs=n_jobs))
+                metric = Kernel(METRICS[kernel.name])
+                arrays.append(metric.block(seen[kernel.view], dtype=dtype, n_jobs=n_jobs))
             sources.append(KernelSource("distances", of_distance[key], kernel.gamma))
             continue
         if kernel.name == "linear" and is_sparse(chosen):

@@ -39,6 +39,7 @@ from hardmargin.estimators._base.watching import (
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
+    METRICS,
     NAMED_KERNELS,
     FloatArray,
     Kernel,
@@ -47,7 +48,6 @@ from hardmargin.kernels import (
     Rows,
     canonical,
     check_indices,
-    distances,
     is_sparse,
 )
 from hardmargin.kernels.blocks import some_rows
@@ -384,7 +384,7 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
     metric = kernel.name if kernel.name in DISTANCE_KERNELS else "laplacian"
     some = np.unique(np.linspace(0, X.shape[0] - 1, ROWS_TO_TELL_APART).astype(np.intp))
     with np.errstate(all="ignore"):
-        apart = distances(X[some], metric)[np.triu_indices(len(some), 1)]
+        apart = Kernel(METRICS[metric]).block(X[some])[np.triu_indices(len(some), 1)]
         nearly_all = kernel.gamma * np.quantile(apart, 0.9) if len(apart) else 0.0
     if not apart.any() and (Kernel(metric).block(X, X[:1]) == 1).all():
         if X.shape[0] > 1:
