@@ -58,6 +58,9 @@ _LEAST_MAPPED = 2**22
 #: a tenth of the time.
 _LARGE_PAGE = 2**21
 
+#: How memory is mapped that goes back to the system once nothing refers to it.
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+
 #: In fits with a memory limit, arrays of more bytes go back to the system when they are freed.
 _LEAST_RETURNED = 2**20
 
@@ -168,7 +171,7 @@ def new_array(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
         return np.empty(shape, dtype)
     # The end of the array has a large page too, unless that would waste a sixteenth of its memory.
     large_bytes = (n_bytes + n_bytes // 16) // _LARGE_PAGE * _LARGE_PAGE
-    pages = _pages(max(n_bytes, large_bytes) + _LARGE_PAGE)
+    pages = mmap.mmap(-1, max(n_bytes, large_bytes) + _LARGE_PAGE, flags=_PRIVATE)
     numbers = np.frombuffer(pages, dtype=np.uint8)
     begin = -numbers.ctypes.data % _LARGE_PAGE
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -178,13 +181,8 @@ def new_array(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
 
 def mapped_array(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
     """Return zeros in pages of their own, which are only used once they are written to."""
-    pages = _pages(math.prod(shape) * np.dtype(dtype).itemsize)
+    pages = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize, flags=_PRIVATE)
     return np.frombuffer(pages, dtype=dtype).reshape(shape)
-
-
-def _pages(n_bytes: int) -> mmap.mmap:
-    """Map memory that goes back to the system once nothing refers to it."""
-    return mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def give_back_memory() -> None:

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
 from hardmargin import EnsembleSVC, GreedySVC
-from hardmargin.estimators._base import growing
+from hardmargin.estimators._base import growing, self_tuning
 from hardmargin.warn import warn_caller
 
 BOTH = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
@@ -98,7 +98,7 @@ def test_rows_grow_as_long_as_there_is_time(estimator, fits):
 @BOTH
 def test_a_short_limit_beats_stages_that_were_cut_short(estimator, fits, monkeypatch):
     grown = fit_part(one_kernel(estimator), X, Y)
-    monkeypatch.setattr(growing, "LARGEST_FIRST_SHARE", 0.0)
+    monkeypatch.setattr(self_tuning, "LARGEST_FIRST_SHARE", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cut = one_kernel(estimator, max_time=1e-9).fit(X, Y)
@@ -144,7 +144,7 @@ def test_all_rows_out_of_time_are_judged_by_cross_validation(
         return n_rows
 
     monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
-    monkeypatch.setattr(growing, "warn_caller", lambda message: None)
+    monkeypatch.setattr(self_tuning, "warn_caller", lambda message: None)
     model = one_kernel(estimator, max_time=1e6).fit(X, Y)
     assert (model.n_samples_fit_ == N_ROWS) == is_better
     assert (model.cv_log_loss_ == 0.2) == is_better

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from datetime import date, datetime
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -410,7 +411,7 @@ FLOATS = st.floats(-1e3, 1e3) | st.just(np.nan)
 def test_weights_fill_like_repeated_rows(X, data):
     repeats = data.draw(arrays(np.int64, len(X), elements=st.integers(0, 3)))
     repeats[0] += 1
-    names = [f"x{j}" for j in range(X.shape[1])]
+    names = partial(np.arange, X.shape[1])
     weighted = find_filling(X, repeats.astype(float), names)
     repeated = find_filling(np.repeat(X, repeats, axis=0), None, names)
     np.testing.assert_array_equal(weighted.medians, repeated.medians)
@@ -421,7 +422,7 @@ def test_weights_fill_like_repeated_rows(X, data):
 @settings(deadline=None)
 @pytest.mark.filterwarnings("ignore:Ignored, as no row has a value")
 def test_filled_rows_are_finite_and_keep_what_was_known(X):
-    filling = find_filling(X, None, ["a", "b"])
+    filling = find_filling(X, None, lambda: np.array(["a", "b"]))
     filled = filling.transform(X)
     assert np.isfinite(filled).all()
     known = ~np.isnan(X)

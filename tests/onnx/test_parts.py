@@ -83,7 +83,7 @@ def test_scaling_of_clipped_and_extreme_columns():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4)) * [1.0, 1e150, 1e-150, 5e-320]
     X[7, 0] = 1e9
-    scaling = find_scaling(X, None, np.array(list("abcd")))
+    scaling = find_scaling(X, None, lambda: np.array(list("abcd")))
     assert scaling.clip is not None
     assert scaling.exponents is not None
     found = values_of(lambda g, q: scaled(g, q, scaling), X)
@@ -96,7 +96,7 @@ def test_filling():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 4))
     X[3:9, 1], X[:, 2] = np.nan, np.nan
-    filling = find_filling(X, None, list("abcd"))
+    filling = find_filling(X, None, lambda: np.array(list("abcd")))
     Q = rng.normal(size=(30, 4))
     Q[rng.random(Q.shape) < 0.3] = np.nan
     found = values_of(lambda g, q: filled(g, q, filling), Q)

@@ -182,7 +182,7 @@ def _queries(part: Any, voters: bytes) -> _Queries | None:
     model = pickle.loads(voters).model
     raw = model._validated(part, reset=False)
     if model._filling_ is not None:
-        raw = model._filling_.transform(raw)
+        raw = model._filling_.transform(raw, model.get_feature_names_out)
     scaled = raw if model._scaling_ is None else model._scaling_.transform(raw)
     return _Queries(raw, as_cells_see(scaled))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -25,17 +26,17 @@ from hardmargin.estimators._base.estimator import (
     MAX_FLOAT32_FEATURE,
     TrainingRows,
     machines_of,
+    moderate,
     one_or_all,
     random_numbers,
 )
-from hardmargin.estimators._base.looking import UNSEEN, LookingClassifier
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import (
     extent,
     find_scaling,
     two_valued,
 )
+from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.experts import (
     LARGEST_CELL,
     LEAST_SCALE,
@@ -61,12 +62,18 @@ from hardmargin.kernels import (
     Rows,
     as_blocks,
     is_sparse,
-    mapped,
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import BESIDE_BYTES, give_back_memory, memory_bytes, planned_bytes
-from hardmargin.selection.first_look import SAMPLE_ROWS, Look
+from hardmargin.selection.first_look import (
+    SAMPLE_ROWS,
+    Look,
+    first_look,
+    is_open,
+    is_text,
+    sample_rows,
+)
 from hardmargin.selection.folds import (
     DEFAULT_FOLDS,
     QUICK_ROWS,
@@ -80,7 +87,7 @@ from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.vote import SHARES, Losses, Vote, held_out_scores
 from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
-from hardmargin.warn import warn_caller
+from hardmargin.warn import held_back, warn_caller
 
 #: Up to this many rows, folds are made from several shuffles. These cost little there, and make the
 #: model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
@@ -121,6 +128,9 @@ LEAST_CUT_ROWS = 2_000
 MOST_LOW_RANK_ROWS = 30_000
 
 
+#: What is assumed of rows before the look.
+UNSEEN = Look(standardized=True, is_linear=False)
+
 #: Fitted attributes of a single vote, which a mixture of experts does not have.
 _OF_ONE_VOTE = (
     "dual_coef_",
@@ -141,7 +151,7 @@ BYTES_PER_ROW = 200
 MOST_FOR_ROWS = 0.5
 
 
-class EnsembleSVC(RelevanceMixin, LookingClassifier):
+class EnsembleSVC(SelfTuningClassifier):
     """Ensemble of partially trained hard-margin SVMs, with nothing to tune.
 
     Multiplicative updates with an adaptive rate move a weighted Parzen window towards the
@@ -375,18 +385,19 @@ default="cv"
            [0.01, 0.99]])
     """
 
-    _fills_missing = True
-
     _relevance_needs = (
         "relevance=True, dense rows that are standardised, gamma='cv', and an RBF or Laplacian "
         "kernel that is not approximated"
     )
 
+    #: How machines divide the classes by default.
+    _division_: str = "ovo"
+
     #: The mixture, where there are many rows.
     _experts_: Experts | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LookingClassifier._parameter_constraints,
+        **SelfTuningClassifier._parameter_constraints,
         "n_stages": [Choice({"cv"}), COUNT],
         "kernel": [Choice({"cv", *NAMED_KERNELS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), Choice({"cv", *GAMMA_RULES})],
@@ -514,7 +525,7 @@ default="cv"
                 "must be 'cv' or a number."
             )
         with self._fitting() as monitor:
-            rows = self._read_table(X, y, sample_weight, self.categorical_features)
+            rows = self._read_table(X, y, sample_weight)
             if self._needs_experts(rows):  # also where there is no time for all rows
                 self._warn_of_little_memory(rows)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
@@ -560,14 +571,78 @@ default="cv"
         self._fit_vote(rows, groups, monitor, look)
         return int((rows.codes >= 0).sum())
 
+    def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
+        """Settle whether to standardise, and whether linear kernels vote alone.
+
+        Where that is open, on sparse rows and those of common norm, a sample of them says it.
+        """
+        X = rows.X
+        is_text = is_sparse(X) and self._is_text(X)
+        self._division_ = "ovr" if is_text else "ovo"
+        is_scaled = self.standardize is not False and self.kernel != "precomputed"
+        settled = Look(is_scaled, is_sparse(X) and self._is_linear(rows))
+        has_choice = isinstance(self.gamma, str) and isinstance(self.kernel, str)
+        chooses_scaling = has_choice and self.standardize == "auto" and is_scaled and is_open(X)
+        is_small = (rows.codes >= 0).sum() <= SAMPLE_ROWS  # all kernels can be tried on all rows
+        chooses_kernel = is_text and not (settled.is_linear or is_small)
+        if not (chooses_scaling or (chooses_kernel and self.gamma == "cv")):
+            return settled
+        found = self._look_at_sample(rows, groups, monitor, settled, chooses_scaling)
+        if found is None:
+            return settled
+        is_linear = settled.is_linear or (chooses_kernel and found.is_linear)
+        return replace(found, is_linear=is_linear)
+
+    def _look_at_sample(
+        self,
+        rows: TrainingRows,
+        groups: Any,
+        monitor: Monitor,
+        settled: Look,
+        chooses_scaling: bool,
+    ) -> Look | None:
+        """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
+        X, codes, classes, weights, _ = rows
+        w = None if weights is None else moderate(weights)
+        random = random_numbers(copy.deepcopy(self.random_state))
+        sample = sample_rows(X, codes, w, self.cv, groups, random)
+        seen = {False: sample.X} if chooses_scaling or not settled.standardized else {}
+        if settled.standardized:
+            with held_back():  # the scaling of all rows warns
+                scaling = find_scaling(sample.X, sample.weights, self.get_feature_names_out)
+            seen[True] = as_blocks(sample.X).map(scaling.transform)
+        vote = replace(self._vote, kernel="linear") if settled.is_linear else self._vote
+        make_kernels = partial(vote.plain_kernels, with_linear=True)
+        machines = machines_of(len(classes), self._division)
+        return first_look(sample, seen, make_kernels, machines, vote.options, monitor)
+
+    def _is_text(self, X: Rows) -> bool:
+        """Whether linear kernels may vote alone, and divide the classes one by one."""
+        return is_text(X) and self.kernel in ("cv", "linear")
+
+    def _is_linear(self, rows: TrainingRows) -> bool:
+        """Whether there is no choice but a linear kernel, on sparse rows."""
+        if self.kernel == "linear":
+            return is_sparse(rows.X)
+        if not (self._is_text(rows.X) and self.gamma == "cv"):
+            return False
+        machines = machines_of(len(rows.classes), self._division)
+        return not self._vote.memory_for(largest_machine(rows.codes, machines)).is_enough
+
+    @property
+    def _division(self) -> str:
+        return self._division_ if self.multi_class == "auto" else self.multi_class
+
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their probabilities then."""
         if self.standardized_:
-            names = self.get_feature_names_out()
-            self._scaling_ = find_scaling(rows.X, rows.weights, names, self._most_row_bytes)
-            rows = rows._replace(X=mapped(rows.X, self._scaling_.transform, self._most_row_bytes))
+            self._scaling_ = find_scaling(
+                rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
+            )
+            seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
+            rows = rows._replace(X=seen)
         training = self._training(
             rows,
             kernel="rbf" if self.kernel == "cv" else self.kernel,
@@ -752,7 +827,8 @@ default="cv"
         self._calibration_ = LogProbabilities()
         self._class_weights_ = class_weights
         self.classes_ = classes
-        self._store_relevance(found.relevance)
+        if found.relevance is not None:
+            self._store_relevance(found.relevance)
         self.cv_log_loss_, self.cv_error_ = found.log_loss, found.error
         return found
 
@@ -765,10 +841,10 @@ default="cv"
         scale: Callable[[Rows], Rows] = as_cells_see
         if self.standardized_:
             self._scaling_ = find_scaling(
-                X, weights, self.get_feature_names_out(), self._most_row_bytes
+                X, weights, self.get_feature_names_out, self._most_row_bytes
             )
             scale = partial(scaled_for_cells, scaling=self._scaling_)
-        scaled = mapped(X, scale, self._most_row_bytes)
+        scaled = as_blocks(X, self._most_row_bytes).map(scale)
         seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
         if is_sparse(X):
             return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
@@ -961,7 +1037,8 @@ default="cv"
         self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])
         self.temperature_ = one_or_all([vote.slope / 2 for vote in votes])
         self.cv_log_loss_ = self.cv_error_ = float("nan")
-        self._store_relevance(relevance)
+        if relevance is not None:
+            self._store_relevance(relevance)
 
     def _warn_of_votes(self, votes: list[Vote], folds: Folds) -> None:
         reasons = {path.stop_reason for vote in votes for path in vote.paths}

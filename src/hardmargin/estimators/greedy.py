@@ -25,10 +25,9 @@ from hardmargin.estimators._base.estimator import (
     precision,
     random_numbers,
 )
-from hardmargin.estimators._base.growing import GrowingClassifier
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.relevance import RelevanceMixin
 from hardmargin.estimators._base.scaling import find_scaling
+from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators._base.staged import StagedMixin
 from hardmargin.estimators._base.watching import ENDED_BY
 from hardmargin.kernels import (
@@ -39,9 +38,9 @@ from hardmargin.kernels import (
     Kernel,
     KernelFunction,
     Rows,
+    as_blocks,
     is_sparse,
     make_kernel,
-    mapped,
 )
 from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
@@ -105,7 +104,7 @@ LEAST_SLOPE = 1e-3
 BYTES_PER_MACHINE_ROW = 80
 
 
-class GreedySVC(StagedMixin, RelevanceMixin, GrowingClassifier):
+class GreedySVC(StagedMixin, SelfTuningClassifier):
     """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
@@ -339,15 +338,13 @@ default="cv"
     'converged'
     """
 
-    _fills_missing = True
-
     _relevance_needs = (
         "kernel='cv', gamma='cv' and dense rows that are standardised, and that scaled columns "
         "have a lower log-loss on held-out rows"
     )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingClassifier._parameter_constraints,
+        **SelfTuningClassifier._parameter_constraints,
         "gamma": [
             Interval(Real, 0, None, closed="neither"),
             Choice({"cv", *GAMMA_RULES}),
@@ -460,7 +457,7 @@ default="cv"
             GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         with self._fitting() as monitor:
-            rows = self._read_table(X, y, sample_weight, self.categorical_features)
+            rows = self._read_table(X, y, sample_weight)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = train(rows, groups, monitor)
@@ -481,9 +478,11 @@ default="cv"
         if scales == "auto":
             scales = self.gamma == "cv" and not callable(self.kernel)
         if scales and self.kernel != "precomputed":
-            names = self.get_feature_names_out()
-            self._scaling_ = find_scaling(rows.X, rows.weights, names, self._most_row_bytes)
-            rows = rows._replace(X=mapped(rows.X, self._scaling_.transform, self._most_row_bytes))
+            self._scaling_ = find_scaling(
+                rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
+            )
+            seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
+            rows = rows._replace(X=seen)
         training = self._training(
             rows,
             kernel="rbf" if self.kernel == "cv" else self.kernel,
@@ -534,7 +533,8 @@ default="cv"
         self.max_visits_, self.threshold_ = int(max_visits), one_or_all(thresholds)
         self.standardized_ = self._scaling_ is not None
         self.kernel_ = training.kernel.name
-        self._store_relevance(relevance)
+        if relevance is not None:
+            self._store_relevance(relevance)
         if held_out is not None:
             self._calibrate(training, held_out, slopes, random)
             if not EARLY_ENDS.isdisjoint(np.atleast_1d(self.stop_reason_).tolist()):

@@ -18,7 +18,7 @@ from hardmargin.estimators._base.planes import (
 )
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.staged import StagedMixin
-from hardmargin.kernels import FloatArray, KernelFunction, mapped
+from hardmargin.kernels import FloatArray, KernelFunction, as_blocks
 
 
 class RhoEnsembleSVC(StagedMixin, KernelClassifier):
@@ -232,9 +232,8 @@ default="rbf"
         with self._fitting() as monitor:
             rows = self._check_training(X, y, sample_weight)
             if self.standardize and self.kernel != "precomputed":
-                names = self.get_feature_names_out()
-                self._scaling_ = find_scaling(rows.X, rows.weights, names)
-                rows = rows._replace(X=mapped(rows.X, self._scaling_.transform))
+                self._scaling_ = find_scaling(rows.X, rows.weights, self.get_feature_names_out)
+                rows = rows._replace(X=as_blocks(rows.X).map(self._scaling_.transform))
             training = self._training(rows)
             n_stages = None if self.n_stages == "eps" else int(self.n_stages)
             solutions = train_planes(self, training, monitor, n_stages)

@@ -1,6 +1,6 @@
 """Kernels: rows, gamma rules and values; also matrices, columns and low-rank factors."""
 
-from hardmargin.kernels.blocks import RowBlocks, as_blocks, mapped
+from hardmargin.kernels.blocks import RowBlocks, as_blocks
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
@@ -48,6 +48,5 @@ __all__ = [
     "is_sparse",
     "linear_weights",
     "make_kernel",
-    "mapped",
     "resolve_gamma",
 ]

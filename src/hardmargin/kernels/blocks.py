@@ -14,7 +14,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,8 +70,8 @@ class RowBlocks(ABC):
         """
 
     @abstractmethod
-    def map(self, function: Callable[[Any], Any]) -> RowBlocks:
-        """Rows that a function makes of each block, when it is needed."""
+    def map(self, function: Callable[[Any], Any]) -> Rows | RowBlocks:
+        """Apply a function to all rows; the result lives where they live."""
 
     @abstractmethod
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
@@ -98,20 +98,18 @@ class Resident(RowBlocks):
         """Call the function once."""
         return [function(self.X, *per_row)]
 
-    def map(self, function: Callable[[Any], Any]) -> Self:
-        """Apply the function at once; to dense rows a few at a time, whose copies stay in cache."""
-        if self.holds_sparse:
-            return type(self)(function(self.X))
+    def map(self, function: Callable[[Any], Any]) -> Rows:
+        """Return what the function makes of a few rows at a time, whose copies stay in cache."""
+        if self.holds_sparse or self.X.nbytes <= BLOCK_BYTES:
+            return function(self.X)
         n_rows, step = len(self.X), rows_per_block(self.X)
         first: NDArray[Any] = function(self.X[:step])
-        if len(first) == n_rows:
-            return type(self)(first)
         make = temporary_rows if self._maps_to_file else np.empty
         out = make((n_rows, first.shape[1]), first.dtype)
         out[:step] = first
         for begin in range(step, n_rows, step):
             out[begin : begin + step] = function(self.X[begin : begin + step])
-        return type(self)(out)
+        return out
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         return self.X[rows]
@@ -149,23 +147,12 @@ class FileRows(Resident):
 def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
     """Rows in memory as one block, those of a large file as several.
 
-    So are dense rows of more than `most_bytes`; what is made of them is in a temporary file.
+    So are dense rows of more than `most_bytes`; what `map` makes of them is in a temporary file.
     """
     if isinstance(X, RowBlocks):
         return X
     is_large = is_large_file(X) or (not sp.issparse(X) and X.nbytes > most_bytes)
     return FileRows(X) if is_large else Resident(X)
-
-
-def mapped(
-    X: Rows | RowBlocks, function: Callable[[Rows], Rows], most_bytes: float = math.inf
-) -> Rows | RowBlocks:
-    """Apply a function to all rows; the result lives where they live.
-
-    What is made of dense rows of more than `most_bytes` is in a temporary file.
-    """
-    made = as_blocks(X, most_bytes).map(function)
-    return made.X if isinstance(made, Resident) else made
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

@@ -23,7 +23,7 @@ from hardmargin.kernels import (
     FloatArray,
     KernelRows,
     View,
-    mapped,
+    as_blocks,
     resolve_gamma,
 )
 from hardmargin.monitor import Monitor, Stopped
@@ -108,7 +108,7 @@ class Source:
         if not self.relevance:
             return values
         scales = self.scales[min(split, len(self.scales) - 1)]
-        scaled = mapped(values.X, lambda X: X * scales)
+        scaled = as_blocks(values.X).map(lambda X: X * scales)
         if gamma is None:
             weights, name = self.weights, values.kernel.name
             if weights is not None and rows is not None:

@@ -19,7 +19,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from hardmargin.estimators._base.categories import find_categories, is_data_frame
 from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     TrainingRows,
@@ -29,7 +28,7 @@ from hardmargin.estimators._base.estimator import (
     precision,
     warn_if_flat,
 )
-from hardmargin.estimators._base.missing import Filling, find_filling
+from hardmargin.estimators._base.missing import Filling
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import (
@@ -43,7 +42,6 @@ from hardmargin.kernels import (
     is_sparse,
     linear_weights,
     make_kernel,
-    mapped,
 )
 from hardmargin.kernels.blocks import FileRows, is_large_file, some_rows
 from hardmargin.resources import multiply, queries_at_once, single_threaded_blas
@@ -56,7 +54,6 @@ from hardmargin.selection.calibration import (
     winning_codes,
 )
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.sigmoids import as_rows
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem
 
 #: Sums of larger terms, kernel values times coefficients, overflow float32.
@@ -295,34 +292,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Whether ``fit`` would hold rows out, which reliable probabilities need."""
         return False
 
-    def _read_table(
-        self, X: Any, y: Any, sample_weight: Any, categorical_features: Any
-    ) -> TrainingRows:
-        """Validate a table, turn its categories into numbers, and fill its missing numbers."""
-        if is_data_frame(X) or not isinstance(categorical_features, str):
-            self._categories_ = find_categories(X, categorical_features)
-        return self._filled(self._check_training(X, y, sample_weight))
-
-    def _filled(self, rows: TrainingRows) -> TrainingRows:
-        """Fill the missing numbers of a table whose categories are numbers already.
-
-        Its weights are counted in rows: choices need their number, which normalised weights hide.
-        """
-        if rows.weights is not None:
-            weights = as_rows(rows.weights)
-            rows = rows._replace(weights=None if (weights == 1).all() else weights)
-        self.is_categorical_: NDArray[np.bool_] | None = None
-        if self._categories_ is not None:
-            self.is_categorical_ = np.isin(
-                np.arange(self.n_features_in_), self._categories_.columns
-            )
-        if self.kernel == "precomputed":
-            return rows
-        self._filling_ = find_filling(rows.X, rows.weights, list(self.get_feature_names_out()))
-        if self._filling_ is None or self._filling_.is_idle:
-            return rows
-        return rows._replace(X=mapped(rows.X, self._filling_.transform, self._most_row_bytes))
-
     def _training(
         self,
         rows: TrainingRows,
@@ -409,7 +378,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
         self.gamma_ = kernel.gamma
         self._kernel_: Kernel | KernelSum = kernel
-        self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
+        self._weights_ = []
+        if any(one.name == "linear" for one in getattr(kernel, "kernels", [kernel])):
+            self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
         if isinstance(kernel, Kernel) and kernel.name == "poly":  # only its values can be large
             diagonal = kernel.diagonal(self.support_vectors_)
             largest *= max(float(np.abs(diagonal).max(initial=0.0)), 1.0)
@@ -451,7 +422,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Validate queries, and fill and scale them like the rows of ``fit``."""
         rows = self._check_queries(X)
         if self._filling_ is not None:
-            rows = self._filling_.transform(rows)
+            rows = self._filling_.transform(rows, self.get_feature_names_out)
         return self._scaled(rows)
 
     def _scaled(self, rows: Rows) -> Rows:

@@ -266,7 +266,7 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
         }
-        if fills and is_data_frame(X):
+        if fills and not isinstance(X, np.ndarray) and is_data_frame(X):
             column_kinds(X)  # dates would be taken for numbers
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum

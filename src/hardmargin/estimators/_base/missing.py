@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,24 +31,28 @@ class Filling:
         NaN for columns without any value in ``fit``: these are always set to zero.
     indicated : (n_indicators,) int array
         The columns with an indicator.
-    names : tuple of str
-        Names of the columns, for warnings.
     """
 
     medians: FloatArray
     indicated: NDArray[np.intp]
-    names: tuple[str, ...]
 
     @property
     def is_idle(self) -> bool:
         """Whether no value was missing in ``fit``."""
         return len(self.indicated) == 0 and not np.isnan(self.medians).any()
 
-    def transform(self, X: Rows) -> Rows:
+    def transform(self, X: Rows, feature_names: Callable[[], NDArray[Any]] | None = None) -> Rows:
         """Fill the missing values of rows, and append the indicators.
 
         A column that was complete in ``fit`` has no indicator: there its missing values are only
         filled, with a warning that has the column's name.
+
+        Parameters
+        ----------
+        X : rows
+            Dense or CSR.
+        feature_names : callable, optional
+            Returns the names of the columns, for the warning, which the rows of ``fit`` never get.
         """
         is_empty = np.isnan(self.medians)
         if is_sparse(X) or (self.is_idle and not np.isnan(X).any()):
@@ -59,7 +63,8 @@ class Filling:
         surprising = missing.any(axis=0) & ~is_empty
         surprising[self.indicated] = False
         if surprising.any():
-            columns = [self.names[j] for j in np.flatnonzero(surprising)]
+            names = np.arange(X.shape[1]) if feature_names is None else feature_names()
+            columns = names[np.flatnonzero(surprising)]
             warn_caller(
                 f"Missing values of {listed(columns)} are filled with the median; there were none "
                 "in fit, so nothing is known about rows with missing values.",
@@ -69,7 +74,7 @@ class Filling:
 
 
 def find_filling(
-    X: Rows | RowBlocks, weights: FloatArray | None, names: Sequence[str]
+    X: Rows | RowBlocks, weights: FloatArray | None, feature_names: Callable[[], NDArray[Any]]
 ) -> Filling | None:
     """Find the medians of dense rows, and the columns that need an indicator; None if sparse.
 
@@ -79,8 +84,8 @@ def find_filling(
         Dense or CSR.
     weights : (n,) array or None
         Weights of the rows; rows of weight zero are ignored.
-    names : sequence of str
-        Names of the columns.
+    feature_names : callable
+        Returns the names of the columns, for the warning.
     """
     if is_sparse(X):
         return None
@@ -89,14 +94,15 @@ def find_filling(
     n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
     incomplete, is_empty = n_missing > 0, n_missing == n_rows
     if is_empty.any():
-        empty = listed([names[int(j)] for j in np.flatnonzero(is_empty)])
+        empty = listed(feature_names()[np.flatnonzero(is_empty)])
         warn_caller(f"Ignored, as no row has a value there: {empty}.", UserWarning)
     sample, w = sampled(blocks, weights)
     medians = np.full(blocks.n_columns, np.nan)
     complete, step = np.flatnonzero(~incomplete), max(1, NUMBERS_AT_ONCE // len(sample))
+    lower_median = partial(np.quantile, q=0.5, axis=0, method="inverted_cdf")
     for begin in range(0, len(complete), step):
         part = complete[begin : begin + step]
-        medians[part] = _median(np.ascontiguousarray(sample[:, part].T), w)
+        medians[part] = lower_median(sample[:, part], weights=w)
     for j in np.flatnonzero(incomplete & ~is_empty):
         values, own = sample[:, j], w
         if (~np.isnan(values)).sum() < LEAST_KNOWN:  # then there are not many among all rows
@@ -105,14 +111,13 @@ def find_filling(
                 for parts in zip(*blocks.each(partial(_known, column=int(j)), weights), strict=True)
             )
         known = ~np.isnan(values)
-        medians[j] = _median(values[known], None if own is None else own[known])
-    return Filling(medians, np.flatnonzero(incomplete & ~is_empty), tuple(names))
+        medians[j] = lower_median(values[known], weights=None if own is None else own[known])
+    return Filling(medians, np.flatnonzero(incomplete & ~is_empty))
 
 
 def _n_missing(X: Rows, weights: FloatArray | None) -> NDArray[np.intp]:
     """Count the missing values of every column of a block."""
-    if weights is not None and not weights.all():
-        X = X[weights > 0]
+    X = X if weights is None else X[weights > 0]
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     counts = np.zeros(X.shape[1], dtype=np.intp)
     for begin in range(0, X.shape[0], step):
@@ -129,12 +134,3 @@ def _known(
         return X[known, column], None
     known &= weights > 0
     return X[known, column], weights[known]
-
-
-def _median(values: NDArray[Any], weights: FloatArray | None) -> NDArray[Any]:
-    """Return the lower medians of the rows of an array, each of which is a column of the table."""
-    if weights is not None:
-        median = np.quantile(values, 0.5, axis=-1, method="inverted_cdf", weights=weights)
-        return np.asarray(median)
-    middle = (values.shape[-1] - 1) // 2
-    return np.asarray(np.sort(values)[..., middle])  # a partition is slow where values repeat

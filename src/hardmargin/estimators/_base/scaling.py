@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -93,7 +93,7 @@ class Scaling:
 def find_scaling(
     X: Rows | RowBlocks,
     weights: FloatArray | None,
-    feature_names: NDArray[Any],
+    feature_names: Callable[[], NDArray[Any]],
     most_bytes: float = math.inf,
 ) -> Scaling:
     """Find how to scale features to mean 0 and variance 1, sparse ones unshifted.
@@ -108,51 +108,22 @@ def find_scaling(
         Dense or CSR.
     weights : (n,) array or None
         Weights of the rows; rows of weight zero are ignored.
-    feature_names : array
-        Names of the features, for the warning.
+    feature_names : callable
+        Returns the names of the features, for the warning.
     most_bytes : float
         Dense rows of more bytes are looked at a few at a time.
     """
-    blocks = as_blocks(X, most_bytes)
-    low, high = extent(blocks, weights)
-    scaling = _fit_scaling(blocks, low, high, weights)
-    clip = (_sparse_clip if is_sparse(X) else _clip)(blocks, weights, low, high, scaling)
-    if clip is None:
-        return scaling
-    columns = np.flatnonzero(np.isfinite(clip[0]))
-    warn_caller(
-        f"Some values of {listed(feature_names[columns])} are so large that all others would "
-        "look the same once standardised; they are clipped. Are they right? To keep them, "
-        "scale the features yourself and set standardize=False.",
-        UserWarning,
-    )
-    low, high = np.clip(low, *clip), np.clip(high, *clip)
-    scaling = _fit_scaling(blocks.map(partial(_clipped, clip=clip)), low, high, weights)
-    return replace(scaling, clip=clip)
-
-
-def extent(X: Rows | RowBlocks, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Least and largest values of the columns, in rows of positive weight."""
-    found = as_blocks(X).each(_extent, weights)
-    lows, highs = zip(*(ends for ends in found if ends is not None), strict=True)
-    return np.min(lows, axis=0), np.max(highs, axis=0)
-
-
-def _fit_scaling(
-    blocks: RowBlocks, low: FloatArray, high: FloatArray, weights: FloatArray | None
-) -> Scaling:
-    """Fit the scaler, and powers of two that bring columns of extreme size to about one.
-
-    `low` and `high`, the least and largest values, show which columns take only these two.
-    """
+    blocks = seen = as_blocks(X, most_bytes)
+    low, high = ends = extent(blocks, weights)
+    # Columns of extreme size are brought to about one first, as their squares would overflow.
     sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[blocks.dtype]
     extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
     exponents = None
     if extreme.any():
         exponents = np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
-        blocks = blocks.map(partial(_times_powers, exponents=exponents))
+        seen = as_blocks(blocks.map(partial(_times_powers, exponents=exponents)), most_bytes)
         low, high = np.ldexp(low, exponents), np.ldexp(high, exponents)
-    scalers = [scaler for scaler in blocks.each(_scaler, weights) if scaler is not None]
+    scalers = [scaler for scaler in seen.each(_scaler, weights) if scaler is not None]
     scaler = scalers[0] if len(scalers) == 1 else _merged(scalers)
     if not np.isfinite(scaler.var_).all():
         raise ValueError(
@@ -161,35 +132,44 @@ def _fit_scaling(
         )
     # Of a constant column, rounding may make it negative.
     scaler.var_ = np.maximum(scaler.var_, 0.0)
-    if blocks.holds_sparse:
-        has_two = _sparse_two_valued(blocks, weights, low, high)
+    if seen.holds_sparse:
+        has_two = _sparse_two_valued(seen, weights, low, high)
     else:
-        has_two = np.all(blocks.each(partial(two_valued, low=low, high=high), weights), axis=0)
+        has_two = np.all(seen.each(partial(two_valued, low=low, high=high), weights), axis=0)
     scaler.scale_[has_two] = (high - low)[has_two]
-    return Scaling(None, exponents, scaler)
+    scaling = Scaling(None, exponents, scaler)
+    clip = (_sparse_clip if is_sparse(X) else _clip)(blocks, weights, ends, scaling)
+    if clip is None:
+        return scaling
+    columns = np.flatnonzero(np.isfinite(clip[0]))
+    warn_caller(
+        f"Some values of {listed(feature_names()[columns])} are so large that all others would "
+        "look the same once standardised; they are clipped. Are they right? To keep them, "
+        "scale the features yourself and set standardize=False.",
+        UserWarning,
+    )
+    clipped = blocks.map(partial(_clipped, clip=clip))  # of which nothing has to be clipped again
+    return replace(find_scaling(clipped, weights, feature_names, most_bytes), clip=clip)
 
 
-def _present(X: Rows, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
-    """Leave out rows of weight zero."""
-    if weights is None or weights.all():
-        return X, weights
-    return X[weights > 0], weights[weights > 0]
+def extent(X: Rows | RowBlocks, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Least and largest values of the columns, in rows of positive weight."""
 
+    def ends(block: Rows, weights: FloatArray | None) -> FloatArray:
+        block = block if weights is None else block[weights > 0]
+        if block.shape[0] == 0:
+            return np.full((2, block.shape[1]), [[np.inf], [-np.inf]])
+        both = block.min(axis=0), block.max(axis=0)
+        return np.array([e.toarray().ravel() if is_sparse(e) else e for e in both], np.float64)
 
-def _extent(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray] | None:
-    """Least and largest values of the columns of one block."""
-    X, _ = _present(X, weights)
-    if X.shape[0] == 0:
-        return None
-    low, high = X.min(axis=0), X.max(axis=0)
-    if is_sparse(X):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    return low.astype(np.float64), high.astype(np.float64)
+    found = np.array(as_blocks(X).each(ends, weights))
+    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
 
 
 def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
     """Scaler of one block."""
-    X, weights = _present(X, weights)
+    if weights is not None:
+        X, weights = X[weights > 0], weights[weights > 0]
     if X.shape[0] == 0:
         return None
     if not is_sparse(X):
@@ -219,7 +199,7 @@ def two_valued(
     X: NDArray[Any], weights: FloatArray | None, *, low: FloatArray, high: FloatArray
 ) -> NDArray[np.bool_]:
     """Which columns of a dense block only have these least and largest values, which differ."""
-    X, _ = _present(X, weights)
+    X = X if weights is None else X[weights > 0]
     has_two = low < high
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     for begin in range(0, X.shape[0], step):
@@ -244,7 +224,7 @@ def _n_others(
     X: Rows, weights: FloatArray | None, *, ends: tuple[FloatArray, FloatArray]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Count the entries of sparse columns that are neither end, and all of them."""
-    X, _ = _present(X, weights)
+    X = X if weights is None else X[weights > 0]
     low, high = ends
     inner = X.indices[(X.data != low[X.indices]) & (X.data != high[X.indices])]
     return np.bincount(inner, minlength=X.shape[1]), np.bincount(X.indices, minlength=X.shape[1])
@@ -270,12 +250,11 @@ def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
 def _clip(
     blocks: RowBlocks,
     weights: FloatArray | None,
-    low: FloatArray,
-    high: FloatArray,
+    ends: tuple[FloatArray, FloatArray],
     scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of the columns that outliers would flatten; infinite for the others."""
-    mean, deviation = scaling.moments
+    (low, high), (mean, deviation) = ends, scaling.moments
     # Outliers, fewer than a fifth of the rows, then cause nearly all of the variance: one of them
     # is this far from the mean.
     with np.errstate(over="ignore"):
@@ -305,8 +284,7 @@ def _clip(
 def _sparse_clip(
     blocks: RowBlocks,
     weights: FloatArray | None,
-    low: FloatArray,
-    high: FloatArray,
+    ends: tuple[FloatArray, FloatArray],
     scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of sparse columns that outliers would flatten, from the size of other entries."""
@@ -329,7 +307,7 @@ def _sparse_clip(
 
 def _entries_and_logs(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Count the entries of sparse columns, and add up the logarithms of their sizes."""
-    X, _ = _present(X, weights)
+    X = X if weights is None else X[weights > 0]
     with np.errstate(divide="ignore"):
         logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
     entries = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
@@ -340,7 +318,7 @@ def _sizes_of_entries(
     X: Rows, weights: FloatArray | None, *, columns: NDArray[np.intp]
 ) -> list[FloatArray]:
     """Sizes of all entries of some sparse columns."""
-    X, _ = _present(X, weights)
+    X = X if weights is None else X[weights > 0]
     some = X[:, columns].tocsc()
     return np.split(np.abs(some.data), some.indptr[1:-1])
 

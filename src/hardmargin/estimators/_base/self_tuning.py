@@ -1,0 +1,204 @@
+"""What the two classifiers share that tune themselves.
+
+They read tables as they come, say which columns are relevant, keep finished steps in a checkpoint,
+and fit as many rows as there is time for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
+from hardmargin.estimators._base.categories import find_categories
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.estimator import TrainingRows
+from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, best_in_time
+from hardmargin.estimators._base.missing import find_filling
+from hardmargin.kernels import FloatArray, as_blocks
+from hardmargin.monitor import Monitor
+from hardmargin.selection.folds import ROWS_PER_CLASS
+from hardmargin.selection.growing import FIRST_ROWS, Growth
+from hardmargin.selection.sigmoids import as_rows
+from hardmargin.warn import warn_caller
+
+#: Share of the rows that is set aside to compare models.
+SHARE_ASIDE = 0.1
+
+#: Parameters that do not change the result.
+WITHOUT_EFFECT = {"checkpoint", "max_time", "n_jobs", "on_interrupt", "verbose"}
+
+#: A first fit of more than this share of the rows would save too little time.
+LARGEST_FIRST_SHARE = 0.5
+
+
+class SelfTuningClassifier(KernelClassifier):
+    """Base of the classifiers that tune themselves."""
+
+    _fills_missing = True
+
+    #: What a fit needs to scale columns by their relevance, as the end of a sentence.
+    _relevance_needs: ClassVar[str]
+
+    categorical_features: Any
+    checkpoint: str | PathLike[str] | None
+    cv: Any
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Relevance of the columns, as shares that sum to one."""
+        check_is_fitted(self)
+        if not hasattr(self, "relevance_"):
+            raise AttributeError(
+                f"This {type(self).__name__} has no feature_importances_, since it scaled no "
+                f"columns by their relevance. That needs {self._relevance_needs}."
+            )
+        return np.asarray(self.relevance_ / self.relevance_.sum())
+
+    def _read_table(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+        """Validate a table, turn its categories into numbers, and fill its missing numbers."""
+        if not (isinstance(X, np.ndarray) and isinstance(self.categorical_features, str)):
+            self._categories_ = find_categories(X, self.categorical_features)
+        return self._filled(self._check_training(X, y, sample_weight))
+
+    def _filled(self, rows: TrainingRows) -> TrainingRows:
+        """Fill the missing numbers of a table whose categories are numbers already.
+
+        Its weights are counted in rows: choices need their number, which normalised weights hide.
+        """
+        if rows.weights is not None:
+            weights = as_rows(rows.weights)
+            rows = rows._replace(weights=None if (weights == 1).all() else weights)
+        self.is_categorical_: NDArray[np.bool_] | None = None
+        if self._categories_ is not None:
+            self.is_categorical_ = np.isin(
+                np.arange(self.n_features_in_), self._categories_.columns
+            )
+        if self.kernel == "precomputed":
+            return rows
+        self._filling_ = find_filling(rows.X, rows.weights, self.get_feature_names_out)
+        if self._filling_ is None or self._filling_.is_idle:
+            return rows
+        filled = as_blocks(rows.X, self._most_row_bytes).map(self._filling_.transform)
+        return rows._replace(X=filled)
+
+    def _store_relevance(self, relevance: FloatArray) -> None:
+        """Keep the relevance of the columns that kernels see, and of the input columns."""
+        self.encoded_relevance_ = relevance
+        self.relevance_ = np.zeros(self.n_features_in_)
+        np.maximum.at(self.relevance_, self._origins, relevance)
+
+    @property
+    def _grows(self) -> bool:
+        """Whether to train on fewer rows where there is no time for all of them."""
+        raise NotImplementedError
+
+    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+        """Train on rows that have been read; return how many of them the model has seen."""
+        raise NotImplementedError
+
+    def _largest_part(self, rows: TrainingRows) -> int:
+        """Return the most rows that are worth fitting if not all are."""
+        return len(rows.codes)
+
+    def _cost_of_all(self, rows: TrainingRows) -> float:
+        """Return the time that all rows take, relative to a part that would have as many."""
+        return 1.0
+
+    def _linear(self, rows: TrainingRows) -> tuple[int | None, int, float]:
+        """Return above how many rows time grows in proportion, and how (see `Growth`)."""
+        return None, 1, 1.0
+
+    def _number_rows(self, rows: NDArray[np.intp]) -> None:
+        """Make attributes of a model of some rows refer to all rows.
+
+        Parameters
+        ----------
+        rows : (n_some,) int array
+            Numbers of its rows among all rows, ascending.
+        """
+        self.support_ = rows[self.support_].astype(np.int32)
+
+    @contextmanager
+    def _resumed(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Iterator[None]:
+        """Let a fit with a checkpoint use the steps that it has made before, and keep its steps."""
+        assert self.checkpoint is not None
+        monitor.checkpoint = Checkpoint(self.checkpoint, self._name_of_fit(rows, groups))
+        try:
+            yield
+        except BaseException:
+            monitor.checkpoint.write()
+            raise
+        if monitor.seconds_left > 0:
+            monitor.checkpoint.remove()
+        else:
+            monitor.checkpoint.write()
+
+    def _name_of_fit(self, rows: TrainingRows, groups: Any) -> str:
+        """Tell this fit from others that have another result."""
+        weights = np.empty(0) if rows.weights is None else rows.weights
+        parameters = self.get_params(deep=False)
+        described = [
+            (name, _described(parameters[name]))
+            for name in sorted(parameters)
+            if name not in WITHOUT_EFFECT
+        ]
+        among = [] if groups is None else [np.asarray(groups)]
+        labels = [rows.classes, rows.codes, weights, *among]
+        versions = [version("hardmargin"), np.__version__, sklearn.__version__]
+        return fingerprint(
+            [type(self).__name__, *versions, *described, *arrays_of(rows.X), *labels]
+        )
+
+    def _fit_in_time(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+        """Train on as many rows as there is time for; return how many the model has seen."""
+        n_rows = int((rows.codes >= 0).sum())
+        first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
+        if not self._grows or first > LARGEST_FIRST_SHARE * n_rows:
+            return self._fit_rows(rows, groups, monitor)
+        largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
+        largest = max(min(largest, self._largest_part(rows)), first)
+        growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._linear(rows))
+        best = best_in_time(self, rows, groups, growth, monitor)
+        self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
+        mine, used = self.random_state, best.model.random_state
+        if isinstance(mine, np.random.RandomState) and isinstance(used, np.random.RandomState):
+            mine.set_state(used.get_state())  # it moves on with every fit
+        n_known: int = self.n_samples_fit_
+        is_part = n_known < n_rows
+        for message, category in best.warnings:
+            if is_part and "max_time" in message:
+                continue  # the warning below says more
+            warn_caller(message, category)
+        if is_part:
+            warn_caller(
+                f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
+                f"{n_known:,} of {n_rows:,}. Raise max_time to use more of them."
+            )
+        return n_known
+
+
+def _described(value: Any) -> Any:
+    """Return what a parameter looks like, the same in every process."""
+    if isinstance(value, np.random.RandomState):
+        return fingerprint(value.get_state())
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, list | tuple):
+        return [_described(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return fingerprint([value])
+    if isinstance(value, Iterator):
+        raise ValueError(
+            "checkpoint needs splits that can be read again; turn them into a list: cv=list(cv)."
+        )
+    return repr(value)
