@@ -23,7 +23,7 @@ from hardmargin.resources import (
 )
 from hardmargin.solvers.core_sets import core_vector
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
-from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
+from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.warn import warn_caller
 
 
@@ -251,7 +251,7 @@ default="rbf"
             reasons = {s.stop_reason for s in solutions}
             enough = ""
             if "core_full" in reasons:
-                most = columns.bytes_of_core_set(largest_machine(training.codes, training.machines))
+                most = columns.bytes_of_core_set(training.n_rows_of_largest)
                 enough = enough_memory(int(most / core_share), CORE_ROW_BYTES * len(training.codes))
             warn_if_unfinished(reasons, self.tol, "lower C, or use another kernel", enough)
             gaps = [s.certificate for s in solutions if s.stop_reason == "radius"]

@@ -85,7 +85,7 @@ from hardmargin.selection.folds import (
 from hardmargin.selection.kernel_vote import KernelVote, Voted
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.vote import SHARES, Losses, Vote, held_out_scores
-from hardmargin.solvers.problem import Problem, finite_diagonal, largest_machine
+from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back, warn_caller
 
@@ -627,7 +627,8 @@ default="cv"
         if not (self._is_text(rows.X) and self.gamma == "cv"):
             return False
         machines = machines_of(len(rows.classes), self._division)
-        return not self._vote.memory_for(largest_machine(rows.codes, machines)).is_enough
+        largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
+        return not self._vote.memory_for(largest).is_enough
 
     @property
     def _division(self) -> str:
@@ -706,7 +707,7 @@ default="cv"
             if max(high.max(initial=0.0), -low.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
         machines = machines_of(len(rows.classes), self._division)
-        return largest_machine(rows.codes, machines) > MAX_STORED_ROWS
+        return Problem(rows.X, rows.codes, machines).n_rows_of_largest > MAX_STORED_ROWS
 
     def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
         """Train experts on parts of the rows: see ``hardmargin.estimators.experts``.

@@ -54,7 +54,7 @@ from hardmargin.selection.vote import (
     matrix_votes,
     view_kernels,
 )
-from hardmargin.solvers.problem import Problem, largest_machine
+from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 from hardmargin.warn import warn_caller
 
@@ -229,7 +229,7 @@ class KernelVote:
             Whether the first vote is to be shorter.
         """
         X, options = problem.values, self.options
-        largest = largest_machine(problem.codes, problem.machines)
+        largest = problem.n_rows_of_largest
         n_columns = 0 if is_sparse(X) else int(X.shape[1])
         memory = self.memory_for(largest, n_columns)
         if self.rank is None and memory.pairs > self.memory_bytes:

@@ -91,6 +91,12 @@ class Problem(Generic[Values]):
         n_rows = np.bincount(self.codes[self.codes >= 0], minlength=self.n_classes)
         return int(((self.sides != 0) @ n_rows).sum())
 
+    @property
+    def n_rows_of_largest(self) -> int:
+        """Rows of the machine that has the most."""
+        sizes = np.bincount(self.codes[self.codes >= 0])
+        return max(int(sizes[[*one, *other]].sum()) for one, other in self.machines)
+
     def labels_of(self, machine: int) -> FloatArray:
         """+1 and -1 for the rows of a machine, 0 for all others."""
         of_class = np.append(self.sides[machine], 0.0)  # the last is for code -1, left out
@@ -143,12 +149,6 @@ class Solution(Expansion):
     n_stages: int
     n_kernel_evaluations: int = 0
     history: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-
-def largest_machine(codes: IntArray, machines: Sequence[Machine]) -> int:
-    """Return the rows of the machine that has the most."""
-    sizes = np.bincount(codes[codes >= 0])
-    return max(int(sizes[[*one, *other]].sum()) for one, other in machines)
 
 
 def finite_diagonal(
