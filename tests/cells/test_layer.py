@@ -13,7 +13,7 @@ from hardmargin.estimators.experts import CANDIDATES
 from hardmargin.kernels import Kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import make_folds
-from hardmargin.selection.vote import counted_together, held_out_scores, matrix_votes
+from hardmargin.selection.vote import Voted, counted_together, matrix_votes
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
@@ -104,7 +104,7 @@ def test_two_classes_are_those_of_a_vote_on_the_same_kernel_matrices():
             dtype="float32",
         )
     )
-    scores = held_out_scores([vote])
+    scores = Voted(kernels, [vote]).held_out
     margins = scores.scores + vote.intercept
     expected = np.empty(200)
     expected[scores.rows] = expit(vote.slope * margins)

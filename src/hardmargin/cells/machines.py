@@ -20,8 +20,8 @@ from hardmargin.selection.calibration import Calibration, calibrate, held_out_ma
 from hardmargin.selection.folds import Folds, even_folds
 from hardmargin.selection.vote import (
     Vote,
+    Voted,
     counted_together,
-    held_out_scores,
     matrix_votes,
     view_kernels,
 )
@@ -261,7 +261,7 @@ def learn(
     votes = counted_together(
         matrix_votes(kernels, problem, folds, rules.options, monitor, dtype="float32")
     )
-    held_out = held_out_scores(votes)
+    held_out = Voted(kernels, votes).held_out
     if len(held_out.rows) == 0:
         return None
     intercepts = np.array([vote.intercept for vote in votes])

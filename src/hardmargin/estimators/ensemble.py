@@ -82,9 +82,9 @@ from hardmargin.selection.folds import (
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.kernel_vote import KernelVote, Voted
+from hardmargin.selection.kernel_vote import KernelVote
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.vote import SHARES, Losses, Vote, held_out_scores
+from hardmargin.selection.vote import SHARES, Losses, Vote, Voted
 from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back, warn_caller
@@ -680,7 +680,7 @@ default="cv"
                 is_quick=rows.is_part,
             )
         self._store_votes(training, voted)
-        held_out = held_out_scores(voted.votes)
+        held_out = voted.held_out
         held = np.empty(0, dtype=np.intp), np.empty((0, len(training.classes)))
         if len(held_out.rows):
             random = random_numbers(self.random_state)

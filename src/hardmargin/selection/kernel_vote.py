@@ -49,6 +49,7 @@ from hardmargin.selection.vote import (
     SCALED_WIDTHS,
     WIDTHS,
     Vote,
+    Voted,
     candidate_kernels,
     counted_together,
     matrix_votes,
@@ -81,27 +82,6 @@ FIRST_SHARE = 0.3
 #: Kernels that may vote on all rows after a vote on some of them, and their least share of that.
 MOST_KERNELS = 8
 LEAST_CHANCE = 0.01
-
-
-class Voted(NamedTuple):
-    """What a vote found.
-
-    Attributes
-    ----------
-    kernels : list of Kernel
-        The candidates.
-    votes : list of Vote
-        One per machine.
-    relevance : (d,) array or None
-        How much each column matters, where that scaled the views.
-    rank : int or None
-        The rank of the kernels, if they are approximated.
-    """
-
-    kernels: list[Kernel]
-    votes: list[Vote]
-    relevance: FloatArray | None = None
-    rank: int | None = None
 
 
 class VoteMemory(NamedTuple):

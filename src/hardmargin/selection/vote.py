@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,38 @@ class Vote(Expansion):
             return 2.0
         copies = len(self.held_rows) / len(np.unique(self.held_rows))
         return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
+
+
+class Voted(NamedTuple):
+    """What a vote found.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+        The candidates.
+    votes : list of Vote
+        One per machine.
+    relevance : (d,) array or None
+        How much each column matters, where that scaled the views.
+    rank : int or None
+        The rank of the kernels, if they are approximated.
+    """
+
+    kernels: list[Kernel]
+    votes: list[Vote]
+    relevance: FloatArray | None = None
+    rank: int | None = None
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Scores of the rows that were held out, of all machines, without the biases."""
+        sizes = [len(vote.held_rows) for vote in self.votes]
+        return HeldOut(
+            rows=np.concatenate([vote.held_rows for vote in self.votes]).astype(np.intp),
+            scores=np.concatenate([vote.held_scores - vote.intercept for vote in self.votes]),
+            positive=np.concatenate([vote.held_positive for vote in self.votes]),
+            machines=np.repeat(np.arange(len(self.votes)), sizes),
+        )
 
 
 def candidate_kernels(
@@ -367,16 +399,6 @@ def diagonal_scale(diagonal: NDArray[Any]) -> float:
     """Mean size of ``k(x, x)``: kernels are divided by it, as steps have a minimum length."""
     size = float(np.abs(diagonal).mean(dtype=np.float64))
     return size if size > 0 else 1.0
-
-
-def held_out_scores(votes: Sequence[Vote]) -> HeldOut:
-    """Scores of the rows that were held out, of all machines, without the biases."""
-    return HeldOut(
-        rows=np.concatenate([vote.held_rows for vote in votes]).astype(np.intp),
-        scores=np.concatenate([vote.held_scores - vote.intercept for vote in votes]),
-        positive=np.concatenate([vote.held_positive for vote in votes]),
-        machines=np.repeat(np.arange(len(votes)), [len(vote.held_rows) for vote in votes]),
-    )
 
 
 @dataclass(frozen=True)
