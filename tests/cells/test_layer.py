@@ -13,7 +13,7 @@ from hardmargin.estimators.experts import CANDIDATES
 from hardmargin.kernels import Kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import make_folds
-from hardmargin.selection.vote import Voted, counted_together, matrix_votes
+from hardmargin.selection.vote import Voted, matrix_votes
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
@@ -94,15 +94,13 @@ def test_two_classes_are_those_of_a_vote_on_the_same_kernel_matrices():
     kernels = [
         Kernel(name, gamma=float(own.gammas[0, own.kernels.index(name)])) for name in own.kernels
     ]
-    [vote] = counted_together(
-        matrix_votes(
-            kernels,
-            Problem(seen, rows.codes, [([0], [1])], rows.weights),
-            folds,
-            StagedVoteOptions(compact=True),
-            Monitor(),
-            dtype="float32",
-        )
+    [vote] = matrix_votes(
+        kernels,
+        Problem(seen, rows.codes, [([0], [1])], rows.weights),
+        folds,
+        StagedVoteOptions(compact=True),
+        Monitor(),
+        dtype="float32",
     )
     scores = Voted(kernels, [vote]).held_out
     margins = scores.scores + vote.intercept

@@ -136,10 +136,10 @@ def test_widths_see_the_weights():
 # --- counting ------------------------------------------------------------------------------------
 
 
-def path_of(loss, mass, n=4, held=3):
-    value = float(loss + mass)
+def path_of(loss, mass, rows, held):
+    value, n = float(loss + mass), len(rows)
     return StagedSolution(
-        rows=np.arange(n, dtype=np.int32),
+        rows=np.array(rows, dtype=np.int32),
         coefficients=np.full(n, value),
         intercept=value,
         certificate=loss,
@@ -147,20 +147,25 @@ def path_of(loss, mass, n=4, held=3):
         n_stages=1,
         stop_reason="patience",
         mass=mass,
-        held_rows=np.arange(held, dtype=np.int32),
+        held_rows=np.array(rows[:held], dtype=np.int32),
         held_splits=np.zeros(held, dtype=np.int32),
         held_scores=np.full(held, value),
     )
 
 
-def paths_of(losses, masses, held=3):
-    return [path_of(q, m, held=held) for q, m in zip(losses, masses, strict=True)]
+def paths_of(losses, masses, rows=range(4), held=3):
+    return [path_of(q, m, rows, held) for q, m in zip(losses, masses, strict=True)]
 
 
-def count(paths, rows, weights, *arguments):
-    """Count the votes of a machine whose rows are of classes 0 and 1 in turn."""
+def problem_of(weights, machines=TWO):
+    """Rows of classes 0 and 1 in turn."""
     codes = (np.arange(len(weights)) % 2).astype(np.int32)
-    return count_votes(paths, Problem(None, codes, TWO, weights), 0, rows, *arguments)
+    return Problem(None, codes, machines, weights)
+
+
+def count(paths, weights, prior=None):
+    prior = np.ones(len(paths)) if prior is None else prior
+    return count_votes(paths, problem_of(weights), 0, prior)
 
 
 @settings(max_examples=60, deadline=None)
@@ -170,7 +175,7 @@ def count(paths, rows, weights, *arguments):
 )
 def test_shares_add_up_to_one_and_are_zero_or_not_small(paths, weight):
     losses, masses = zip(*paths, strict=True)
-    vote = count(paths_of(losses, masses), np.arange(4), np.full(4, weight), np.ones(len(paths)))
+    vote = count(paths_of(losses, masses), np.full(4, weight))
     raw = np.array(masses) * np.exp(
         -SHARPNESS * 4 * max(weight, 1) * (np.array(losses) - min(losses))
     )
@@ -183,27 +188,24 @@ def test_shares_add_up_to_one_and_are_zero_or_not_small(paths, weight):
 
 
 def test_a_vote_is_the_sum_of_the_shares():
-    paths = paths_of([0.5, 0.51, 3.0], [2.0, 3.0, 1.0])
-    scales = np.array([1.0, 4.0, 1.0])
-    vote = count(paths, np.array([5, 6, 7, 8]), np.full(9, 2.0), scales)
+    paths = paths_of([0.5, 0.51, 3.0], [2.0, 3.0, 1.0], rows=[5, 6, 7, 8])
+    vote = count(paths, np.full(9, 2.0))
     assert vote.shares[2] == 0
     for k, path in enumerate(paths):
-        np.testing.assert_allclose(
-            vote.coefficients[k], vote.shares[k] / scales[k] * path.coefficients
-        )
+        np.testing.assert_allclose(vote.coefficients[k], vote.shares[k] * path.coefficients)
     assert vote.intercept == pytest.approx(
         sum(s * p.intercept for s, p in zip(vote.shares, paths, strict=True))
     )
     np.testing.assert_allclose(vote.held_scores, np.full(3, vote.intercept))
     assert vote.rows.tolist() == [5, 6, 7, 8]
     assert vote.held_rows.tolist() == [5, 6, 7]
+    assert vote.held_positive.tolist() == [True, False, True]
 
 
 def test_votes_counted_together_have_the_mean_shares_as_prior():
-    rows, ones = np.arange(4), np.ones(3)
     losses = ([0.4, 0.5, 0.6], [0.7, 0.4, 0.5])
-    alone = [count(paths_of(own, ones), rows, np.ones(4), ones) for own in losses]
-    together = counted_together(alone)
+    alone = [count(paths_of(own, np.ones(3)), np.ones(4)) for own in losses]
+    together = counted_together(alone, problem_of(np.ones(4), 2 * TWO))
     prior = np.mean([vote.shares for vote in alone], axis=0)
     for one, both in zip(alone, together, strict=True):
         expected = prior * one.shares
@@ -211,20 +213,31 @@ def test_votes_counted_together_have_the_mean_shares_as_prior():
 
 
 def test_few_kernels_vote_where_machines_are_many():
-    losses, ones = 0.4 + 0.001 * np.arange(8), np.ones(8)
-    votes = [count(paths_of(losses, ones), np.arange(4), np.ones(4), ones) for _ in range(2)]
-    assert [np.count_nonzero(vote.shares) for vote in counted_together(votes)] == [MOST_SHARED] * 2
+    losses = 0.4 + 0.001 * np.arange(8)
+    votes = [count(paths_of(losses, np.ones(8)), np.ones(4)) for _ in range(2)]
+    together = counted_together(votes, problem_of(np.ones(4), 2 * TWO))
+    assert [np.count_nonzero(vote.shares) for vote in together] == [MOST_SHARED] * 2
 
 
-def test_one_machine_counts_alone():
-    vote = count(paths_of([0.4, 0.5], [1.0, 1.0]), np.arange(4), np.ones(4), np.ones(2))
-    assert counted_together([vote]) == [vote]
+def test_each_machine_has_its_own_sides_when_counted_together():
+    alone = [count(paths_of([0.4, 0.5], np.ones(2)), np.ones(4)) for _ in range(2)]
+    both = counted_together(alone, problem_of(np.ones(4), [([0], [1]), ([1], [0])]))
+    assert [vote.held_positive.tolist() for vote in both] == [
+        [False, True, False],
+        [True, False, True],
+    ]
+
+
+def test_a_machine_that_holds_nothing_out_is_not_counted_again():
+    blind = count(paths_of([0.0, 0.0], np.ones(2), held=0), np.ones(4), np.array([0.0, 1.0]))
+    other = count(paths_of([0.4, 0.5], np.ones(2)), np.ones(4))
+    assert counted_together([blind, other], problem_of(np.ones(4), 2 * TWO))[0] is blind
 
 
 @pytest.mark.parametrize("n_kernels", [1, 2, 5, 8])
-def test_without_held_out_rows_one_kernel_is_used(n_kernels):
+def test_without_held_out_rows_the_prior_is_the_vote(n_kernels):
     paths = paths_of([0.0] * n_kernels, [13.0] * n_kernels, held=0)
-    vote = count(paths, np.arange(4), np.ones(4), np.ones(n_kernels), n_kernels - 1)
+    vote = count(paths, np.ones(4), np.eye(n_kernels)[-1])
     assert vote.shares.tolist() == [0.0] * (n_kernels - 1) + [1.0]
     assert vote.held_scores.shape == (0,)
 
@@ -246,6 +259,27 @@ def test_votes_add_up(machines, loss, dtype):
         assert sorted(vote.held_rows) == sorted(vote.rows)
         assert vote.coefficients.shape == (8, len(vote.rows))
         assert not vote.coefficients[vote.shares == 0].any()
+
+
+def test_without_held_out_rows_the_kernel_of_middle_width_is_used():
+    X, codes = problem()
+    none = np.zeros((0, len(codes)), dtype=bool)
+    [vote] = votes_of(X, codes, folds=Folds(none, none))
+    assert vote.shares.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert vote.held_scores.shape == (0,)
+
+
+def test_the_size_of_kernel_values_does_not_matter():
+    X, codes = problem()
+
+    def values(A, B):
+        return np.exp(-0.3 * cdist(A, B, "sqeuclidean"))
+
+    kernels = [Kernel("callable", function=lambda A, B: 4 * values(A, B))]
+    [large] = votes_of(X, codes, kernels=kernels, n_stages=10)
+    [unit] = votes_of(X, codes, kernels=[Kernel("callable", function=values)], n_stages=10)
+    np.testing.assert_allclose(4 * large.coefficients, unit.coefficients)
+    np.testing.assert_allclose(large.held_scores, unit.held_scores)
 
 
 def test_held_out_scores_are_right_more_often_than_not():

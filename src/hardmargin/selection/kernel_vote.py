@@ -173,7 +173,7 @@ class KernelVote:
             self.options, problem.values, problem, folds.n_splits, self.memory_bytes
         )
         votes = self._stored(problem, dtype, folds, options, monitor, kernels=[kernel])
-        return Voted([kernel], counted_together(votes))
+        return Voted([kernel], votes)
 
     def of_all(
         self,
@@ -237,7 +237,9 @@ class KernelVote:
             )
         if is_stored:
             votes = self._stored(problem, dtype, folds, options, monitor, kernels=kernels)
-            return Voted(kernels, counted_together(votes), relevance)
+            if len(votes) > 1:
+                votes = counted_together(votes, problem)
+            return Voted(kernels, votes, relevance)
         found = self._at_low_rank(kernels, problem, folds, random, monitor, memory.room)
         if self.rank == "auto" and largest <= self.max_stored_rows:
             self._warn_of_approximation(found.rank, largest, n_columns)

@@ -192,9 +192,10 @@ def _votes_of_factors(
     del found, candidates  # paths of other kernels, and factors, take more memory than votes
     votes = []
     for m, path in enumerate(chosen):
-        vote = count_votes([path], problem, m, rows, scales[[best]])
+        own, held = (rows[at].astype(np.int32) for at in (path.rows, path.held_rows))
+        vote = count_votes([replace(path, rows=own, held_rows=held)], problem, m, np.ones(1))
         whole = np.zeros(len(rows))
-        whole[np.searchsorted(rows, vote.rows)] = vote.coefficients[0]
+        whole[path.rows] = path.coefficients / scales[best]
         on_landmarks = factors[best].coefficients(whole)[None, :]
         votes.append(replace(vote, rows=factors[best].landmarks, coefficients=on_landmarks))
     return votes, best, float(totals[best])

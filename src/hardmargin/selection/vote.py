@@ -266,19 +266,24 @@ def matrix_votes(
         monitor,
     )
     # Used where nothing is held out: the kernel of middle width, of the first kind.
-    unchosen = sum(kernel.name == kernels[0].name for kernel in kernels) // 2
-    return [count_votes(paths, problem, m, rows, scales, unchosen) for m, paths in enumerate(found)]
+    middle = sum(kernel.name == kernels[0].name for kernel in kernels) // 2
+    votes = []
+    for m, paths in enumerate(found):
+        # The solver had the rows in another order, and kernels divided by their scales.
+        own, held = (rows[at].astype(np.int32) for at in (paths[0].rows, paths[0].held_rows))
+        on_rows = [
+            replace(path, rows=own, held_rows=held, coefficients=path.coefficients / scale)
+            for path, scale in zip(paths, scales, strict=True)
+        ]
+        prior = np.ones(len(kernels)) if len(held) else np.eye(len(kernels))[middle]
+        votes.append(count_votes(on_rows, problem, m, prior))
+    return votes
 
 
 def count_votes(
-    paths: list[StagedSolution],
-    problem: Problem[Any],
-    machine: int,
-    rows: NDArray[Any],
-    scales: FloatArray,
-    unchosen: int = 0,
+    paths: list[StagedSolution], problem: Problem[Any], machine: int, prior: FloatArray
 ) -> Vote:
-    """Weigh the kernels of a machine, and add up their votes.
+    """Weigh the kernels of a machine by their held-out losses, and add up their votes.
 
     Parameters
     ----------
@@ -288,64 +293,52 @@ def count_votes(
         Weights and classes of all rows.
     machine : int
         Which machine of the problem.
-    rows : int array
-        The row that each index in `paths` refers to.
-    scales : (n_kernels,) array
-        What the values of each kernel were divided by.
-    unchosen : int
-        The kernel to use where no rows were held out.
+    prior : (n_kernels,) array
+        Weight of every kernel before the losses; where no rows were held out, its share.
     """
     assert problem.weights is not None
-    of_machine, held_rows = rows[paths[0].rows], rows[paths[0].held_rows]
-    if (scales != 1).any():
-        pairs = zip(paths, scales, strict=True)
-        paths = [replace(path, coefficients=path.coefficients / scale) for path, scale in pairs]
-    n_rows = float(as_rows(problem.weights[of_machine]).sum())
-    prior = np.ones(len(paths))
-    if len(held_rows) == 0:  # nothing to choose by
-        prior = (np.arange(len(paths)) == unchosen).astype(np.float64)
-    return Vote(
-        rows=of_machine.astype(np.int32),
-        n_rows=n_rows,
-        held_rows=held_rows,
-        held_weights=problem.weights[held_rows],
-        held_positive=problem.sides[machine, problem.codes[held_rows]] > 0,
-        paths=paths,
-        **_mixture(paths, n_rows, prior),
-    )
-
-
-def _mixture(paths: Sequence[StagedSolution], n_rows: float, prior: FloatArray) -> dict[str, Any]:
-    """Weigh kernels by their held-out losses and by prior shares, and add up what they vote."""
+    rows, held_rows = paths[0].rows, paths[0].held_rows
+    n_rows = float(as_rows(problem.weights[rows]).sum())
     shares = prior
-    if len(paths[0].held_rows):
+    if len(held_rows):
         losses = np.where(prior > 0, [path.certificate for path in paths], np.inf)
         masses = np.array([path.mass for path in paths])
         shares = prior * masses * np.exp(-SHARPNESS * n_rows * (losses - losses.min()))
         shares /= shares.sum()
         shares[shares < LEAST_SHARE] = 0.0
         shares = shares / shares.sum()
-    return {
-        "shares": shares,
-        "coefficients": shares[:, None] * np.array([path.coefficients for path in paths]),
-        "intercept": float(shares @ [path.intercept for path in paths]),
-        "held_scores": shares @ np.array([path.held_scores for path in paths]),
-    }
+    return Vote(
+        rows=rows,
+        coefficients=shares[:, None] * np.array([path.coefficients for path in paths]),
+        intercept=float(shares @ [path.intercept for path in paths]),
+        n_rows=n_rows,
+        shares=shares,
+        held_rows=held_rows,
+        held_positive=problem.sides[machine, problem.codes[held_rows]] > 0,
+        held_weights=problem.weights[held_rows],
+        held_scores=shares @ np.array([path.held_scores for path in paths]),
+        paths=paths,
+    )
 
 
-def counted_together(votes: Sequence[Vote]) -> list[Vote]:
+def counted_together(votes: Sequence[Vote], problem: Problem[Any]) -> list[Vote]:
     """Count the votes of several machines again: what helps all is likely to help each of them.
 
     The mean shares of all machines are the prior shares of each (empirical Bayes): what one machine
     finds in its few rows alone is mostly chance.
+
+    Parameters
+    ----------
+    votes : sequence of Vote
+        One per machine, each counted alone.
+    problem : Problem
+        The machines.
     """
-    if len(votes) == 1:
-        return list(votes)
     prior = np.mean([vote.shares for vote in votes], axis=0)
     prior[np.argsort(-prior, kind="stable")[MOST_SHARED:]] = 0.0
     return [
-        replace(vote, **_mixture(vote.paths, vote.n_rows, prior)) if len(vote.held_rows) else vote
-        for vote in votes
+        count_votes(vote.paths, problem, m, prior) if len(vote.held_rows) else vote
+        for m, vote in enumerate(votes)
     ]
 
 
