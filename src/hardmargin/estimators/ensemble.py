@@ -84,7 +84,7 @@ from hardmargin.selection.folds import (
 )
 from hardmargin.selection.kernel_vote import KernelVote
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.vote import SHARES, Losses, Vote, Voted
+from hardmargin.selection.vote import SHARES, Losses, Voted
 from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back, warn_caller
@@ -691,7 +691,14 @@ default="cv"
                 n_rows = (rows.codes >= 0).sum() if w is None else w.sum()
                 n_scales = len(np.unique(voted.relevance))
                 self.cv_log_loss_ += float(LEAK * np.sqrt(n_scales) / n_rows)
-        self._warn_of_votes(voted.votes, folds)
+        reasons = {path.stop_reason for vote in voted.votes for path in vote.paths}
+        if "max_time" in reasons:
+            warn_caller("Training stopped at max_time; the model is that of the stages so far.")
+        elif "max_stages" in reasons and self.max_stages is not None:
+            self._warn_of_max_stages()
+        n_blind = sum(len(vote.held_rows) == 0 for vote in voted.votes)
+        if n_blind and not folds.shortage:
+            _warn_of_blind_machines(n_blind, len(voted.votes))
         return held
 
     def _needs_experts(self, rows: TrainingRows, look: Look = UNSEEN) -> bool:
@@ -1041,25 +1048,22 @@ default="cv"
         if relevance is not None:
             self._store_relevance(relevance)
 
-    def _warn_of_votes(self, votes: list[Vote], folds: Folds) -> None:
-        reasons = {path.stop_reason for vote in votes for path in vote.paths}
-        if "max_time" in reasons:
-            warn_caller("Training stopped at max_time; the model is that of the stages so far.")
-        elif "max_stages" in reasons and self.max_stages is not None:
-            what = "while their held-out loss still fell"
-            if self.n_stages != "cv":
-                what = f"before n_stages={self.n_stages}"
-            warn_caller(
-                f"Some paths stopped at max_stages={self.max_stages} {what}; raise max_stages to "
-                "continue."
-            )
-        n_blind = sum(len(vote.held_rows) == 0 for vote in votes)
-        if n_blind and not folds.shortage:
-            warn_caller(
-                f"cv holds out no rows of both classes for {n_blind} of {len(votes)} machines, so "
-                "nothing could be chosen for them; use other splits.",
-                UserWarning,
-            )
+    def _warn_of_max_stages(self) -> None:
+        what = "while their held-out loss still fell"
+        if self.n_stages != "cv":
+            what = f"before n_stages={self.n_stages}"
+        warn_caller(
+            f"Some paths stopped at max_stages={self.max_stages} {what}; raise max_stages to "
+            "continue."
+        )
+
+
+def _warn_of_blind_machines(n_blind: int, n_machines: int) -> None:
+    warn_caller(
+        f"cv holds out no rows of both classes for {n_blind} of {n_machines} machines, so "
+        "nothing could be chosen for them; use other splits.",
+        UserWarning,
+    )
 
 
 def _warn_of_folds(folds: Folds) -> None:
