@@ -1,6 +1,7 @@
 """Kernels that vote by their held-out losses."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -324,6 +325,27 @@ def test_rows_that_take_no_part_have_no_vote():
     np.testing.assert_array_equal(vote.rows, present[absent.rows])
     np.testing.assert_array_equal(vote.coefficients, absent.coefficients)
     np.testing.assert_array_equal(vote.held_scores, absent.held_scores)
+
+
+def test_rows_without_weights_have_a_weight_of_one():
+    X, codes = problem(n_classes=3)
+    kernels = candidate_kernels("cv", "cv", X)
+    task = Problem(X, codes, THREE)
+    plain, ones = (
+        matrix_votes(
+            kernels,
+            replace(task, weights=weights),
+            folds_of(codes),
+            StagedVoteOptions(),
+            Monitor(),
+            dtype="float64",
+        )
+        for weights in (None, np.ones(len(codes)))
+    )
+    for one, other in zip(plain, ones, strict=True):
+        np.testing.assert_array_equal(one.coefficients, other.coefficients)
+        np.testing.assert_array_equal(one.held_scores, other.held_scores)
+        assert (one.n_rows, one.slope) == (other.n_rows, other.slope)
 
 
 def test_whole_weights_are_copies_in_the_same_splits():

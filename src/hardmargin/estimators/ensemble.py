@@ -662,8 +662,10 @@ default="cv"
             _warn_of_folds(folds)
         if not training.kernel.has_unit_diagonal:
             finite_diagonal(training.kernel, training.X, training.codes)
-        row_weights = replace(training, class_weights=None).row_weights()
-        problem = Problem(training.X, training.codes, training.machines, row_weights)
+        weights = None
+        if training.weights is not None:
+            weights = replace(training, class_weights=None).row_weights()
+        problem = Problem(training.X, training.codes, training.machines, weights)
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
         if look.is_linear and self.rank in (None, "auto"):
             linear = Kernel("linear")
@@ -676,7 +678,6 @@ default="cv"
                 random,
                 monitor,
                 has_views=self._has_views,
-                is_weighted=training.weights is not None,
                 is_quick=rows.is_part,
             )
         self._store_votes(training, voted)

@@ -132,7 +132,10 @@ def _in_parts(function: Callable[[FloatArray], FloatArray], margins: FloatArray)
 
 
 def calibrate(
-    calibration: Calibration, margins: FloatArray, codes: NDArray[np.int32], weights: FloatArray
+    calibration: Calibration,
+    margins: FloatArray,
+    codes: NDArray[np.int32],
+    weights: FloatArray | None,
 ) -> tuple[Calibration, FloatArray, float, float]:
     """Choose how sharp the probabilities are, and judge the result on rows held out.
 
@@ -142,8 +145,10 @@ def calibrate(
         With the slopes of the machines.
     margins : (n, n_machines) array
         Margins of held-out rows.
-    codes, weights : (n,) arrays
-        Their classes and weights.
+    codes : (n,) int array
+        Their classes.
+    weights : (n,) array or None
+        Their weights.
 
     Returns
     -------

@@ -184,7 +184,6 @@ class KernelVote:
         monitor: Monitor,
         *,
         has_views: bool,
-        is_weighted: bool,
         is_quick: bool,
     ) -> Voted:
         """Let all candidates vote.
@@ -203,8 +202,6 @@ class KernelVote:
             The clock.
         has_views : bool
             Whether kernels may see the rows through views.
-        is_weighted : bool
-            Whether the rows came with weights.
         is_quick : bool
             Whether the first vote is to be shorter.
         """
@@ -229,10 +226,9 @@ class KernelVote:
             )
         else:
             present = problem.codes >= 0
-            assert problem.weights is not None
             kernels = self.plain_kernels(
                 X if present.all() else X[present],
-                problem.weights[present] if is_weighted else None,
+                None if problem.weights is None else problem.weights[present],
                 with_linear=is_stored and is_linear_candidate(X),
             )
         if is_stored:
@@ -263,8 +259,8 @@ class KernelVote:
 
         The largest machine has `largest` rows.
         """
-        X, codes, weights = problem.values, problem.codes, problem.weights
-        assert weights is not None
+        X, codes = problem.values, problem.codes
+        weights = (codes >= 0).astype(np.float64) if problem.weights is None else problem.weights
         views = [View("standardized")]
         ranks = None if self.views == "standardized" else Ranks.of(X, weights)
         if ranks is not None and len(ranks.columns):  # columns of two values have no ranks
@@ -353,7 +349,7 @@ class KernelVote:
                 part,
                 dtype="float64" if is_double else "float32",
             )
-            votes += part.once("votes", vote)
+            votes += vote() if part.checkpoint is None else part.once("votes", vote)
         return votes
 
     def _at_low_rank(

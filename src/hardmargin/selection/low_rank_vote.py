@@ -108,6 +108,8 @@ def low_rank_votes(
     """
     if landmarks == "greedy" and isinstance(rank, float):
         raise ValueError("landmarks='greedy' needs an int as rank, or 'auto'.")
+    if problem.weights is None:
+        problem = replace(problem, weights=np.ones(len(problem.codes)))
     rows = np.flatnonzero(problem.codes >= 0)
     candidates = list(kernels)
     if len(kernels) > 1:

@@ -82,8 +82,8 @@ class Vote(Expansion):
         Rows that were held out, repeated if held out several times.
     held_positive : (n_held,) bool array
         Whether they are on the machine's positive side.
-    held_weights : (n_held,) array
-        Their weights.
+    held_weights : (n_held,) array or None
+        Their weights; None weighs all alike.
     held_scores : (n_held,) array
         Their scores, the bias included.
     paths : list of StagedSolution
@@ -94,7 +94,7 @@ class Vote(Expansion):
     shares: FloatArray
     held_rows: NDArray[Any]
     held_positive: NDArray[np.bool_]
-    held_weights: FloatArray
+    held_weights: FloatArray | None
     held_scores: FloatArray
     paths: list[StagedSolution]
 
@@ -239,7 +239,7 @@ def matrix_votes(
     kernels : sequence of Kernel
         The candidates.
     problem : Problem of rows
-        Machines on rows X; weights are needed.
+        Machines on rows X.
     folds : Folds
         The splits.
     options : StagedVoteOptions
@@ -253,14 +253,13 @@ def matrix_votes(
     rows = np.flatnonzero(problem.codes >= 0)
     rows = rows[np.argsort(problem.codes[rows], kind="stable")]
     arrays, sources, scales = _arrays(kernels, problem.values, rows, dtype, options.n_threads)
-    assert problem.weights is not None
     candidates = Candidates(arrays, sources, folds.train[:, rows], folds.test[:, rows])
     found = staged_vote.solve(
         Problem(
             candidates,
             np.ascontiguousarray(problem.codes[rows]),
             problem.machines,
-            problem.weights[rows],
+            None if problem.weights is None else problem.weights[rows],
         ),
         options,
         monitor,
@@ -296,9 +295,11 @@ def count_votes(
     prior : (n_kernels,) array
         Weight of every kernel before the losses; where no rows were held out, its share.
     """
-    assert problem.weights is not None
     rows, held_rows = paths[0].rows, paths[0].held_rows
-    n_rows = float(as_rows(problem.weights[rows]).sum())
+    n_rows, held_weights = float(len(rows)), None
+    if problem.weights is not None:
+        n_rows = float(as_rows(problem.weights[rows]).sum())
+        held_weights = problem.weights[held_rows]
     shares = prior
     if len(held_rows):
         losses = np.where(prior > 0, [path.certificate for path in paths], np.inf)
@@ -315,7 +316,7 @@ def count_votes(
         shares=shares,
         held_rows=held_rows,
         held_positive=problem.sides[machine, problem.codes[held_rows]] > 0,
-        held_weights=problem.weights[held_rows],
+        held_weights=held_weights,
         held_scores=shares @ np.array([path.held_scores for path in paths]),
         paths=paths,
     )

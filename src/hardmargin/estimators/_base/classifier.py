@@ -410,11 +410,11 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             margins, rows = held_out_margins(
                 held_out, self.intercept_, lambda some: self._margins(training.X[some]), random
             )
+        weights = None
+        if training.weights is not None or training.class_weights is not None:
+            weights = training.row_weights()[rows]
         self._calibration_, probabilities, self.cv_log_loss_, self.cv_error_ = calibrate(
-            Calibration(slopes, n_classes, self._division),
-            margins,
-            training.codes[rows],
-            training.row_weights()[rows],
+            Calibration(slopes, n_classes, self._division), margins, training.codes[rows], weights
         )
         return rows, probabilities
 
