@@ -274,7 +274,7 @@ def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
     gamma = 2 * make_kernel("rbf", Z, gamma="spread").gamma
     [first, *_] = splits_of(folds)
     expected, _ = held_out_scores(Kernel("rbf", gamma), Z, codes, [0], [1], [first], 1)
-    found = trials.held_out(Candidate(0, 1, 1), 1).scores
+    found = trials.judge(Candidate(0, 1, 1), 1)[0].scores
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 

@@ -84,8 +84,8 @@ class Task:
     Attributes
     ----------
     sources : sequence of Source
-        Kernels and views of the rows to choose from; the first is used where nothing can be
-        compared. Those of the first view may be scaled by relevance.
+        Kernels and views of the rows to choose from, view after view; the first is used where
+        nothing can be compared. Those of the first view may be scaled by relevance.
     codes : (n,) int32 array
         Class of each row, -1 for rows that take no part.
     machines : sequence of (negative classes, positive classes)
@@ -204,8 +204,10 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
     else:
         trials, winner = found.trials, found.trial.candidate
         source, visits = trials.sources[winner.source].for_all, winner.visits
-        held_out = trials.held_out(winner, found.trial.n_splits)
-        values = source.of(None, 0)
+        held_out, _, _ = trials.judge(winner, found.trial.n_splits)
+        values = source.values
+        if source.relevance:
+            values = source.scaled(values, source.weights)
         gamma = values.kernel.gamma * 2.0**winner.exponent
         view = View("standardized", scales=source.scales[0]) if source.relevance else None
         kernel = replace(values.kernel, gamma=gamma, view=view)
@@ -218,73 +220,59 @@ def _search(
     """Search from scratch; `is_last` if no more rows follow, so that all splits decide."""
     few, *more = task.visits
     first = min(FIRST_SPLITS, trials.n_splits)
-    _try_sources(trials, task, first)  # 1.
-    if task.has_relevance:
-        _try_relevance(trials, few, first, random_state)  # 2.
-        trials.machines = None
-    if more:  # 3.
+    # 1. Compare kernels and views, gammas from coarse to fine. Further views have the best kernel
+    # alone, unless rows are so many that another one may be best there.
+    _, of_constant, _ = trials.judge(None, first)
+    in_all_views = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
+    names = [source.values.kernel.name for source in trials.sources]
+    for k, name in enumerate(names):
+        if trials.sources[k].view > 0 and not in_all_views:
+            best = trials.ranked(n_splits=first)[0].candidate
+            if name != names[best.source]:
+                continue
+        plain = Candidate(k, 0, few)
+        trials.run([plain], GRID, first)
+        if trials.ranked(k, few, first)[0].log_loss > NOTHING_LEARNED * of_constant:
+            trials.run([plain], WIDE_GRID, first)
+        for step in (4, 2):
+            trials.climb(k, few, step, first)
+    # 2. Scale the columns by relevance to the best, if that is a distance kernel on the first view.
+    best = trials.ranked(visits=few, n_splits=first)[0].candidate
+    can_scale = [
+        k
+        for k, source in enumerate(trials.sources)
+        if source.view == 0 and names[k] in DISTANCE_KERNELS
+    ]
+    if task.has_relevance and best.source in can_scale:
+        trials.run([best])
+        relevance = trials.relevance(best, random_state)
+        for k in can_scale if relevance else []:
+            scaled = replace(trials.sources[k], relevance=relevance, handicap=HANDICAP_SCALED)
+            trials.sources.append(scaled)
+            plain, last = trials.ranked(k, few, first)[0].candidate, len(trials.sources) - 1
+            trials.run([plain._replace(source=last)], (0, 2), first)
+            trials.climb(last, few, 2, first)
+    trials.machines = None  # only relevance needs them
+    # 3. Try what is near with more visits; then the source is settled.
+    if more:
         near = [trial.candidate._replace(visits=more[0]) for trial in _near(trials, few, first)]
         trials.run(near, (-2, 0), first)
     n_splits = trials.n_splits if is_last else first
     trials.run([trial.candidate for trial in _near(trials, None, first)], n_splits=n_splits)
-    source = trials.ranked(n_splits=n_splits)[0].candidate.source
-    for before, visits in pairwise(task.visits):  # 4.
-        start = trials.ranked(source, before, first)[0]
+    k = trials.ranked(n_splits=n_splits)[0].candidate.source
+    # 4. Climb, with more and more visits, then in finer steps. Many visits take the longest: one
+    # try shows whether more tries are worthwhile.
+    for before, visits in pairwise(task.visits):
+        start = trials.ranked(k, before, first)[0]
         trials.run([start.candidate._replace(visits=visits)], n_splits=first)
-        # Many visits take the longest: one try shows whether more tries are worthwhile.
-        after = trials.ranked(source, visits, first)[0]
+        after = trials.ranked(k, visits, first)[0]
         if before == few or after.log_loss < NEAR * start.log_loss:
-            trials.climb(source, visits, 2, first)
-    least = NEAR * trials.ranked(source, n_splits=first)[0].log_loss
-    of_visits = [trials.ranked(source, visits, first)[0] for visits in task.visits]
+            trials.climb(k, visits, 2, first)
+    least = NEAR * trials.ranked(k, n_splits=first)[0].log_loss
+    of_visits = [trials.ranked(k, visits, first)[0] for visits in task.visits]
     trials.run([t.candidate for t in of_visits if t.log_loss < least], n_splits=n_splits)
-    trials.run([trials.ranked(source, n_splits=n_splits)[0].candidate], (-1, 1), n_splits)
-    return trials.ranked(source, n_splits=n_splits)[0]
-
-
-def _try_sources(trials: Trials, task: Task, n_splits: int) -> None:
-    """Try all kernels on the first view of the rows, and all or the best of them on the others.
-
-    Gammas are tried from coarse to fine.
-    """
-    few, names = task.visits[0], [source.values.kernel.name for source in trials.sources]
-    in_all_views = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
-    of_constant, _ = trials.judge(trials.held_out(None, n_splits))
-    best = ""
-    for view in sorted({source.view for source in trials.sources}):
-        for k, name in enumerate(names):
-            if trials.sources[k].view == view and (in_all_views or best in ("", name)):
-                start = Candidate(k, 0, few)
-                trials.run([start], GRID, n_splits)
-                if trials.ranked(k, few, n_splits)[0].log_loss > NOTHING_LEARNED * of_constant:
-                    trials.run([start], WIDE_GRID, n_splits)
-                for step in (4, 2):
-                    trials.climb(k, few, step, n_splits)
-        best = names[trials.ranked(n_splits=n_splits)[0].candidate.source]
-
-
-def _try_relevance(
-    trials: Trials, visits: int, n_splits: int, random_state: np.random.RandomState
-) -> None:
-    """Scale the columns by their relevance to the best candidate, and try the kernels again."""
-    best = trials.ranked(visits=visits, n_splits=n_splits)[0].candidate
-    starts = [
-        trials.ranked(k, visits, n_splits)[0].candidate
-        for k, source in enumerate(trials.sources)
-        if source.view == 0 and source.values.kernel.name in DISTANCE_KERNELS
-    ]
-    if best not in starts:
-        return
-    trials.run([best])
-    relevance = trials.relevance(best, random_state)
-    if relevance is None:
-        return
-    for start in starts:
-        plain = trials.sources[start.source]
-        trials.sources.append(replace(plain, relevance=relevance, handicap=HANDICAP_SCALED))
-        k = len(trials.sources) - 1
-        trials.run([start._replace(source=k)], (0, 2), n_splits)
-        trials.climb(k, visits, 2, n_splits)
+    trials.run([trials.ranked(k, n_splits=n_splits)[0].candidate], (-1, 1), n_splits)
+    return trials.ranked(k, n_splits=n_splits)[0]
 
 
 def _near(trials: Trials, visits: int | None, n_splits: int) -> list[Trial]:

@@ -22,6 +22,7 @@ from hardmargin.kernels import (
     DISTANCE_KERNELS,
     FloatArray,
     KernelRows,
+    Rows,
     View,
     as_blocks,
     resolve_gamma,
@@ -97,24 +98,31 @@ class Source:
         mean = np.mean(self.relevance, axis=0)
         return replace(self, relevance=(mean / mean.max(),))
 
-    def of(
-        self, rows: NDArray[np.intp] | None, split: int, gamma: float | None = None
+    def scaled(
+        self,
+        rows: KernelRows,
+        weights: FloatArray | None = None,
+        split: int = 0,
+        gamma: float | None = None,
     ) -> KernelRows:
-        """Return some of the rows, or all, as a split sees them: the kernel has no view.
+        """Scale the columns of all rows, or of some, by their relevance on a split.
 
-        The gamma of scaled columns can be given where it is known.
+        Parameters
+        ----------
+        rows : KernelRows
+            The rows.
+        weights : (n,) array or None
+            Their weights.
+        split : int
+            Which relevance, where every split has its own.
+        gamma : float, optional
+            The gamma to start from, where it is known: it is the same for equal rows.
         """
-        values = self.values if rows is None else self.values.some(rows)
-        if not self.relevance:
-            return values
         scales = self.scales[min(split, len(self.scales) - 1)]
-        scaled = as_blocks(values.X).map(lambda X: X * scales)
+        X = as_blocks(rows.X).map(lambda part: part * scales)
         if gamma is None:
-            weights, name = self.weights, values.kernel.name
-            if weights is not None and rows is not None:
-                weights = weights[rows]
-            gamma = resolve_gamma("spread", scaled, kernel=name, sample_weight=weights)
-        return replace(values, X=scaled, kernel=replace(values.kernel, gamma=gamma))
+            gamma = resolve_gamma("spread", X, kernel=rows.kernel.name, sample_weight=weights)
+        return replace(rows, X=X, kernel=replace(rows.kernel, gamma=gamma))
 
 
 class Candidate(NamedTuple):
@@ -159,16 +167,12 @@ class Trial(NamedTuple):
         Log-loss of their held-out rows; infinite where scores are not finite.
     handicapped : float
         What candidates of different sources are compared by.
-    slopes : (n_judged,) array
-        Slopes of the sigmoids of all machines that have scores of both sides; empty where scores
-        are not finite.
     """
 
     candidate: Candidate
     n_splits: int
     log_loss: float
     handicapped: float
-    slopes: FloatArray
 
 
 @dataclass(frozen=True)
@@ -236,12 +240,13 @@ class Trials:
         if options.keeps_machines:
             self.machines = {}
         self._parts: dict[tuple[Candidate, int], Part] = {}
+        self._rows: dict[int, Rows] = {}  # of trials, by view
         self._values: dict[int, KernelRows] = {}  # of columns as they are, by source
         self._gammas: dict[tuple[int, int], float] = {}  # of scaled columns, by source and split
         self._places: dict[int, tuple[NDArray[np.intp], HeldOut]] = {}
         self._pairs = machines
         self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
-        self._some = None if len(self.rows) == len(codes) else self.rows
+        self._is_part = len(self.rows) < len(codes)
         self._weights = weights  # of all rows
         self.weights = None if weights is None else weights[self.rows]
         codes = codes[self.rows]
@@ -255,13 +260,15 @@ class Trials:
         for train, test in zip(self.train_codes, self.test_rows, strict=True):
             present = np.bincount(train[train >= 0], minlength=side.shape[1]) > 0
             # A machine that lacks a side in a split is neither trained nor judged there.
-            is_trained = _has_both_sides(side[:, present])
+            own = side * present
+            is_trained = own.min(axis=1) * own.max(axis=1) < 0
             self._labels.append(side[:, codes[test]] * is_trained[:, None])
 
     @property
     def can_judge(self) -> bool:
         """Whether any machine has rows of both sides to train on and to score."""
-        return len(self.held_out(None, self.n_splits).machines) > 0
+        _, of_constant, _ = self.judge(None, self.n_splits)
+        return bool(np.isfinite(of_constant))
 
     @property
     def n_trained(self) -> float:
@@ -322,14 +329,21 @@ class Trials:
         ]
         if not new:
             return
-        jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
         options, monitor = self.options.greedy, self.options.monitor
+        for k in {c.source for c in new} - self._values.keys():  # before threads need them
+            source, values = self.sources[k], self.sources[k].values
+            if source.view not in self._rows:  # all kernels of a view share its rows
+                self._rows[source.view] = (values.some(self.rows) if self._is_part else values).X
+            values = replace(values, X=self._rows[source.view])
+            if not source.relevance:  # all gammas, splits and machines use the same distances
+                memory = options.memory_bytes // 2 // len(self.sources)
+                values = values.with_metric(memory, n_jobs=options.n_threads)
+            self._values[k] = values
+        jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
         n_workers = min(options.n_threads, len(jobs))
         if n_workers > 1:
-            for k in {c.source for c in new}:
-                self._seen(k, 0)  # before threads do so
-            rows = self._seen(new[0].source, 0)
-            n_workers = rows.machines_at_once(n_workers, options.memory_bytes, share_rows=False)
+            values = self._values[new[0].source]
+            n_workers = values.machines_at_once(n_workers, options.memory_bytes, share_rows=False)
             options = replace(
                 options,
                 n_threads=options.n_threads if n_workers == 1 else 1,
@@ -343,36 +357,23 @@ class Trials:
             name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(c)}"
             return monitor.once_from_state(name, partial(self._score, c, split, options))
 
-        for at, part in zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True):
+        if n_workers > 1:
+            parts = monitor.each(score, len(jobs), n_workers)
+        else:
+            parts = [score(job, monitor) for job in range(len(jobs))]
+        for at, part in zip(jobs, parts, strict=True):
             self._parts[at] = part._replace(machines=None)
             if self.machines is not None and part.machines is not None:
                 self.machines[at] = part.machines
         for c in new:
-            log_loss, slopes = self.judge(self.held_out(c, n))
+            _, log_loss, _ = self.judge(c, n)
             source, gamma, n_rows = self.sources[c.source], self._parts[c, 0].gamma, len(self.rows)
-            self.tried[c, n] = Trial(c, n, log_loss, source.handicap * log_loss, slopes)
+            self.tried[c, n] = Trial(c, n, log_loss, source.handicap * log_loss)
             name, is_scaled = source.values.kernel.name, bool(source.relevance)
             line = (source.view, name, is_scaled, gamma, c.visits, n_rows, n, log_loss)
             self.lines.append(line)
-            tried = f"{name}, gamma {gamma:.3g}, max_visits {c.visits}"
-            where = f"choosing on {n_rows:,} rows: {tried}"
-            monitor.report(0, len(self.tried), log_loss, where)
-
-    def _seen(self, source: int, split: int) -> KernelRows:
-        """Return the rows as a split sees them; what all splits share is made once."""
-        if self.sources[source].relevance:
-            gamma = self._gammas.get((source, split))
-            scaled = self.sources[source].of(self._some, split, gamma)
-            self._gammas[source, split] = scaled.kernel.gamma
-            return scaled
-        if source not in self._values:
-            # All gammas, splits and machines use the same distances.
-            options = self.options.greedy
-            rows, memory = self.sources[source].of(self._some, 0), options.memory_bytes // 2
-            self._values[source] = rows.with_metric(
-                memory // len(self.sources), n_jobs=options.n_threads
-            )
-        return self._values[source]
+            what = f"{name}, gamma {gamma:.3g}, max_visits {c.visits}"
+            monitor.report(0, len(self.tried), log_loss, f"choosing on {n_rows:,} rows: {what}")
 
     def _score(
         self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
@@ -381,10 +382,16 @@ class Trials:
         monitor.check()
         codes, test = self.train_codes[split], self.test_rows[split]
         is_own = self._labels[split] != 0  # a row is judged by the machines of its class
-        rows = self._seen(candidate.source, split)
+        source, rows = self.sources[candidate.source], self._values[candidate.source]
+        if source.relevance:
+            weights, at = source.weights, (candidate.source, split)
+            if weights is not None:
+                weights = weights[self.rows]
+            rows = source.scaled(rows, weights, split, self._gammas.get(at))
+            self._gammas[at] = rows.kernel.gamma
         kernel = replace(rows.kernel, gamma=rows.kernel.gamma * 2.0**candidate.exponent)
-        rows, tunes_gamma = replace(rows, kernel=kernel), self.sources[candidate.source].tunes_gamma
-        may_overflow = tunes_gamma and not kernel.has_unit_diagonal
+        rows = replace(rows, kernel=kernel)
+        may_overflow = source.tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
             # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
             return Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
@@ -411,14 +418,25 @@ class Trials:
             kept = [Expansion(rows=s.rows, coefficients=s.coefficients) for s in solutions]
         return Part(scores.T[is_own], sum(s.n_stages for s in solutions), kernel.gamma, kept)
 
-    def held_out(self, candidate: Candidate | None, n_splits: int) -> HeldOut:
-        """Return the held-out scores of a candidate on the first splits, machine after machine.
+    def judge(
+        self, candidate: Candidate | None, n_splits: int
+    ) -> tuple[HeldOut, float, FloatArray]:
+        """Fit sigmoids to the held-out scores of a candidate's machines, on the first splits.
 
         Machines without scores of both sides are left out. None stands for scores of zero.
+
+        Returns
+        -------
+        held_out : HeldOut
+            The scores.
+        log_loss : float
+            Their log-loss; infinite where there are none, or some are not finite.
+        slopes : (n_judged,) array
+            Slopes of the sigmoids; empty where the log-loss is infinite.
         """
         if n_splits not in self._places:
             label = np.hstack(self._labels[:n_splits])
-            is_judged = _has_both_sides(label)
+            is_judged = label.min(axis=1, initial=0) * label.max(axis=1, initial=0) < 0
             machines, at = np.nonzero(label * is_judged[:, None])
             rows = self.rows[np.concatenate(self.test_rows[:n_splits])[at]]
             nothing = HeldOut(rows, np.zeros(len(at)), label[machines, at] > 0, machines)
@@ -426,19 +444,12 @@ class Trials:
             of_parts = np.concatenate([np.nonzero(part)[0] for part in self._labels[:n_splits]])
             order = np.argsort(of_parts, kind="stable")
             self._places[n_splits] = order[is_judged[of_parts[order]]], nothing
-        order, nothing = self._places[n_splits]
-        if candidate is None:
-            return nothing
-        parts = [self._parts[candidate, split].scores for split in range(n_splits)]
-        return replace(nothing, scores=np.concatenate(parts)[order])
-
-    def judge(self, held_out: HeldOut) -> tuple[float, FloatArray]:
-        """Fit sigmoids to the scores of all machines; return their log-loss and their slopes.
-
-        The log-loss of scores that are not finite is infinite, and there are no slopes.
-        """
+        order, held_out = self._places[n_splits]
+        if candidate is not None:
+            parts = [self._parts[candidate, split].scores for split in range(n_splits)]
+            held_out = replace(held_out, scores=np.concatenate(parts)[order])
         if not len(held_out.scores) or not np.isfinite(held_out.scores).all():
-            return float("inf"), np.empty(0)
+            return held_out, float("inf"), np.empty(0)
         ends = np.flatnonzero(np.diff(held_out.machines)) + 1
         starts = np.concatenate([[0], ends, [len(held_out.machines)]])
         weights, mass = None, np.diff(starts)
@@ -446,23 +457,22 @@ class Trials:
             weights = self._weights[held_out.rows]
             mass = np.add.reduceat(weights, starts[:-1])
         fit = platt(held_out.scores, held_out.positive, weights, starts)
-        return float(np.average(fit.log_losses, weights=mass)), fit.slopes
+        return held_out, float(np.average(fit.log_losses, weights=mass)), fit.slopes
 
     def relevance(
         self, candidate: Candidate, random_state: np.random.RandomState
-    ) -> list[FloatArray] | None:
+    ) -> list[FloatArray]:
         """Relevance of the columns to the machines of a candidate that all splits have tried.
 
         There is one for each split, that of its training rows, so that held-out rows have no part
-        in it; None where nothing moves the log-odds.
+        in it; none at all where nothing moves the log-odds.
         """
         assert self.machines is not None
-        values, view = self._seen(candidate.source, 0), View("standardized")
-        fitted = self.tried[candidate, self.n_splits].slopes
-        if not len(fitted):
-            return None
-        judged = np.unique(self.held_out(None, self.n_splits).machines)
-        slopes = dict(zip(judged, np.abs(fitted), strict=True))
+        values, view = self._values[candidate.source], View("standardized")
+        held_out, log_loss, fitted = self.judge(candidate, self.n_splits)
+        if not np.isfinite(log_loss):
+            return []
+        slopes = dict(zip(np.unique(held_out.machines), np.abs(fitted), strict=True))
         found = []
         for split, codes in enumerate(self.train_codes):
             gamma = self._parts[candidate, split].gamma
@@ -475,13 +485,9 @@ class Trials:
             weights = np.where(codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
             known = relevance_of(view, [kernel], machines, values.X, weights, random_state)
             if known is None:
-                return None
+                return []
             found.append(known)
         return found
-
-
-def _has_both_sides(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
-    return np.asarray((labels < 0).any(axis=1) & (labels > 0).any(axis=1))
 
 
 def _side_by_side(
