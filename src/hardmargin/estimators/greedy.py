@@ -45,11 +45,12 @@ from hardmargin.kernels import (
 from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
-from hardmargin.selection.calibration import HeldOut, cut_machines
+from hardmargin.selection.calibration import cut_machines
 from hardmargin.selection.folds import (
     MAX_FOLDED_ROWS,
     MAX_SEARCHED_ROWS,
     QUICK_ROWS,
+    Folds,
     make_folds,
     warn_of_shortage,
 )
@@ -498,46 +499,52 @@ default="cv"
             ),
             n_threads=effective_n_jobs(self.n_jobs),
         )
-        problem, held_out, max_visits, relevance = training, None, self.max_visits, None
+        problem, max_visits, held_out = training, self.max_visits, None
         if self._holds_out:
             choice = self._choose(
                 training, as_they_came, options, groups, random, monitor, is_quick=rows.is_part
             )
-            X = choice.source.values.X
+            max_visits, held_out = choice.max_visits, choice.held_out
+            X, kernel, dtype = choice.source.values.X, choice.kernel, training.dtype
+            training = replace(training, values=KernelRows(kernel, X, dtype))
+            seen = KernelRows(replace(kernel, view=None), choice.seen, dtype)
+            problem = replace(training, values=seen)
             if choice.source.view > 0:  # the rows as they came are the better view
                 self._scaling_ = None
-            values = KernelRows(choice.kernel, X, precision(X, self.dtype, self.kernel))
-            training = replace(training, values=values)
-            seen = replace(values, kernel=replace(choice.kernel, view=None), X=choice.seen)
-            problem = replace(training, values=seen)
-            held_out, max_visits = choice.held_out, choice.max_visits
-            relevance = next(iter(choice.source.relevance), None)
+            if choice.source.relevance:
+                self._store_relevance(choice.source.relevance[0])
             give_back_if_limited()  # of trials
-        options = replace(options, max_visits=int(max_visits))
-        finishing = monitor.to_finish(SECONDS_TO_FINISH)
-        part = finishing.part("largest open step", n_machines=len(training.machines))
-        solve = partial(greedy.solve, problem, options)
-        if part.checkpoint is None:
-            solutions = solve(part)
+        if monitor.stop_reason in ENDED_BY:  # by Ctrl-C or a callback, while it chose
+            monitor = monitor.to_finish(SECONDS_TO_FINISH)
+        monitor = monitor.part("largest open step", n_machines=len(training.machines))
+        solve = partial(greedy.solve, problem, replace(options, max_visits=int(max_visits)))
+        if monitor.checkpoint is None:
+            solutions = solve(monitor)
         else:
-            solutions = part.once_from_state("machines", solve)
+            solutions = monitor.once_from_state("machines", solve)
         if any(s.stop_reason in ("max_stages", "max_time") or not s.n_stages for s in solutions):
             self._warn_of_early_end(solutions)
-        thresholds, slopes = self._cut(training, solutions, held_out, random)
+        ratios: list[float | None] = [None] * len(solutions)
+        if training.class_weights is not None:
+            ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
+        fixed = None if self.threshold == "auto" else float(self.threshold)
+        thresholds, slopes = np.full(len(solutions), fixed or 0.0), np.empty(0)
+        if held_out is not None:
+            thresholds, slopes = cut_machines(held_out, training.weights, ratios, fixed)
+        elif training.class_weights is not None:
+            thresholds += self._threshold_shifts(training, solutions, ratios, random)
         machines = [
             replace(s, intercept=-t if t else 0.0)
-            for s, t in zip(solutions, thresholds, strict=True)
+            for s, t in zip(solutions, thresholds.tolist(), strict=True)
         ]
         self._store(training, machines)
         self._keep_paths(training, solutions)
-        self.max_visits_, self.threshold_ = int(max_visits), one_or_all(thresholds)
+        self.kernel_, self.max_visits_ = training.kernel.name, int(max_visits)
         self.standardized_ = self._scaling_ is not None
-        self.kernel_ = training.kernel.name
-        if relevance is not None:
-            self._store_relevance(relevance)
+        self.threshold_ = one_or_all(thresholds.tolist())
         if held_out is not None:
             self._calibrate(training, held_out, slopes, random)
-            if not EARLY_ENDS.isdisjoint(np.atleast_1d(self.stop_reason_).tolist()):
+            if not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
                 # It is not the model that was judged.
                 self.cv_log_loss_ = self.cv_error_ = float("nan")
         return int((rows.codes >= 0).sum())
@@ -558,72 +565,25 @@ default="cv"
         is_quick: bool,
     ) -> GreedyChoice:
         """Choose kernel, gamma, visits and the view: rows as they were scaled, or as they came."""
-        folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
-        task = Task(
-            self._sources(training, as_they_came),
-            training.codes,
-            training.machines,
-            weights=training.weights,
-            options=replace(options, method="auto"),
-            visits=VISITS if self.max_visits == "cv" else (int(self.max_visits),),
-            has_relevance=(
-                self.kernel == "cv"
-                and self.gamma == "cv"
-                and self._scaling_ is not None
-                and not is_sparse(training.X)
-                and 1 < training.X.shape[1] <= MANY_COLUMNS
-                and (training.codes >= 0).sum() <= MANY_ROWS
-            ),
-            monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
-            is_quick=is_quick,
-        )
-        choice = choose_greedy(task, folds, random)
-        table = dict(choice.table)
-        is_first = table.pop("view") == 0
-        self.cv_results_ = {**table, "standardized": is_first & (self._scaling_ is not None)}
-        self.cv_log_loss_ = self.cv_error_ = float("nan")
-        if choice.held_out is None:
-            reason = folds.shortage or "no split has rows of two classes to train on and to score"
-            if choice.is_cut_short:
-                reason = "max_time was too short, or the fit was interrupted"
-            warn_caller(
-                f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
-                f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits} and no probabilities.",
-                UserWarning,
-            )
-        elif choice.is_cut_short:
-            warn_caller(
-                "The choice of kernel, gamma and visits was ended early, by max_time, Ctrl-C or "
-                f"a callback, after {len(table['gamma'])} candidates."
-            )
-        elif folds.shortage:
-            warn_of_shortage(folds)
-        return choice
-
-    def _sources(self, training: Training, as_they_came: Rows) -> list[Source]:
-        """Kernels to choose from, on the rows as they were scaled and as they came.
-
-        Kernel values are float32 if that is safe, which is faster and gives equally good choices.
-        """
-        present = training.codes >= 0
-        weights = training.weights
-        if not present.all():
+        present, weights = training.codes >= 0, training.weights
+        n_rows, n_columns = int(present.sum()), training.X.shape[1]
+        if n_rows < len(present):
             weights = replace(training, class_weights=None).row_weights()
+        has_all_kernels = n_rows <= MANY_ROWS and n_columns <= MANY_COLUMNS
+        chooses_kernel = self.kernel == "cv" and self.gamma == "cv"
+        names = [training.kernel.name]
+        if chooses_kernel:
+            names = list(DISTANCE_KERNELS) if has_all_kernels else ["rbf"]
+            if is_sparse(training.X) or n_columns > min(n_rows, MANY_COLUMNS):
+                names.append("linear")
         views = [training.X]
         if self.standardize == "auto" and self._scaling_ is not None and self._scaling_.is_plain:
             same = precision(as_they_came, self.dtype, self.kernel) == training.dtype
             if same and not self._scaling_.is_identity:
                 views.append(as_they_came)
-        names = [training.kernel.name]
-        if self.kernel == "cv" and self.gamma == "cv":
-            is_wide = training.X.shape[1] > MANY_COLUMNS
-            is_slow = is_wide or present.sum() > MANY_ROWS
-            names = ["rbf"] if is_slow else list(DISTANCE_KERNELS)
-            if is_wide or is_sparse(training.X) or training.X.shape[1] > present.sum():
-                names.append("linear")
         sources = []
         for (view, X), name in product(enumerate(views), names):
-            kernel = training.kernel
+            kernel, dtype = training.kernel, training.dtype
             if view > 0 or name != kernel.name:
                 kernel = make_kernel(
                     name,
@@ -633,70 +593,69 @@ default="cv"
                     coef0=self.coef0,
                     sample_weight=weights,
                 )
-            dtype = training.dtype
-            if self.dtype != "float64" and kernel.has_unit_diagonal:
-                values = X.data if is_sparse(X) else X
-                ends = values.max(initial=0.0), -values.min(initial=0.0)
-                is_small = max(ends) <= MAX_FLOAT32_FEATURE
-                if len(present) > MAX_FLOAT64_CHOICE_ROWS and is_small:
-                    dtype = "float32"
-            sources.append(
-                Source(
-                    KernelRows(kernel, X, dtype),
-                    weights,
-                    view,
-                    tunes_gamma=self.gamma == "cv" and name in KERNELS_WITH_GAMMA,
-                    handicap=1.0 if view == 0 else HANDICAP_AS_THEY_CAME,
-                )
-            )
-        return sources
+            # Where float32 is safe, it is faster and gives equally good choices.
+            may_round = self.dtype != "float64" and kernel.has_unit_diagonal
+            if may_round and len(present) > MAX_FLOAT64_CHOICE_ROWS:
+                numbers = X.data if is_sparse(X) else X
+                largest = max(numbers.max(initial=0.0), -numbers.min(initial=0.0))
+                dtype = "float32" if largest <= MAX_FLOAT32_FEATURE else dtype
+            values, handicap = KernelRows(kernel, X, dtype), HANDICAP_AS_THEY_CAME if view else 1.0
+            tunes_gamma = self.gamma == "cv" and name in KERNELS_WITH_GAMMA
+            sources.append(Source(values, weights, view, tunes_gamma, handicap))
+        folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
+        can_scale = self._scaling_ is not None and not is_sparse(training.X) and n_columns > 1
+        task = Task(
+            sources,
+            training.codes,
+            training.machines,
+            weights=training.weights,
+            options=replace(options, method="auto"),
+            visits=VISITS if self.max_visits == "cv" else (int(self.max_visits),),
+            has_relevance=chooses_kernel and has_all_kernels and can_scale,
+            monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
+            is_quick=is_quick,
+        )
+        choice = choose_greedy(task, folds, random)
+        table = dict(choice.table)
+        is_first = table.pop("view") == 0
+        self.cv_results_ = {**table, "standardized": is_first & (self._scaling_ is not None)}
+        self.cv_log_loss_ = self.cv_error_ = float("nan")
+        if choice.held_out is None or choice.is_cut_short or folds.shortage:
+            _warn_of_choice(choice, folds)
+        return choice
 
-    def _cut(
+    def _threshold_shifts(
         self,
         training: Training,
         solutions: list[GreedySolution],
-        held_out: HeldOut | None,
+        ratios: list[float | None],
         random: np.random.RandomState,
-    ) -> tuple[list[float], FloatArray]:
-        """Return the machines' thresholds, and the slopes of their sigmoids."""
-        fixed = None if self.threshold == "auto" else float(self.threshold)
-        ratios: list[float | None] = [None] * len(solutions)
-        if training.class_weights is not None:
-            ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
-        if held_out is not None:
-            cuts, slopes = cut_machines(held_out, training.weights, ratios, fixed)
-            return cuts.tolist(), slopes
-        thresholds = [fixed or 0.0] * len(solutions)
-        for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
-            if ratio:
-                # With P = sigmoid(A f + B), weighting the negative class w times as much as the
-                # positive one moves the best threshold by log(w) / A.
-                slope = self._training_slope(training, m, solution, random)
-                thresholds[m] += ratio / max(slope, LEAST_SLOPE)
-        return thresholds, np.empty(0)
+    ) -> list[float]:
+        """How far class weights move thresholds if no rows were held out.
 
-    def _training_slope(
-        self,
-        training: Training,
-        machine: int,
-        solution: GreedySolution,
-        random: np.random.RandomState,
-    ) -> float:
-        """Slope of a machine's sigmoid, fitted to scores of training rows."""
-        sample = training.rows_of(machine)
-        if len(sample) > MAX_THRESHOLD_ROWS:
-            sample = random.permutation(sample)[:MAX_THRESHOLD_ROWS]
-        queries, rows = training.X[sample], solution.rows
-        scores = training.kernel.expand(
-            queries[:, rows] if training.kernel.name == "precomputed" else queries,
-            training.X[rows],
-            solution.coefficients[None, :],
-            dtype=training.dtype,
-            n_jobs=self.n_jobs,
-        )[:, 0]
-        positive = training.labels_of(machine)[sample] > 0
-        weights = None if training.weights is None else training.weights[sample]
-        return float(platt(scores, positive, weights).slopes[0])
+        With P = sigmoid(A f + B), weighting the negative class w times as much as the positive one
+        moves the best threshold by log(w) / A. The sigmoid is fitted to scores of training rows.
+        """
+        shifts = [0.0] * len(solutions)
+        for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
+            if not ratio:
+                continue
+            sample, rows = training.rows_of(m), solution.rows
+            if len(sample) > MAX_THRESHOLD_ROWS:
+                sample = random.permutation(sample)[:MAX_THRESHOLD_ROWS]
+            queries = training.X[sample]
+            scores = training.kernel.expand(
+                queries[:, rows] if training.kernel.name == "precomputed" else queries,
+                training.X[rows],
+                solution.coefficients[None, :],
+                dtype=training.dtype,
+                n_jobs=self.n_jobs,
+            )[:, 0]
+            positive = training.labels_of(m)[sample] > 0
+            weights = None if training.weights is None else training.weights[sample]
+            slope = float(platt(scores, positive, weights).slopes[0])
+            shifts[m] = ratio / max(slope, LEAST_SLOPE)
+        return shifts
 
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
@@ -806,3 +765,23 @@ default="cv"
         paths = [self.stage_indices_] if len(self.classes_) == 2 else self.stage_indices_
         self.stage_indices_ = one_or_all([rows[path].astype(np.int32) for path in paths])
         self._given_back_ = rows[self._given_back_].astype(np.int32)
+
+
+def _warn_of_choice(choice: GreedyChoice, folds: Folds) -> None:
+    """Warn of a choice that was not made, or not as it should be."""
+    if choice.held_out is None:
+        reason = folds.shortage or "no split has rows of two classes to train on and to score"
+        if choice.is_cut_short:
+            reason = "max_time was too short, or the fit was interrupted"
+        warn_caller(
+            f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
+            f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits} and no probabilities.",
+            UserWarning,
+        )
+    elif choice.is_cut_short:
+        warn_caller(
+            "The choice of kernel, gamma and visits was ended early, by max_time, Ctrl-C or "
+            f"a callback, after {len(choice.table['gamma'])} candidates."
+        )
+    else:
+        warn_of_shortage(folds)
