@@ -240,7 +240,7 @@ class Trials:
         if options.keeps_machines:
             self.machines = {}
         self._parts: dict[tuple[Candidate, int], Part] = {}
-        self._rows: dict[int, Rows] = {}  # of trials, by view
+        self._views: dict[int, Rows] = {}  # rows of trials, by view
         self._values: dict[int, KernelRows] = {}  # of columns as they are, by source
         self._gammas: dict[tuple[int, int], float] = {}  # of scaled columns, by source and split
         self._places: dict[int, tuple[NDArray[np.intp], HeldOut]] = {}
@@ -332,9 +332,9 @@ class Trials:
         options, monitor = self.options.greedy, self.options.monitor
         for k in {c.source for c in new} - self._values.keys():  # before threads need them
             source, values = self.sources[k], self.sources[k].values
-            if source.view not in self._rows:  # all kernels of a view share its rows
-                self._rows[source.view] = (values.some(self.rows) if self._is_part else values).X
-            values = replace(values, X=self._rows[source.view])
+            if source.view not in self._views:  # all kernels of a view share its rows
+                self._views[source.view] = (values.some(self.rows) if self._is_part else values).X
+            values = replace(values, X=self._views[source.view])
             if not source.relevance:  # all gammas, splits and machines use the same distances
                 memory = options.memory_bytes // 2 // len(self.sources)
                 values = values.with_metric(memory, n_jobs=options.n_threads)
