@@ -14,6 +14,7 @@ from hardmargin import (
     GreedySVC,
     MarginDiscriminantAnalysis,
     MinimumEnclosingBall,
+    MultiplicativeSVC,
     ParzenClassifier,
     RhoEnsembleSVC,
     compress,
@@ -74,7 +75,7 @@ def damaged(values, what):
     return values
 
 
-@pytest.mark.parametrize(
+every_damage = pytest.mark.parametrize(
     "what",
     [
         "an index too large",
@@ -85,12 +86,23 @@ def damaged(values, what):
         "too few values",
     ],
 )
+
+
+@every_damage
 @pytest.mark.parametrize(("name", "attribute"), sparse_attributes())
 def test_damaged_sparse_attributes_are_refused(name, attribute, what):
     model, rows = copy.copy(fitted(name)), MODELS[name][1]
     setattr(model, attribute, damaged(getattr(model, attribute), what))
     with pytest.raises(ValueError, match=rf"^{attribute} of this .* is damaged"):
         model.predict(rows[:5])
+
+
+@every_damage
+def test_damaged_stages_are_refused(what):
+    model = MultiplicativeSVC(gamma=4.0, tol=0.5).fit(X[:100], Y[:100])
+    model._stages_ = [*model._stages_[:-1], damaged(model._stages_[-1], what)]
+    with pytest.raises(ValueError, match=r"^_stages_ of this MultiplicativeSVC is damaged"):
+        list(model.staged_predict(X[:5]))
 
 
 def test_compress_refuses_a_damaged_model():

@@ -28,7 +28,7 @@ from hardmargin.estimators._base.estimator import (
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
-from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.estimators._base.watching import ENDED_BY
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -105,7 +105,7 @@ LEAST_SLOPE = 1e-3
 BYTES_PER_MACHINE_ROW = 80
 
 
-class GreedySVC(StagedMixin, SelfTuningClassifier):
+class GreedySVC(SelfTuningClassifier):
     """Support vector classifier trained by greedy stages, with nothing to tune.
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
@@ -670,6 +670,8 @@ default="cv"
         for margins in self._staged_margins(self._check_rows(X)):
             scores = self._scores(margins)
             yield scores[:, 1] if len(self.classes_) == 2 else scores
+
+    staged_predict = staged_predict
 
     def _staged_margins(self, Q: Any) -> Iterator[FloatArray]:
         two_classes = len(self.classes_) == 2

@@ -16,7 +16,7 @@ from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.matrix import solve_on_matrices
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
 from hardmargin.resources import memory_bytes, single_threaded_blas
 from hardmargin.solvers import multiplicative
@@ -38,7 +38,7 @@ STAGES_SHARE = 0.125
 COEFFICIENTS_AT_ONCE = 4_000_000
 
 
-class MultiplicativeSVC(StagedMixin, KernelClassifier):
+class MultiplicativeSVC(KernelClassifier):
     """Hard-margin support vector classifier trained by multiplicative updates.
 
     The algorithm of ESANN-99 [1]_: every epoch multiplies each multiplier of the dual by
@@ -287,6 +287,8 @@ default="rbf"
                 biases = [b[part[i]] for b, part in zip(self._stage_biases_, parts, strict=True)]
                 scores = self._scores(sums[:, :, i] + np.array(biases))
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
+
+    staged_predict = staged_predict
 
     def _keep_paths(self, solutions: Sequence[MultiplicativeSolution]) -> None:
         self.n_iter_ = one_or_all([s.n_stages for s in solutions])

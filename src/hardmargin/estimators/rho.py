@@ -19,7 +19,7 @@ from hardmargin.estimators._base.planes import (
     staged_decisions,
     train_planes,
 )
-from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.estimators.hard_margin import warn_if_unfinished
 from hardmargin.kernels import FloatArray, KernelFunction
 from hardmargin.monitor import Monitor
@@ -39,7 +39,7 @@ def _has_stages(estimator: RhoSVC) -> bool:
     )
 
 
-class RhoSVC(StagedMixin, KernelClassifier):
+class RhoSVC(KernelClassifier):
     """Hard-margin SVM in the form of the rho-SVM, trained by adaptive multiplicative updates.
 
     Its multipliers add up to one. It is the last plane of the path whose planes all vote in
@@ -249,7 +249,7 @@ default="rbf"
         """
         yield from staged_decisions(self, X)
 
-    staged_predict = available_if(_has_stages)(StagedMixin.staged_predict)
+    staged_predict = available_if(_has_stages)(staged_predict)
 
     def _optima(self, training: Training, monitor: Monitor) -> list[HardMarginSolution]:
         """Train all machines by pairwise steps."""

@@ -17,11 +17,11 @@ from hardmargin.estimators._base.planes import (
     vote_stages,
 )
 from hardmargin.estimators._base.scaling import find_scaling
-from hardmargin.estimators._base.staged import StagedMixin
+from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.kernels import FloatArray, KernelFunction, as_blocks
 
 
-class RhoEnsembleSVC(StagedMixin, KernelClassifier):
+class RhoEnsembleSVC(KernelClassifier):
     """Ensemble of partially trained hard-margin SVMs, as published.
 
     The algorithm of IJCAI-07 [1]_, stage by stage: multiplicative updates with an adaptive rate
@@ -253,3 +253,5 @@ default="rbf"
         (n_samples,) array, or (n_samples, n_classes) for more than two classes
         """
         yield from staged_decisions(self, X)
+
+    staged_predict = staged_predict

@@ -242,7 +242,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         check_is_fitted(self)
         used = vars(self).get("_kernel_")
         if used is None or used.name != "linear":
-            named = self.kernel if used is None or self.kernel != "cv" else used.name
+            named = self.kernel if used is None else used.name
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {named!r}.")
         coef = np.array(self._linear_parts()[0][1], dtype=np.float64)
         coef.flags.writeable = False  # changing it would not change decisions

@@ -32,9 +32,10 @@ from hardmargin.estimators._base.categories import (
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.watching import (
     ENDED_BY,
-    CallbackSupport,
+    CallbackSupportMixin,
     callback_listener,
     first_interrupt_ends,
+    with_callbacks,
 )
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -115,7 +116,7 @@ class TrainingRows(NamedTuple):
     is_part: bool = False
 
 
-class KernelEstimator(CallbackSupport, BaseEstimator):
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators.
 
     ``fit`` is one sequence within ``with self._fitting() as monitor:``: validate, scale, choose,
@@ -140,6 +141,11 @@ class KernelEstimator(CallbackSupport, BaseEstimator):
 
     #: How columns of categories turn into numbers; None if there are no such columns.
     _categories_: Categories | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "fit" in cls.__dict__:  # it ends what its callbacks began
+            cls.fit = with_callbacks(cls.__dict__["fit"])
 
     @contextmanager
     def _fitting(self) -> Iterator[Monitor]:
@@ -307,9 +313,11 @@ def check_model(estimator: BaseEstimator) -> None:
     """
     check_is_fitted(estimator)
     for name, value in vars(estimator).items():
-        if is_sparse(value):
+        for part in value if isinstance(value, list) else [value]:
+            if not is_sparse(part):
+                continue
             try:
-                check_indices(value)
+                check_indices(part)
             except ValueError as error:
                 raise ValueError(
                     f"{name} of this {type(estimator).__name__} is damaged: {error}. Fit it again, "

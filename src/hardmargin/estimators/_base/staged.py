@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 
 
-class StagedMixin(metaclass=ABCMeta):
-    """Predictions from the scores of every stage."""
+class _Staged(Protocol):
+    """A classifier with scores of every stage."""
 
     classes_: NDArray[Any]
 
-    @abstractmethod
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end."""
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Predictions after every stage.
 
-        Yields
-        ------
-        (n_samples,) array
-        """
-        for scores in self.staged_decision_function(X):
-            winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-            yield self.classes_[winners]
+def staged_predict(self: _Staged, X: Any) -> Iterator[NDArray[Any]]:
+    """Predictions after every stage: a method of the classifiers that have it in their body.
+
+    Yields
+    ------
+    (n_samples,) array
+    """
+    for scores in self.staged_decision_function(X):
+        winners = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        yield self.classes_[winners]

@@ -15,7 +15,8 @@ from typing import Any
 from hardmargin.monitor import Event, Listener, Monitor
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -31,15 +32,6 @@ ENDED_BY = {
     "callback": "A callback ended the training",
     "interrupt": "Ctrl-C ended the training (on_interrupt='keep')",
 }
-
-
-class CallbackSupport(CallbackSupportMixin):
-    """Base of estimators whose ``fit`` ends what its callbacks began."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "fit" in cls.__dict__:
-            cls.fit = with_callbacks(cls.__dict__["fit"])
 
 
 def callback_listener(estimator: Any) -> Listener:
