@@ -31,11 +31,7 @@ from hardmargin.estimators._base.estimator import (
     random_numbers,
 )
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.scaling import (
-    extent,
-    find_scaling,
-    two_valued,
-)
+from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.experts import (
     LARGEST_CELL,
@@ -61,6 +57,7 @@ from hardmargin.kernels import (
     KernelSum,
     Rows,
     as_blocks,
+    column_ends,
     is_sparse,
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
@@ -711,7 +708,7 @@ default="cv"
         if self.kernel not in ("cv", *DISTANCE_KERNELS):
             return False
         if not (self.standardize and look.standardized):
-            low, high = extent(rows.X, None)
+            low, high, _ = column_ends(rows.X)
             if max(high.max(initial=0.0), -low.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
         machines = machines_of(len(rows.classes), self._division)
@@ -857,10 +854,10 @@ default="cv"
         seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
         if is_sparse(X):
             return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
-        ends = np.array(extent(X, weights)).astype(X.dtype)
-        low, high = scaled_ends = scale(ends)
-        found = as_blocks(scaled).each(partial(two_valued, low=low, high=high), weights)
-        return seen, units_of(ends, scaled_ends), np.all(found, axis=0)
+        low, high, _ = column_ends(X, weights)
+        ends = np.array([low, high], dtype=X.dtype)
+        low, high, has_others = column_ends(scaled, weights)
+        return seen, units_of(ends, scale(ends)), ~has_others & (low < high)
 
     def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
         """Begin a tree whose cells are learned where the rows are."""

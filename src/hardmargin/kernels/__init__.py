@@ -1,6 +1,6 @@
 """Kernels: rows, gamma rules and values; also matrices, columns and low-rank factors."""
 
-from hardmargin.kernels.blocks import RowBlocks, as_blocks
+from hardmargin.kernels.blocks import RowBlocks, as_blocks, column_ends
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
@@ -45,6 +45,7 @@ __all__ = [
     "as_core_matrix",
     "canonical",
     "check_indices",
+    "column_ends",
     "is_sparse",
     "linear_weights",
     "make_kernel",

@@ -14,7 +14,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,9 @@ Result = TypeVar("Result")
 
 #: Smaller files are treated like rows in memory.
 LEAST_FILE_BYTES = 2**24
+
+#: Numbers that are compared at a time.
+_NUMBERS_AT_ONCE = 1_000_000
 
 #: Memory that a block of a file takes in float64. Temporary files of more are never small.
 BLOCK_BYTES = 2**22
@@ -153,6 +156,66 @@ def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
         return X
     is_large = is_large_file(X) or (not sp.issparse(X) and X.nbytes > most_bytes)
     return FileRows(X) if is_large else Resident(X)
+
+
+class ColumnEnds(NamedTuple):
+    """Least and largest values of columns.
+
+    Attributes
+    ----------
+    low, high : (n_columns,) arrays
+        These values.
+    has_others : (n_columns,) bool array
+        Which columns have other values as well; columns without have two values, or one.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    has_others: NDArray[np.bool_]
+
+
+def column_ends(X: Rows | RowBlocks, weights: NDArray[Any] | None = None) -> ColumnEnds:
+    """Find the least and largest values of the columns, in rows of positive weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hardmargin.kernels import column_ends
+    >>> column_ends(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 5.0]]))
+    ColumnEnds(low=array([0., 1.]), high=array([1., 5.]), has_others=array([False,  True]))
+    """
+    found = [ends for ends in as_blocks(X).each(_ends_of_block, weights) if ends is not None]
+    if len(found) == 1:
+        return found[0]
+    lows, highs, have_others = (np.array(parts) for parts in zip(*found, strict=True))
+    low, high = lows.min(axis=0), highs.max(axis=0)
+    # An end of one block may be between those of others.
+    are_inner = [(ends != low) & (ends != high) for ends in (lows, highs)]
+    return ColumnEnds(low, high, (have_others | are_inner[0] | are_inner[1]).any(axis=0))
+
+
+def _ends_of_block(X: Rows, weights: NDArray[Any] | None) -> ColumnEnds | None:
+    """Do the same for one block; None if it has no row of positive weight."""
+    X = X if weights is None else X[weights > 0]
+    (n_rows, n_columns), holds_sparse = X.shape, sp.issparse(X)
+    if n_rows == 0:
+        return None
+    low, high = X.min(axis=0), X.max(axis=0)
+    if holds_sparse:
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+        is_other = (X.data != low[X.indices]) & (X.data != high[X.indices])
+        has_others = np.bincount(X.indices[is_other], minlength=n_columns) > 0
+        has_zeros = np.bincount(X.indices, minlength=n_columns) < n_rows
+        has_others |= has_zeros & (low != 0) & (high != 0)
+    else:
+        has_others = low > high  # of none so far
+        step = max(1, _NUMBERS_AT_ONCE // n_columns)
+        for begin in range(0, n_rows, step):
+            open_ones = np.flatnonzero(~has_others & (low < high))
+            part = X[begin : begin + step][:, open_ones]
+            is_end = (part == low[open_ones]) | (part == high[open_ones])
+            has_others[open_ones] = ~is_end.all(axis=0)
+    return ColumnEnds(low.astype(np.float64), high.astype(np.float64), has_others)
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

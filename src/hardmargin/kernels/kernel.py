@@ -21,7 +21,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.kernels.blocks import BLOCK_BYTES, is_large_file, some_rows
+from hardmargin.kernels.blocks import BLOCK_BYTES, column_ends, is_large_file, some_rows
 from hardmargin.kernels.views import View
 from hardmargin.monitor import Stopped
 from hardmargin.resources import multiply, new_array
@@ -336,8 +336,7 @@ def _is_wide(X: Rows) -> bool:
     if is_sparse(X) and X.shape[1] > _MAX_PACKED_COLUMNS:
         return True
     some = _dense(X[:: max(1, X.shape[0] // _ROWS_JUDGED)])
-    is_number = ((some != some.min(axis=0)) & (some != some.max(axis=0))).any(axis=0)
-    return int(is_number.sum()) >= _LEAST_WIDE
+    return int(column_ends(some).has_others.sum()) >= _LEAST_WIDE
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from hardmargin import _core
+from hardmargin.kernels.blocks import column_ends
 
 if TYPE_CHECKING:  # a kernel has a view
     from hardmargin.kernels.kernel import FloatArray
@@ -58,8 +59,7 @@ class Ranks:
         """
         w = np.ones(len(X)) if weights is None else weights
         columns, sizes, values, scores = [], [0], [], []
-        many_valued = ((X.min(axis=0) != X) & (X.max(axis=0) != X)).any(axis=0)
-        for j in np.flatnonzero(many_valued):
+        for j in np.flatnonzero(column_ends(X).has_others):
             distinct, inverse = np.unique(X[:, j], return_inverse=True)
             mass = np.bincount(inverse, weights=w)
             distinct, mass = distinct[mass > 0], mass[mass > 0]

@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.extmath import row_norms
 
-from hardmargin.kernels import FloatArray, Kernel, RowBlocks, Rows, as_blocks, is_sparse
+from hardmargin.kernels import (
+    FloatArray,
+    Kernel,
+    RowBlocks,
+    Rows,
+    as_blocks,
+    column_ends,
+    is_sparse,
+)
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import Folds, make_folds, random_ranks, subsample
 from hardmargin.selection.relevance import FIRST_SPLITS, FIRST_STAGES
@@ -84,24 +92,12 @@ def is_open(X: Rows | RowBlocks) -> bool:
         is_common = most - least <= 2 * LARGEST_DIFFERENCE * most
     if not (is_common and 0 < most < np.inf):
         return False
-    ends = blocks.each(_ends)
-    low, high = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)
-    return any(blocks.each(partial(_has_others, low=low, high=high)))
+    return bool(column_ends(X).has_others.any())
 
 
 def _sparse_sizes(X: Rows) -> tuple[float, bool]:
     """Find the largest size of an entry of a block, and whether some entry is not one."""
     return float(np.abs(X.data).max(initial=0.0)), not (X.data == 1).all()
-
-
-def _ends(X: Rows) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Find the least and largest values of the columns of a block."""
-    return X.min(axis=0), X.max(axis=0)
-
-
-def _has_others(X: Rows, *, low: NDArray[Any], high: NDArray[Any]) -> bool:
-    """Whether a block has values other than the least and largest ones."""
-    return not ((low == X) | (high == X)).all()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Precision, View, as_blocks
+from hardmargin.kernels import FloatArray, Kernel, Precision, View, column_ends
 
 #: Training rows that derivatives are taken at, at most.
 MAX_ROWS = 150
@@ -172,8 +172,7 @@ def relevance_of(
     if not parts:
         return None
     Q, Z = (view.of(X[some]).astype(dtype) for some in (rows, used))
-    low, high = Z.min(axis=0), Z.max(axis=0)
-    is_many_valued = ((low < Z) & (high > Z)).any(axis=0)
+    low, high, is_many_valued = column_ends(Z)
     two, many = np.flatnonzero((low < high) & ~is_many_valued), np.flatnonzero(is_many_valued)
     squares = np.zeros(X.shape[1])
     step = max(1, NUMBERS_AT_ONCE // (len(rows) * len(votes)))
@@ -203,11 +202,8 @@ def column_scales(relevance: FloatArray, X: NDArray[Any]) -> FloatArray:
     predictions are much faster where most columns are of this kind.
     """
     scales = np.maximum(relevance, LEAST_SCALE)
-    blocks, low, high = as_blocks(X), X.min(axis=0), X.max(axis=0)
-    two_valued = np.all(
-        blocks.each(lambda part: ((part == low) | (part == high)).all(axis=0)), axis=0
-    )
-    return np.where(two_valued, np.exp2(np.round(np.log2(scales))), scales)
+    is_many_valued = column_ends(X).has_others
+    return np.where(is_many_valued, scales, np.exp2(np.round(np.log2(scales))))
 
 
 def one_hot_columns(X: NDArray[Any], weights: FloatArray) -> list[list[int]]:
@@ -225,8 +221,8 @@ def one_hot_columns(X: NDArray[Any], weights: FloatArray) -> list[list[int]]:
     list of lists of int
         Neighbouring columns of two values, three or more, of which one is high in most rows.
     """
-    low, high = X.min(axis=0), X.max(axis=0)
-    is_two_valued = ((low == X) | (high == X)).all(axis=0)
+    low, high, has_others = column_ends(X)
+    is_two_valued = ~has_others
     if is_two_valued.sum() < LEAST_CATEGORIES:
         return []
     found: list[list[int]] = []

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
+from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, column_ends, is_sparse
+from hardmargin.kernels.blocks import ColumnEnds
 from hardmargin.warn import warn_caller
 
 #: The middle of a column: the values between these quantiles.
@@ -114,7 +115,7 @@ def find_scaling(
         Dense rows of more bytes are looked at a few at a time.
     """
     blocks = seen = as_blocks(X, most_bytes)
-    low, high = ends = extent(blocks, weights)
+    low, high, has_others = ends = column_ends(blocks, weights)
     # Columns of extreme size are brought to about one first, as their squares would overflow.
     sizes, largest = np.maximum(np.abs(low), np.abs(high)), LARGEST_SIZE[blocks.dtype]
     extreme = (sizes > 0) & ((sizes < 1 / largest) | (sizes > largest))
@@ -132,10 +133,7 @@ def find_scaling(
         )
     # Of a constant column, rounding may make it negative.
     scaler.var_ = np.maximum(scaler.var_, 0.0)
-    if seen.holds_sparse:
-        has_two = _sparse_two_valued(seen, weights, low, high)
-    else:
-        has_two = np.all(seen.each(partial(two_valued, low=low, high=high), weights), axis=0)
+    has_two = ~has_others & (low < high)
     scaler.scale_[has_two] = (high - low)[has_two]
     scaling = Scaling(None, exponents, scaler)
     clip = (_sparse_clip if is_sparse(X) else _clip)(blocks, weights, ends, scaling)
@@ -150,20 +148,6 @@ def find_scaling(
     )
     clipped = blocks.map(partial(_clipped, clip=clip))  # of which nothing has to be clipped again
     return replace(find_scaling(clipped, weights, feature_names, most_bytes), clip=clip)
-
-
-def extent(X: Rows | RowBlocks, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Least and largest values of the columns, in rows of positive weight."""
-
-    def ends(block: Rows, weights: FloatArray | None) -> FloatArray:
-        block = block if weights is None else block[weights > 0]
-        if block.shape[0] == 0:
-            return np.full((2, block.shape[1]), [[np.inf], [-np.inf]])
-        both = block.min(axis=0), block.max(axis=0)
-        return np.array([e.toarray().ravel() if is_sparse(e) else e for e in both], np.float64)
-
-    found = np.array(as_blocks(X).each(ends, weights))
-    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
 
 
 def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
@@ -195,41 +179,6 @@ def _merged(scalers: Sequence[StandardScaler]) -> StandardScaler:
     return merged
 
 
-def two_valued(
-    X: NDArray[Any], weights: FloatArray | None, *, low: FloatArray, high: FloatArray
-) -> NDArray[np.bool_]:
-    """Which columns of a dense block only have these least and largest values, which differ."""
-    X = X if weights is None else X[weights > 0]
-    has_two = low < high
-    step = max(1, NUMBERS_AT_ONCE // X.shape[1])
-    for begin in range(0, X.shape[0], step):
-        among = np.flatnonzero(has_two)
-        part = X[begin : begin + step][:, among]
-        has_two[among] = ((part == low[among]) | (part == high[among])).all(axis=0)
-    return has_two
-
-
-def _sparse_two_valued(
-    blocks: RowBlocks, weights: FloatArray | None, low: FloatArray, high: FloatArray
-) -> NDArray[np.bool_]:
-    """Which columns of sparse rows only have these values; zeros that are left out count."""
-    others, entries = zip(*blocks.each(partial(_n_others, ends=(low, high)), weights), strict=True)
-    n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
-    has_zeros = np.sum(entries, axis=0) < n_rows
-    only_these = (low < high) & (np.sum(others, axis=0) == 0)
-    return np.asarray(only_these & ~(has_zeros & (low != 0) & (high != 0)))
-
-
-def _n_others(
-    X: Rows, weights: FloatArray | None, *, ends: tuple[FloatArray, FloatArray]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count the entries of sparse columns that are neither end, and all of them."""
-    X = X if weights is None else X[weights > 0]
-    low, high = ends
-    inner = X.indices[(X.data != low[X.indices]) & (X.data != high[X.indices])]
-    return np.bincount(inner, minlength=X.shape[1]), np.bincount(X.indices, minlength=X.shape[1])
-
-
 def sampled(blocks: RowBlocks, weights: FloatArray | None) -> tuple[Rows, FloatArray | None]:
     """Evenly spaced rows of positive weight, which quantiles are computed from, and weights."""
     if weights is None:
@@ -250,15 +199,16 @@ def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:
 def _clip(
     blocks: RowBlocks,
     weights: FloatArray | None,
-    ends: tuple[FloatArray, FloatArray],
+    ends: ColumnEnds,
     scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of the columns that outliers would flatten; infinite for the others."""
-    (low, high), (mean, deviation) = ends, scaling.moments
+    mean, deviation = scaling.moments
     # Outliers, fewer than a fifth of the rows, then cause nearly all of the variance: one of them
     # is this far from the mean.
     with np.errstate(over="ignore"):
-        suspects = np.flatnonzero(np.maximum(high - mean, mean - low) > 2 * deviation)
+        furthest = np.maximum(ends.high - mean, mean - ends.low)
+        suspects = np.flatnonzero(furthest > 2 * deviation)
     if len(suspects) == 0:
         return None
     sample, w = sampled(blocks, weights)
@@ -284,7 +234,7 @@ def _clip(
 def _sparse_clip(
     blocks: RowBlocks,
     weights: FloatArray | None,
-    ends: tuple[FloatArray, FloatArray],
+    ends: ColumnEnds,
     scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of sparse columns that outliers would flatten, from the size of other entries."""

@@ -1,0 +1,38 @@
+"""Least and largest values of columns, and whether there are others: wherever the rows live."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from hardmargin.kernels import blocks, column_ends
+
+WHOLE = st.integers(-2, 2).map(float)
+
+
+def naive(X, weights):
+    X = X if weights is None else X[weights > 0]
+    values = [set(column) for column in X.T]
+    return [(min(v), max(v), len(v - {min(v), max(v)}) > 0) for v in values]
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array, blocks.FileRows])
+@settings(deadline=None)
+@given(data=st.data())
+def test_ends_are_those_of_the_values(form, data):
+    X = data.draw(arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 4)), elements=WHOLE))
+    weights = data.draw(st.none() | arrays(float, len(X), elements=st.sampled_from([0.0, 0.5, 2])))
+    if weights is not None:
+        weights[0] = 1.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_BYTES", 8 * 2 * X.shape[1])  # two rows of a file
+        found = column_ends(form(X), weights)
+    assert list(zip(*found, strict=True)) == naive(X, weights)
+
+
+def test_columns_of_many_rows_are_compared_a_few_rows_at_a_time(monkeypatch):
+    monkeypatch.setattr(blocks, "_NUMBERS_AT_ONCE", 4)
+    X = np.column_stack([np.arange(9) % 2, np.arange(9), np.ones(9)])
+    assert column_ends(X).has_others.tolist() == [False, True, False]
