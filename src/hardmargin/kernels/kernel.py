@@ -678,7 +678,7 @@ def _sparse_absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
 def as_core_matrix(X: Rows) -> _core.Matrix:
     """Rows in the form that the compiled core needs."""
     if not is_sparse(X):
-        return aligned(X)
+        return X if X.flags.aligned else aligned(X)
     if X.format != "csr":
         raise TypeError(f"Sparse rows must be in CSR format, got {X.format!r}; use X.tocsr().")
     X = canonical(X)
