@@ -1,4 +1,4 @@
-"""What the two classifiers share that tune themselves.
+"""What the two self-tuning classifiers share.
 
 They read tables as they come, say which columns are relevant, keep finished steps in a checkpoint,
 and fit as many rows as there is time for.
