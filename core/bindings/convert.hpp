@@ -22,7 +22,7 @@ struct HeldMatrix {
 // A 2-d array, or the tuple (data, indices, indptr, n_cols) of a CSR matrix.
 HeldMatrix to_matrix(nb::handle source, const std::string& name);
 
-// Both matrices, which must have equally many columns, at least one.
+// Both matrices, which must have the same number of columns, at least one.
 std::pair<HeldMatrix, HeldMatrix> to_matrices(nb::handle queries, nb::handle support);
 
 // The tuple (name, gamma, coef0, degree); "sqeuclidean" and "cityblock" are distances alone.

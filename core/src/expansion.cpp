@@ -163,7 +163,7 @@ class WideEvaluator final : public TileEvaluator<T> {
     AlignedVector<T> shares_;  // of the bytes, in the distances
 };
 
-// The distance of two rows from their differences, which costs more than products but is exact.
+// The distance of two rows from their differences: slower than products, but no digits cancel.
 class RowDistance {
   public:
     RowDistance(const KernelSpec& kernel, const Matrix& queries, const Matrix& support)
@@ -506,7 +506,7 @@ class Mixer {
 };
 
 // One of the kernels that decay with the same distances: its values are those of the one before it,
-// squared so many times, or new.
+// squared this many times, or new.
 struct Decay {
     std::size_t kernel;
     int n_squares;

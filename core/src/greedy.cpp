@@ -463,7 +463,7 @@ class Greedy {
         is_due_ = resumption_.keep && Clock::now() >= next_keep_;
     }
 
-    // All that the next stages depend on, but for columns and rows that have been dropped.
+    // All that the next stages depend on, except columns and rows that have been dropped.
     template <class Archive>
     void visit_state(Archive& archive) {
         archive(result_.rows);
@@ -536,7 +536,7 @@ class Greedy {
         }
     }
 
-    // Tells the blocks of this machine from those of rows that are packed in another way.
+    // Distinguishes the blocks of this machine from those of rows that are packed differently.
     std::uint64_t layout_hash() const {
         StateWriter writer;
         writer(sizeof(T));

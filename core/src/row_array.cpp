@@ -31,7 +31,7 @@ class TemporaryFile {
 
     void* map(std::size_t bytes) const {
 #if defined(__linux__)
-        // A hole in the file would end the process where the disk has no room for it.
+        // A write into a hole in the file would kill the process if the disk were full.
         if (const int error = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes)))
             fail(error);
 #else

@@ -22,7 +22,7 @@ struct Cuts {
 };
 
 // cells[i] = the cell of row i. Values are compared in float32, whatever the dtype of the rows, and
-// neither other rows nor the CPU matter to products. Entries of sparse rows must be in order.
+// products depend on neither other rows nor the CPU. Entries of sparse rows must be in order.
 void route_cells(const Cuts& cuts, const Matrix& rows, std::int32_t* cells, int n_threads,
                  Control& control);
 

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 inline constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-// The time that many seconds after `start`.
+// The time this many seconds after `start`.
 inline Clock::time_point after(double seconds, Clock::time_point start = Clock::now()) {
     constexpr double longest = 1e9;  // more would overflow
     if (!(seconds < longest)) return Clock::time_point::max();

@@ -43,7 +43,7 @@ class KernelProduct {
         return rows_ ? n_entries_ / 2 : n_rows_ * (rank_ ? 2 * rank_ : n_rows_) / 8;
     }
 
-    // Bytes that the kernel matrix of a source takes for so many rows, a multiple of the lanes.
+    // Bytes that the kernel matrix of a source takes for this many rows, a multiple of the lanes.
     static std::size_t bytes(const KernelSource<T>& source, std::size_t n_rows);
 
   private:

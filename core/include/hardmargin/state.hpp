@@ -1,4 +1,4 @@
-// The state of a machine as bytes, so that its training can go on later.
+// The state of a machine as bytes, so that its training can resume later.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace hardmargin {
 
 struct Resumption {
-    std::string state;  // to go on from; empty: from the beginning
-    // Called after so many seconds, and at the end; returns the seconds until it is called again.
+    std::string state;  // to resume from; empty: from the beginning
+    // Called after this many seconds, and at the end; returns the seconds until it is called again.
     std::function<double(const std::string&)> keep;
     double seconds = 0;
 };

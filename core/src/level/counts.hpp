@@ -63,7 +63,7 @@ inline __m256i look_up(const std::uint8_t (&plane)[most_ranges][counts_per_range
 }
 
 // Bytes are put together within halves of a vector; reordered like this, the numbers come out in
-// turn.
+// order.
 inline __m256i in_turn(__m256i counts, float) {
     return _mm256_permutevar8x32_epi32(counts, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
 }

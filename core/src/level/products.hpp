@@ -199,9 +199,9 @@ T entry_norm(const KernelSpec& kernel, const T* values, std::size_t n_entries) {
     return sum[0];
 }
 
-// Values have as many roundings as their norms are larger than they matter. With more than
-// `most_roundings` they are rough, and to be evaluated from differences; where there may be more
-// than `many_roundings`, that is judged by distances, as values may be far off.
+// The error of a value, in roundings, is about the norms times the kernel's scale times the value.
+// With more than `most_roundings`, a value is rough, and is evaluated from differences. Where there
+// may be more than `many_roundings`, the value itself may be far off, so that distances decide.
 template <class T>
 constexpr T most_roundings = T(16);
 template <class T>
