@@ -2,11 +2,12 @@
 Many rows in little time
 ========================
 
-Kernel machines have a name for being slow with many rows. :class:`~hardmargin.EnsembleSVC` divides
-more than 10,000 rows into cells with machines of their own, so that time grows in proportion to the
-number of rows. ``max_time`` says how many seconds ``fit`` may take. It then fits few rows first,
-then all rows with as many cells as there is time for, and keeps the best model. This example shows
-what a few seconds more are worth, which experts vote, and how gradient boosting compares.
+Kernel machines have a reputation for being slow with many rows. :class:`~hardmargin.EnsembleSVC`
+divides more than 10,000 rows into cells with machines of their own, so that time grows in
+proportion to the number of rows. ``max_time`` says how many seconds ``fit`` may take. It then fits
+few rows first, then all rows with as many cells as there is time for, and keeps the best model.
+This example shows what a few more seconds are worth, which experts vote, and how gradient boosting
+compares.
 """
 
 import os
@@ -50,12 +51,12 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=N_TEST, rand
 print(f"{len(X_train):,} rows to train on, {len(X_test):,} to test")
 
 # %%
-# What a few seconds more are worth
+# What a few more seconds are worth
 # ---------------------------------
 #
 # If the time is too short for all rows, ``fit`` says so in a warning, and how many rows it used.
-# The table shows that number, ``n_samples_fit_``, instead of the warning. The seconds are those of
-# a clock, so that the table depends on the machine and on what else it does.
+# The table shows that number, ``n_samples_fit_``, instead of the warning. The seconds are
+# wall-clock time, so that the table depends on the computer and on what else it is doing.
 
 records = []
 
@@ -86,8 +87,8 @@ for limit in (2, 4, 8):
 # Without a limit
 # ---------------
 #
-# Where the time is known to be enough, set no limit. This is a fit of a part of the rows; all of
-# them take longer in proportion to their number. Gradient boosting uses all rows.
+# Where the time is known to be enough, set no limit. This is a fit of a part of the rows; all rows
+# take longer in proportion to their number. Gradient boosting uses all rows.
 
 n_part = min(100_000, N_ROWS)
 clf = measure("EnsembleSVC, no limit", EnsembleSVC(n_jobs=N_JOBS), n_part)
@@ -124,14 +125,14 @@ plt.show()
 # What votes
 # ----------
 #
-# With more than 10,000 rows the model is a mixture of experts: a ``whole`` machine on a sample of
-# the rows, and trees whose cells have machines of their own. Trees cut the rows at a ``column`` or
-# across a ``direction``. Weights multiply the log-probabilities of the experts and need not sum to
-# one. This is the model without a limit:
+# With more than 10,000 rows the model is a mixture of experts: a vote on a sample of the rows,
+# called ``whole``, and trees whose cells have machines of their own. Trees cut the rows at a
+# ``column`` or across a ``direction``. Weights multiply the log-probabilities of the experts and
+# need not sum to one. This is the model without a limit:
 
 print(pd.DataFrame(clf.experts_).round(3).to_string(index=False))
 
 # %%
 # What to take away: ``EnsembleSVC()`` takes hundreds of thousands of rows, in time that grows in
 # proportion to them. If a fit must end, set ``max_time``: there is a model after two seconds, and
-# more of them usually make it better.
+# more time usually makes it better.

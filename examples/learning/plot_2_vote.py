@@ -39,8 +39,9 @@ print(weights.drop(columns="machine").round(3).to_string(index=False))
 # -----------------
 #
 # ``cv_table_`` has a record for every stage that was judged. Here is the best stage of each kernel.
-# A kernel's share adds up those of its stages, so that a long row of good stages can weigh more
-# than a few that are slightly better. Kernels that fall behind early are stopped and have no share.
+# A kernel's share is the sum of its stages' shares, so that a long run of good stages can weigh
+# more than a few that are slightly better. Kernels that fall behind early are stopped and have no
+# share.
 
 table = pd.DataFrame(clf.cv_table_)
 best = table.loc[table.groupby(["view", "kernel", "gamma"])["log_loss"].idxmin()]
@@ -53,7 +54,7 @@ print(best.sort_values("log_loss")[columns].head(12).round(3).to_string(index=Fa
 # The display draws the same numbers for the kernels with the largest shares. Shaded stages vote.
 # The loss falls fast and is then flat for many stages, which is why there is no need to find the
 # one right stage. A path ends when its loss has not fallen for a while, long before the hard
-# margin: to stop there is what regularises.
+# margin: stopping there is what regularises.
 
 figure, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 HeldOutPathDisplay.from_estimator(clf, n_kernels=4, ax=ax)
@@ -85,7 +86,7 @@ for name, model in models.items():
 # knowing which one that is, and it is better than a single kernel. On other data another line wins.
 #
 # What to take away: after ``fit``, ``kernel_weights_`` says which kernels vote, ``cv_table_`` what
-# every stage was worth, and ``cv_log_loss_`` what to expect of new rows. That number needs no
+# every stage was worth, and ``cv_log_loss_`` what to expect on new rows. That number needs no
 # second cross-validation. Compare it with the first line above: it may be a little low, because the
 # same rows have weighted the kernels.
 

@@ -32,7 +32,7 @@ BLUE, RED, GREY = "#2f6f9f", "#c8553d", "#8a929c"
 # The table
 # ---------
 #
-# Whether a machine fails depends on its temperature (too hot or too cold), its age, its load and
+# Whether an engine fails depends on its temperature (too hot or too cold), its age, its load and
 # its maker. One number in ten is missing. The decoys are random: numbers, a category, and a
 # shuffled copy of a column that matters.
 

@@ -3,10 +3,10 @@ Are the probabilities right?
 ============================
 
 A probability of 0.8 is right if such rows belong to the class four times in five. Decisions with
-costs and expected values depend on that. :class:`~hardmargin.EnsembleSVC` fits its
-probabilities to held-out rows, by the log-loss that it also chooses kernels by. Here it is compared
-with gradient boosting and with an SVM calibrated by scikit-learn, on generated rows whose true
-probabilities are known: no model can have a log-loss below theirs.
+costs and expected values depend on that. :class:`~hardmargin.EnsembleSVC` fits its probabilities to
+held-out rows, by the same log-loss by which it chooses kernels. Here it is compared with gradient
+boosting and with an SVM calibrated by scikit-learn, on generated rows whose true probabilities are
+known: no model can have a log-loss below theirs.
 """
 
 import matplotlib.pyplot as plt
@@ -84,9 +84,9 @@ plt.show()
 # %%
 # Gradient boosting makes fewer errors than the calibrated SVM, and yet has the highest log-loss of
 # the three. With a thousand rows its defaults are too sure: of the rows to which it gives a
-# probability near 0 or 1, more than that belong to the other class. Fewer trees mend that, or
-# ``CalibratedClassifierCV`` around it, at the cost of tuning or of further fits. The calibrated SVM
-# is close to the diagonal, but it is rarely as sure as the true probabilities are.
+# probability near 0 or 1, more belong to the other class than it says. Fewer trees fix that, or
+# ``CalibratedClassifierCV`` around it, at the cost of tuning or of more fits. The calibrated SVM is
+# close to the diagonal, but it is rarely as sure as the true probabilities are.
 #
 # A smooth function of few columns suits kernels, and this is one data set. The README has a
 # comparison of log-losses over many.

@@ -56,8 +56,8 @@ print(f"cost per row, if all rows are inspected: {NEEDLESS * (1 - y_test.mean())
 # The threshold of Bayes
 # ----------------------
 #
-# To inspect a row with fault probability ``p`` costs ``NEEDLESS * (1 - p)`` on average, not to
-# inspect it ``MISSED * p``. The first is less if ``p > NEEDLESS / (NEEDLESS + MISSED)``.
+# Inspecting a row with fault probability ``p`` costs ``NEEDLESS * (1 - p)`` on average, not
+# inspecting it ``MISSED * p``. The first is less if ``p > NEEDLESS / (NEEDLESS + MISSED)``.
 
 clf = EnsembleSVC().fit(X_train, y_train)
 p_fault = clf.predict_proba(X_test)[:, 1]
@@ -106,7 +106,7 @@ for name, decision in decisions.items():
 # are those of the class frequencies; they do well here only because the ratio of the costs happens
 # to be close to that of the frequencies.
 #
-# The ranking of the rows does not change, and neither does what depends on nothing else:
+# The ranking of the rows does not change, and neither do measures that depend only on it:
 
 p_weighted = weighted.predict_proba(X_test)[:, 1]
 for name, p in [("no weights", p_fault), ("costs as weights", p_weighted)]:

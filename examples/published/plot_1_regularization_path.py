@@ -37,10 +37,10 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, random
 # One fit, all C
 # --------------
 #
-# With ``selection="cv"``, the default, each of five folds has a path of its own, and the held-out
-# error is known for every C. If several C are equally good, the middle of their longest range is
-# taken. ``certificate_`` is the largest violation of the optimality conditions anywhere on the
-# path.
+# With ``selection="cv"``, the default, each of five folds has a regularisation path of its own, and
+# the held-out error is known for every C. If several C are equally good, the middle of their
+# longest range is taken. ``certificate_`` is the largest violation of the optimality conditions
+# anywhere on the regularisation path.
 
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 start = time.process_time()
@@ -67,8 +67,8 @@ ax.legend()
 plt.show()
 
 # %%
-# The C of the path and that of the grid
-# --------------------------------------
+# The C of the regularisation path and that of the grid
+# -----------------------------------------------------
 
 print(f"{'':12}{'C':>8}{'held-out error %':>18}{'test error %':>14}{'CPU seconds':>13}")
 rows = [
@@ -85,9 +85,10 @@ for name, C, error, score, seconds in rows:
     print(f"{name:12}{C:8.3g}{100 * error:18.1f}{100 - 100 * score:14.1f}{seconds:13.2f}")
 
 # %%
-# The path takes longer than a search over a few C, and it is not always the better model: held-out
-# rows choose between neighbouring C by a handful of errors. What it gives is the whole curve, and
-# any other C by one call. These are the SVMs that scikit-learn trains from the start:
+# The regularisation path takes longer than a search over a few C, and does not always give the
+# better model: held-out rows choose between neighbouring C by a handful of errors. What it gives is
+# the whole curve, and any other C by one call. These are the SVMs that scikit-learn trains from
+# scratch:
 
 for C in Cs:
     svc = SVC(C=C, tol=1e-8).fit(X_train, y_train)
@@ -95,12 +96,12 @@ for C in Cs:
     print(f"C = {C:6.2f}: largest difference of the decisions {np.abs(difference).max():.0e}")
 
 # %%
-# The multipliers along the path
-# ------------------------------
+# The multipliers along the regularisation path
+# ---------------------------------------------
 #
-# Each line is the multiplier of one row, as a share of C, which is its upper bound. It begins there
-# and leaves when the row reaches the margin; at zero, the row is no longer a support row. Between
-# breakpoints multipliers are straight lines in C. The dashed line is the chosen C.
+# Each line is the multiplier of one row, as a share of C, which is its upper bound. It begins at
+# that bound and leaves it when the row reaches the margin; at zero, the row is no longer a support
+# row. Between breakpoints multipliers are straight lines in C. The dashed line is the chosen C.
 
 path = clf.path_
 C = np.geomspace(path.C[path.C > 0][0], path.C[-1], 300)

@@ -3,7 +3,7 @@ Features that separate the classes
 ==================================
 
 :class:`~hardmargin.MarginDiscriminantAnalysis` is a supervised transformer. For each class it
-trains an SVM against all others, then further ones whose planes are orthogonal to those before
+trains an SVM against all others, then more SVMs whose planes are orthogonal to those before
 (MCS-06). A row's features are its projections onto these directions. A few such features can
 replace many columns, for a simple classifier or for a picture. Here they are compared with the same
 number of features from principal components and from linear discriminant analysis, on
@@ -96,9 +96,9 @@ plt.show()
 # %%
 # One direction per class, ten numbers, serve nearest neighbours better than all pixels do. LDA,
 # with about as many, is linear in the pixels and worse. Principal components, which do not know the
-# classes, need twice as many features to come as far as the pixels. More directions per class add
-# little here: orthogonal ones may repeat what the first say, and uncorrelated ones change the error
-# by a row or two.
+# classes, need twice as many features to do as well as the pixels. More directions per class add
+# little here: orthogonal ones may repeat what the first ones say, and uncorrelated ones change the
+# error by a row or two.
 #
 # What to take away: use ``MarginDiscriminantAnalysis`` as a step of a pipeline where few supervised
 # features are wanted, begin with one direction per class, and scale the columns before it.

@@ -94,8 +94,8 @@ plt.show()
 #
 # By default no share is needed: the threshold is a fence, as in a box plot. In two dimensions it is
 # a strict one, which some rows at the edges do not pass. ``C=None`` is the hard ball, the smallest
-# that encloses every row, outliers too. It fits where rows are known to be clean, to tell whether
-# new ones are outside of what has been seen; here it is trained without the noise.
+# that encloses every row, outliers too. Use it where rows are known to be clean, to tell whether
+# new rows are outside what has been seen; here it is trained without the noise.
 
 soft, hard = MinimumEnclosingBall().fit(X), MinimumEnclosingBall(C=None).fit(X[~is_noise])
 for name, detector in [("soft, all rows", soft), ("hard, without the noise", hard)]:
