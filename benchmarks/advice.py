@@ -161,7 +161,7 @@ def cases() -> dict[str, Case]:
             },
         ),
         "memory-sample": Case(
-            "memory_limit allows the distances",
+            "memory_limit has room for the distances",
             huge,
             of(EnsembleSVC, memory_limit="30MB"),
             {"raise memory_limit": of(EnsembleSVC, memory_limit="2GB")},

@@ -139,7 +139,7 @@ def test_another_number_of_threads_goes_on(path, steps):
 def test_other_parameters_are_another_fit(path, steps, change):
     broken_off("cells", path, steps)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="of another fit"):
+    with pytest.raises(ValueError, match="belongs to a different fit"):
         fitted("cells", path, **change)
     assert path.read_bytes() == before
 
@@ -148,7 +148,7 @@ def test_other_rows_are_another_fit(path, steps):
     broken_off("vote", path, steps, limit=0)
     X, y = two_classes()
     X[7, 1] += 1e-9
-    with pytest.raises(ValueError, match="of another fit"):
+    with pytest.raises(ValueError, match="belongs to a different fit"):
         EnsembleSVC(checkpoint=path).fit(X, y)
 
 

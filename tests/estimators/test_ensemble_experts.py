@@ -1,4 +1,4 @@
-"""EnsembleSVC with experts: a mixture of one machine on a sample, and of trees of cells."""
+"""EnsembleSVC with experts: a mixture of one vote on a sample, and of trees of cells."""
 
 import functools
 import pickle
@@ -420,7 +420,7 @@ def test_little_memory_warns(monkeypatch):
     X, y = many_rows()
     copies = EnsembleSVC()._vote.memory_for(100, X.shape[1]).copies
     with (
-        pytest.warns(UserWarning, match="the distances between 100 rows:.* 6 MB are enough"),
+        pytest.warns(UserWarning, match="distances between only 100 rows,.* 6 MB are enough"),
         pytest.warns(UserWarning, match="100 rows, which need 0 MB: 2 of 4 families of kernels"),
     ):
         model = experts(memory_limit=11 * 100**2 + copies + 100).fit(X, y)

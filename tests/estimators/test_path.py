@@ -73,7 +73,7 @@ def test_at_is_light_and_fitted(cancer, fitted):
     assert len(pickle.dumps(model)) < len(pickle.dumps(fitted))
     assert not hasattr(model, "cv_error_")
     assert hasattr(fitted, "cv_error_")
-    with pytest.raises(AttributeError, match="without the path"):
+    with pytest.raises(AttributeError, match="without the regularisation path"):
         model.at(1.0)
     given = PathSVC(0.5).fit(X, y)
     assert given.C_ == 0.5
@@ -285,7 +285,10 @@ def test_a_split_that_ends_early_is_told_apart(cancer, monkeypatch):
         return solve(problem, options, monitor)
 
     monkeypatch.setattr(regularization_path, "solve", early)
-    with pytest.warns(ConvergenceWarning, match="The path of a split, which chooses C, stopped at"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match="The regularisation path of a split, which chooses C, stopped at",
+    ):
         clf = PathSVC(random_state=0).fit(*cancer)
     assert clf.stop_reason_ == "hard_margin"
 
@@ -317,7 +320,7 @@ def test_conflicting_duplicates_are_valid_input():
     assert np.isfinite(clf.decision_function(X)).all()
 
 
-@pytest.mark.filterwarnings("ignore:A path stopped early")
+@pytest.mark.filterwarnings("ignore:A regularisation path stopped early")
 def test_an_indefinite_kernel_gives_a_finite_model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))

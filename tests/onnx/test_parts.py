@@ -90,7 +90,7 @@ def test_scaling_of_clipped_and_extreme_columns():
     np.testing.assert_allclose(found, scaling.transform(X), rtol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore:Ignored, as no row has a value there")
+@pytest.mark.filterwarnings("ignore:Columns without any value are ignored")
 @pytest.mark.filterwarnings("ignore:Missing values of")
 def test_filling():
     rng = np.random.default_rng(0)

@@ -71,7 +71,7 @@ def test_categories_that_fit_did_not_see():
     frame = table()
     clf = GreedySVC().fit(frame, Y)
     strange = frame.assign(colour="pink", shape="flat", size="XL")
-    with pytest.warns(UserWarning, match="was a category in fit"):
+    with pytest.warns(UserWarning, match="was seen in fit"):
         assert_same_classes(clf, strange)
 
 

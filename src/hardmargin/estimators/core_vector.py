@@ -52,7 +52,7 @@ default="rbf"
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     tol : float, default=0.05
         Training ends when ``lower_bound_ >= (1 - tol) ** 2 * objective_``, a relative gap of about
-        ``2 * tol``. That is the case at the latest when no margin falls short of the common one by
+        ``2 * tol``. This happens at the latest when no margin falls short of the common margin by
         more than this share.
     stopping : {"margin", "radius"}, default="margin"
         ``"margin"`` certifies `tol` by a pass over all rows. ``"radius"`` is the rule of the
@@ -97,8 +97,8 @@ default="rbf"
     n_iter_ : int, or array of them for many classes
         Number of times that the core set grew.
     n_kernel_evaluations_ : int or array
-        Number of kernel values evaluated for a machine, without those that earlier machines had
-        evaluated; always counted as if the machines were trained one after another.
+        Number of kernel values evaluated for a machine, not counting those that earlier machines
+        had evaluated; always counted as if the machines were trained one after another.
     stop_reason_ : str or array
         ``"certified"``, ``"radius"``, ``"core_full"`` (`memory_limit` allows no larger core set),
         ``"rounding"`` (`tol` is finer than the precision of kernel values), ``"indefinite"`` (the
@@ -126,8 +126,8 @@ default="rbf"
     Notes
     -----
     Scale the features first. As slacks are squared, every row within the margin has a coefficient.
-    With noisy labels, a small C or a narrow kernel these are most of the rows, and training time
-    grows with the square of their number.
+    With noisy labels, a small C or a narrow kernel, most rows have one, and training time grows
+    with the square of their number.
 
     See Also
     --------
@@ -277,7 +277,7 @@ def warn_if_unfinished(
 ) -> None:
     """Warn about core sets that stopped uncertified, and say which parameter to change.
 
-    `enough` says which memory is enough for core sets of all rows, if memory limited one.
+    `enough` says how much memory is enough for core sets of all rows, if memory limited one.
     """
     for reason, message in (
         (

@@ -75,16 +75,16 @@ class MarginDiscriminantAnalysis(
 ):
     """Margin-maximising discriminant analysis: features that separate the classes.
 
-    Each class has an L2-SVM against all others, and further ones whose planes must be orthogonal
-    to (or whose projections must be uncorrelated with) those before [1]_. A row's features are its
+    Each class has an L2-SVM against all others, and more SVMs whose planes must be orthogonal to
+    (or whose projections must be uncorrelated with) those before [1]_. A row's features are its
     projections onto these directions. They are found by core sets [2]_, with each machine certified
     to be close to its optimum, or by solvers that go to the optimum itself.
 
     Parameters
     ----------
     n_directions : int, default=1
-        Directions per class (two classes share theirs); fewer if the objective of the next machine
-        would be less than a millionth below that of w = 0.
+        Directions per class (two classes share theirs); fewer if the next machine would improve on
+        w = 0 by less than a millionth.
     C : float, default=1.0
         Weight of the squared slacks; a smaller C regularises more.
     gamma : float or {"scale", "spread", "pairwise"}, default="pairwise"
@@ -99,20 +99,21 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
-        The directions of a class are orthogonal to each other in feature space, or their
-        projections of the training rows are: ``"uncorrelated"`` takes these as they are,
+        The directions of a class are orthogonal to each other in feature space, or the projections
+        of the training rows onto them are: ``"uncorrelated"`` uses the projections as they are,
         ``"uncorrelated-centred"`` subtracts their means.
     scope : {"class", "all"}, default="class"
         Whether a direction must be orthogonal to (or uncorrelated with) the earlier ones of its own
-        class, or of all classes, as section 4.1 of the paper [2]_ may be read. With ``"all"`` the
-        classes take turns, on one thread, and their machines have more support rows.
+        class, or of all classes, which is another possible reading of section 4.1 of the paper
+        [2]_. With ``"all"`` the classes take turns, on one thread, and their machines have more
+        support rows.
     solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
         ``"core"`` finds the directions by core sets. ``"exact"`` takes Newton steps on the whole
         kernel matrix, to the optimum. ``"lagrangian"`` is the fixed-point iteration of the
         Lagrangian SVM, as published [2]_, on the inverse of that matrix: it finds the same optimum
         more slowly, especially for large C. ``"nystroem"`` uses core sets on an approximation of
-        the kernel through `rank` landmark rows, the only support rows then: this gives fewer
-        support rows at some cost in accuracy.
+        the kernel through `rank` landmark rows, which are then the only support rows: there are
+        fewer of them, at some cost in accuracy.
     rank : int, default=400
         Number of landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
@@ -165,8 +166,8 @@ default="rbf"
     core_size_ : (n_components,) array
         Number of rows in each core set; all rows with the exact solvers.
     n_kernel_evaluations_ : (n_components,) array
-        Number of kernel values evaluated for each machine, without those that earlier machines had
-        evaluated; always counted as if the machines were trained one after another. The exact
+        Number of kernel values evaluated for each machine, not counting those that earlier machines
+        had evaluated; always counted as if the machines were trained one after another. The exact
         solvers evaluate all values for the first machine.
     stop_reason_ : (n_components,) array
         As in `CoreVectorSVC`, or ``"optimal"`` with the exact solvers.
@@ -396,7 +397,7 @@ default="rbf"
     def _train(
         self, problem: Problem[KernelRows], random: np.random.RandomState, monitor: Monitor
     ) -> tuple[list[L2Solution], str]:
-        """Train the machines of each class; say which memory is enough if it limited core sets."""
+        """Train the machines of each class; return how much memory is enough, if it was short."""
         rows, n, n_machines = problem.values, len(problem.codes), len(problem.machines)
         seeds = random.randint(2**31 - 1, size=len(self.classes_))[-n_machines:]
         options: dict[str, Any] = {
@@ -440,7 +441,7 @@ default="rbf"
         """Train the machines on the whole kernel matrix, as many at once as the memory allows."""
         n, n_machines = len(problem.codes), len(problem.machines)
         budget = memory_bytes(self.memory_limit)
-        matrix_bytes = 8 * n * n  # every class beyond the first needs another one
+        matrix_bytes = 8 * n * n  # every class beyond the first needs another such matrix
         spare = budget - N_MATRICES[self.solver] * matrix_bytes
         if spare < 0:
             raise ValueError(

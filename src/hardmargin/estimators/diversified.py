@@ -107,7 +107,7 @@ class DiversifiedSVC(
     Parameters
     ----------
     n_directions : int, default=3
-        Machines per class (two classes share theirs); fewer if further ones would not help. The
+        Machines per class (two classes share theirs); fewer if more would not help. The
         paper has 1, 3 and 5.
     final_estimator : {"svm", "mlp", "cvm", "vote"} or classifier, default="svm"
         The second layer. ``"svm"`` is the SVM of scikit-learn's `SVC`, with C = 1 and 1 / gamma the
@@ -117,7 +117,7 @@ class DiversifiedSVC(
         one, ``"mlp"`` also with their means subtracted. ``predict_proba`` exists for ``"mlp"`` and
         for classifiers that have it. With ``"vote"`` the machines vote and
         nothing is trained. The paper does so with bagged SVMs; here it is much worse, as each
-        further orthogonal machine says less about the class: on scikit-learn's digits it has 3 %
+        additional orthogonal machine says less about the class: on scikit-learn's digits it has 3 %
         errors with one machine per class and 11 % with five, where a trained layer has 2 %. Named
         layers with a ``decision_function`` predict the class of its largest score; a classifier
         given as an object uses its own ``predict``.
@@ -141,8 +141,8 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     constraint : {"orthogonal", "uncorrelated", "uncorrelated-centred"}, default="orthogonal"
-        The machines of a class are orthogonal to each other in feature space, or their projections
-        of the training rows are: ``"uncorrelated"`` takes these as they are,
+        The machines of a class are orthogonal to each other in feature space, or the projections of
+        the training rows onto them are: ``"uncorrelated"`` uses the projections as they are,
         ``"uncorrelated-centred"`` subtracts their means.
     scope : {"class", "all"}, default="class"
         Whether these constraints hold within each class, or between the machines of all classes.
@@ -170,8 +170,8 @@ default="rbf"
     max_time : float or None, default=None
         Seconds that ``fit`` may take. The first layers may take most of them, and keep the machines
         so far, with a warning. The second layer is trained on some rows first, then on as many as
-        there is time for, with a warning if these are not all; only ``"mlp"``, and a classifier
-        given as an object, may take longer on the first of them.
+        there is time for, with a warning if these are not all rows; only ``"mlp"``, and a
+        classifier given as an object, may exceed the limit on the first, smallest part.
     verbose : int, default=0
         Print the progress of long fits of the first layer.
     random_state : int, RandomState instance or None, default=None
@@ -200,12 +200,12 @@ default="rbf"
     Notes
     -----
     Rows that the machines were trained on can look better separated than new rows. With `cv` the
-    second layer sees held-out rows, which do not, at the cost of a first layer for each split. At
-    C = 1 the machines hardly overfit, and on digits `cv` gains nothing and sometimes loses a
-    little; with C = 100 and noisy labels it helps. All directions have length one and their class
+    second layer sees held-out rows, which avoids this, at the cost of a first layer for each split.
+    At C = 1 the machines hardly overfit, and on digits `cv` gains nothing and sometimes loses a
+    little; with C = 100 and noisy labels it helps. All directions have length one, with their class
     on the positive side, so that projections from different splits are comparable.
 
-    Ctrl-C ends a fit within a second, unless a classifier given as an object does not hear it.
+    Ctrl-C ends a fit within a second, unless a classifier given as an object does not react to it.
 
     References
     ----------
@@ -628,7 +628,7 @@ class _Second(NamedTuple):
     Attributes
     ----------
     layer : classifier
-        It, fitted.
+        The fitted classifier.
     shifts, scales : (n_machines,) arrays
         How projections are scaled for it.
     n_rows : int
@@ -655,7 +655,7 @@ class _Projections:
     Z : (n, n_machines) array
         Projections.
     project : callable, optional
-        Fills in those of some rows; by default all are known.
+        Fills in the projections of some rows; by default all are known.
     """
 
     def __init__(
@@ -665,7 +665,7 @@ class _Projections:
         self._is_known = np.full(len(Z), project is None)
 
     def of(self, some: NDArray[np.intp]) -> FloatArray:
-        """Return those of some rows."""
+        """Return the projections of some rows."""
         new = some[~self._is_known[some]]
         if self._project is not None and len(new):
             self._Z[new] = self._project(new)

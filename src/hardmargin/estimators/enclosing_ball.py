@@ -79,9 +79,9 @@ default="rbf"
         Weight of the squared slacks. The slacks, by which rows exceed ``R^2``, add up to
         ``1 / (2 * C)``. ``"auto"`` makes the mean slack a tenth of the variance in the kernel's
         space, so that most rows are a little outside, and finds the ball on at most 3,000 rows,
-        drawn at random. A number should be smaller for more rows: of normally distributed rows,
-        10 / n_samples leaves about half outside an rbf ball, 100 / n_samples about one in eight.
-        None encloses every row, outliers too.
+        drawn at random. A number should be smaller for more rows: for normally distributed rows,
+        10 / n_samples leaves about half of them outside an RBF ball, 100 / n_samples about one in
+        eight. None encloses every row, outliers too.
     tol : float, default=0.01
         Training ends when the radius is known to within this share of it; with slacks, when the
         objective is known to within about twice this share.
@@ -90,11 +90,11 @@ default="rbf"
         centre. With ``C="auto"``, ``"auto"`` is a fence as in a box plot: outliers are beyond the
         median of the training rows by more than four times the distance from the median to the
         upper quartile. It is measured by the log of the similarity to the centre if kernel values
-        are in (0, 1], and by the squared distance otherwise. Of normally distributed rows, between
-        one in a hundred (thirty features) and one in fourteen (two features) are outliers then.
-        With C a number or None, ``"auto"`` makes all rows outside the ball outliers. Use a share
-        only with a soft ball: rows on the surface of a hard one are, up to rounding, all equally
-        far from its centre.
+        are in (0, 1], and by the squared distance otherwise. For normally distributed rows, this
+        marks between one in a hundred (thirty features) and one in fourteen (two features) as
+        outliers. With C a number or None, ``"auto"`` makes all rows outside the ball outliers. Use
+        a share only with a soft ball: rows on the surface of a hard one are, up to rounding, all
+        equally far from its centre.
     stopping : {"certified", "radius"}, default="certified"
         ``"certified"`` ends training by a pass over all rows. ``"radius"`` is the rule of the
         papers: training ends when a single sample of 59 rows is within `tol` of the ball. It misses
@@ -140,7 +140,7 @@ default="rbf"
     core_size_ : int
         Number of rows in the core set.
     n_iter_ : int
-        Number of times that it grew.
+        Number of times that the core set grew.
     n_kernel_evaluations_ : int
         Number of kernel values evaluated.
     stop_reason_ : str
@@ -485,7 +485,7 @@ default="rbf"
         return offset
 
     def _is_flat(self, X: Rows) -> bool:
-        """Whether the ball is one around dense rows in their own space."""
+        """Whether the ball is around dense rows in their own space."""
         return self.kernel == "linear" and not is_sparse(X)
 
     def _training_scores(self, X: Rows) -> FloatArray:

@@ -86,8 +86,8 @@ from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back, warn_caller
 
-#: Up to this many rows, folds are made from several shuffles. These cost little there, and make the
-#: model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
+#: Up to this many rows, folds are made from several shuffles. That costs little there, and makes
+#: the model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
 
@@ -98,34 +98,35 @@ KEPT_MATRICES = 2**27
 #: Share of the time left that the first look at a sample may take.
 SHARE_OF_LOOK = 0.3
 
-#: About how many times as long a fit takes if its first vote is not a quick one.
+#: A fit takes about this many times as long if its first vote is not a quick one.
 COST_OF_FIRST_VOTE = 3.5
 
-#: Experts on all rows are begun if there is time for this share of what votes of a sample predict
-#: for them, which is several times too much. Stopped in time, they are better than a vote of a
-#: sample that takes as long: where cells were not reached, the machine on a sample decides.
+#: Experts on all rows are started if there is time for this share of their predicted time. (The
+#: prediction comes from votes on samples, and is several times too high.) Stopped in time, they are
+#: better than a single vote that takes as long: in cells that were not reached, the vote on a
+#: sample decides.
 LEAST_SHARE_OF_EXPERTS = 0.06
 
-#: Relevance has seen the labels of the rows held out: their log-loss is too low by about this
-#: times the root of the number of different scales, divided by the number of rows. (Measured: then
-#: it is right on average over the sets of benchmarks/accuracy.py.)
+#: Relevance has seen the labels of the rows held out: their log-loss is too low by about this times
+#: the root of the number of different scales, divided by the number of rows. (Measured: with this
+#: correction it is right on average over the sets of benchmarks/accuracy.py.)
 LEAK = 0.9
 
 #: A machine with more rows is replaced by experts or, if there must be one machine, approximated.
 MAX_STORED_ROWS = 10_000
 
-#: Above that, one machine has this many rows at first, and `MAX_STORED_ROWS` where it matters.
+#: The vote on a sample has this many rows at first, and `MAX_STORED_ROWS` where it matters.
 FIRST_ROWS = 4_000
 
-#: Share of the memory for the rows that cuts are found on, and the fewest of these.
+#: Share of the memory for the rows that cuts are found on, and the least number of them.
 CUT_MEMORY = 0.125
 LEAST_CUT_ROWS = 2_000
 
-#: Its rows where a rank is given.
+#: The most rows of the vote on a sample where a rank is given.
 MOST_LOW_RANK_ROWS = 30_000
 
 
-#: What is assumed of rows before the look.
+#: What is assumed about the rows before a sample is looked at.
 UNSEEN = Look(standardized=True, is_linear=False)
 
 #: Fitted attributes of a single vote, which a mixture of experts does not have.
@@ -142,7 +143,7 @@ _OF_ONE_VOTE = (
     "_losses_",
 )
 
-#: Memory that experts know every row by: coefficients, classes, weights, orders and cells. It may
+#: Memory that experts need per row, for coefficients, classes, weights, orders and cells. It may
 #: take this share of `memory_limit` before there is a warning.
 BYTES_PER_ROW = 200
 MOST_FOR_ROWS = 0.5
@@ -166,20 +167,21 @@ class EnsembleSVC(SelfTuningClassifier):
     its relevance, which is how much it moved the log-odds of a first, smaller vote.
 
     Text (sparse rows of more than 1,000 columns) has neither views nor relevance, and no experts.
-    There a sample says whether to standardise, and whether RBF kernels are worth their time: if
-    not, or if a machine would have more than 10,000 rows, a linear kernel votes alone. Its path
-    needs a weight per column instead of a kernel matrix, so that all rows can be used.
+    A sample then decides whether to standardise, and whether RBF kernels are worth their time: if
+    not, or if a machine would have more than 10,000 rows, a linear kernel votes alone. It needs one
+    weight per column instead of a kernel matrix, so all rows can be used.
 
-    Where a machine (with many classes: that of a pair) would have more than 10,000 rows, the model
-    is a mixture of experts: one machine as above on a sample of up to 10,000 rows, and trees whose
-    cells have machines of their own, so that time grows in proportion to the number of rows. What
-    suits the data is found on rows held out; `experts_` shows it. See
+    Where a machine (with many classes, the machine of one pair) would have more than 10,000 rows,
+    the model is a mixture of experts: one vote as above on a sample of up to 10,000 rows, and trees
+    whose cells have machines of their own, so that time grows in proportion to the number of rows.
+    What suits the data is found on held-out rows; `experts_` shows it. See
     ``hardmargin.estimators.experts`` and ``hardmargin.cells``.
 
     Parameters
     ----------
     n_stages : "cv" or int, default="cv"
-        ``"cv"`` weights all stages by their held-out loss; a number ends the path after that many.
+        ``"cv"`` weights all stages by their held-out loss; a number ends the path after that many
+        stages.
     kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="cv"
         The kernel; it should be positive semi-definite. ``"cv"`` weights RBF and Laplacian kernels
@@ -207,20 +209,20 @@ default="cv"
     standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values
-        would flatten are clipped, with a warning. ``"auto"`` standardises, except that up to 2,000
-        sparse rows, or rows of common norm, are compared with the same rows as they came, by
-        held-out loss; `standardized_` shows the result. (If `gamma` is a number, or the kernel a
-        callable, nothing is compared.)
+        would flatten are clipped, with a warning. ``"auto"`` standardises, except where rows are
+        sparse or all have the same norm: up to 2,000 of them are then also tried as they came, and
+        the held-out loss decides; `standardized_` shows the result. (If `gamma` is a number, or the
+        kernel a callable, nothing is compared.)
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
         different values). A list of column names, column numbers or booleans adds others; a column
-        has at most 255 categories. None takes no column for categories. Categories that `fit` did
+        has at most 255 categories. None treats no column as categories. Categories that `fit` did
         not see are allowed in predictions.
     views : {"auto", "standardized", "rank"}, default="auto"
         What the kernels see: standardised rows, normal scores of the columns' ranks, or both. It
         takes effect where dense rows are standardised, kernel and gamma leave a choice among RBF or
-        Laplacian kernels, and these are not approximated; elsewhere there is one plain view.
+        Laplacian kernels, and the kernels are not approximated; elsewhere there is one plain view.
     relevance : bool, default=True
         Scale the columns of the views by their relevance.
     rank : int, float, "auto" or None, default="auto"
@@ -229,7 +231,7 @@ default="cv"
         and, with ``max_cell_rows=None``, above 10,000 rows; it raises the rank while that lowers
         the held-out loss. A stage then takes time in proportion to the rows, and prediction only
         needs the landmarks. None never approximates, and trains one machine on any number of rows.
-        In a mixture of experts, this is the rank of the machine on a sample, which then has up to
+        In a mixture of experts, this is the rank of the vote on a sample, which then has up to
         30,000 rows.
     landmarks : {"random", "kmeans++", "cholesky", "greedy"}, default="random"
         How landmarks are chosen; ``"greedy"`` uses the rows that GreedySVC chooses first.
@@ -256,19 +258,18 @@ default="cv"
         Number of threads: over kernels, machines or cells in ``fit``, over rows in ``predict``. The
         model does not depend on it.
     max_time : float or None, default=None
-        Seconds that ``fit`` may take. Rows are fitted 250 first, then more and more, as many as
-        there is time for. If that is all of them, the model is the same as without a limit, and
-        only some time went to the smaller fits. Otherwise it is the best of these fits, by the
-        log-loss of rows set aside, with a warning; `n_samples_fit_` is the number of its rows.
-        (For a part of the rows, the first vote is quicker: it is of 1,000 rows, not of 2,000.)
-        Where rows are fewer than 500 (or than 40 per class), all of them are fitted, and the model
-        is that of the stages so far.
+        Seconds that ``fit`` may take. 250 rows are fitted first, then larger and larger parts, as
+        time allows. If all rows are reached, the model is the same as without a limit, and only
+        some time went to the smaller fits. Otherwise it is the best of these fits, by the log-loss
+        of rows set aside, with a warning; `n_samples_fit_` is the number of its rows. (On a part of
+        the rows, the first vote uses 1,000 rows instead of 2,000.) With fewer than 500 rows (or 40
+        per class), all of them are fitted, and the model is that of the stages so far.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.
     checkpoint : str, path or None, default=None
-        A file that finished steps of the fit are written to, every few seconds. If the fit ends
-        early (Ctrl-C, a killed process, `max_time`), the same call reads them and goes on; the
+        A file to which finished steps of the fit are written every few seconds. If the fit ends
+        early (Ctrl-C, a killed process, `max_time`), the same call reads them and resumes; the
         model is the same as without the break. The file is deleted at the end. It holds pickled
         objects: do not use files that others could have written.
     verbose : int, default=0
@@ -284,29 +285,29 @@ default="cv"
         The labels.
     experts_ : structured array
         What votes: ``kind``, ``rows``, ``cells``, ``weight`` and held-out ``log_loss``, one record
-        per expert. ``"whole"`` is a machine as described above (the only expert up to 10,000 rows);
+        per expert. ``"whole"`` is a vote as described above (the only expert up to 10,000 rows);
         trees cut the rows at a ``"column"`` or across a ``"direction"``. Log-probabilities of the
         experts are multiplied by the weights and added up, so that weights need not sum to one; an
         expert of weight zero was trained, but does not vote. With more than 10,000 rows there are
         no attributes of a single machine, such as `dual_coef_`.
     kernel_weights_ : structured array
         The kernels that vote: ``machine``, ``view``, ``kernel``, ``gamma`` and ``share``, one
-        record for each kernel with a share of a machine's vote, in the order of the kernels' shares
-        of all votes. ``pandas.DataFrame(kernel_weights_)`` works. A gamma is that of a view whose
-        columns are scaled by relevance: given as `gamma`, it would be another kernel.
+        record for each kernel with a share of a machine's vote, sorted by the kernels' shares of
+        all votes. ``pandas.DataFrame(kernel_weights_)`` works. Each gamma applies to a view whose
+        columns are scaled by relevance; passing it as `gamma` would give a different kernel.
     cv_table_ : structured array
         The assessment of every stage: ``machine``, ``view``, ``kernel``, ``gamma``, ``stage`` and
         ``log_loss`` on held-out rows, each stage at its own best temperature.
     cv_log_loss_, cv_error_ : float
-        Log-loss and share of errors on held-out rows, weighted by sample and class weights. Where
-        relevance scales the columns it has seen the labels of these rows: the log-loss is raised by
-        0.9 times the root of the number of different scales, divided by the number of rows, to
-        make up for that on average; the error is not.
+        Log-loss and share of errors on held-out rows, weighted by sample and class weights.
+        Relevance has seen the labels of these rows. Where it is used, the log-loss is therefore
+        raised by 0.9 times the root of the number of different scales, divided by the number of
+        rows, which makes up for that on average; the error is not raised.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one, on average over
-        the views. If several columns were made of it (of missing values, for instance), it is the
-        largest of theirs. ``pandas.Series(relevance_, feature_names_in_)`` has the names. Only
-        where relevance was used.
+        the views. If several columns were made from one (to mark missing values, for instance), it
+        is the largest of their relevances. ``pandas.Series(relevance_, feature_names_in_)`` has the
+        names. Only where relevance was used.
     encoded_relevance_ : (n_columns,) array
         The same for every column that kernels see; ``get_feature_names_out()`` has their names. All
         categories of a feature have the same relevance.
@@ -334,14 +335,15 @@ default="cv"
     n_support_ : (n_classes,) array
         Support rows of each class.
     dual_coef_ : (n_machines, n_kernels * n_support) array, or CSR array for many classes
-        Coefficients of the vote: of all support rows with the first kernel of `kernel_weights_`,
-        then with the next different one, and so on.
+        Coefficients of the vote: for all support rows with the first kernel of `kernel_weights_`,
+        then with the next different kernel, and so on.
     intercept_ : (n_machines,) array
         Bias of the vote.
     coef_ : (n_machines, n_features) array
         Weights of the (standardised) features, for the linear kernel only.
     gamma_ : float
-        The kernel's gamma as a number; if there are several kernels, that of the largest share.
+        The kernel's gamma as a number; if there are several kernels, that of the one with the
+        largest share.
     is_categorical_ : (n_features,) bool array or None
         The columns of categories; None if there are none.
     n_features_in_ : int
@@ -357,12 +359,12 @@ default="cv"
 
     Notes
     -----
-    A row of weight two counts as the row twice, up to rounding, if both copies are in the same
-    folds. With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ...
-    The decision is then the sum of a class's pairwise probabilities, made steeper.
-    ``predict_proba`` ranks classes in the same order; its values come from the mean logs of the
-    same probabilities. The decision of a mixture of experts is its log-odds or, for many classes,
-    its log-probabilities.
+    A row of weight two counts as two copies of it, up to rounding, if both are in the same folds.
+    With many classes, machines are in the order of scikit-learn's pairs: (0, 1), (0, 2), ... The
+    decision is then the sum of a class's pairwise probabilities, made steeper. ``predict_proba``
+    ranks classes in the same order; its values come from the mean logs of the same probabilities.
+    The decision of a mixture of experts is its log-odds or, for many classes, its
+    log-probabilities.
 
     References
     ----------
@@ -535,7 +537,7 @@ default="cv"
         return True
 
     def _largest_part(self, rows: TrainingRows) -> int:
-        """Return the most rows of a part: an approximated machine is no better than a small one."""
+        """Return the most rows of a part; more would be approximated, and no better."""
         if self.rank != "auto" or self._is_text(rows.X) or self._needs_experts(rows):
             return len(rows.codes)
         sizes = np.sort(np.bincount(rows.codes[rows.codes >= 0]))
@@ -571,7 +573,7 @@ default="cv"
     def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
         """Settle whether to standardise, and whether linear kernels vote alone.
 
-        Where that is open, on sparse rows and those of common norm, a sample of them says it.
+        Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
         """
         X = rows.X
         is_text = is_sparse(X) and self._is_text(X)
@@ -634,7 +636,7 @@ default="cv"
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Train on all rows; return which were held out, and their probabilities then."""
+        """Train on all rows; return which were held out, and their held-out probabilities."""
         if self.standardized_:
             self._scaling_ = find_scaling(
                 rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
@@ -700,7 +702,7 @@ default="cv"
         return held
 
     def _needs_experts(self, rows: TrainingRows, look: Look = UNSEEN) -> bool:
-        """Whether some machine has too many rows for one exact vote."""
+        """Whether some machine has too many rows for a vote without approximation."""
         if self.max_cell_rows is None or self.rank is None:
             return False
         if self.gamma != "cv" or self.n_stages != "cv":
@@ -737,7 +739,7 @@ default="cv"
         seed, folds = int(random.randint(2**31 - 1)), None
         is_given = groups is not None or not isinstance(self.cv, Integral | None)
         if is_given or (first_copies(X, codes) != np.arange(len(codes))).any():
-            # A cell or a sample would not know the copies of its rows.
+            # A cell or a sample does not see the copies of its rows elsewhere.
             folds = make_folds(self.cv, X, codes, groups=groups, random_state=random)
         seen, units, is_two_valued = self._seen_by_cells(rows)
         prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
@@ -816,7 +818,7 @@ default="cv"
             return None
         if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
             n_learned, n_cells = found.n_cells
-            cells = f"{n_learned:,} of {n_cells:,} cells" if n_cells else "a machine on a sample"
+            cells = f"{n_learned:,} of {n_cells:,} cells" if n_cells else "a vote on a sample"
             warn_caller(
                 f"Training stopped at max_time; the model is that of {cells}. Raise max_time to "
                 "learn more cells."
@@ -825,9 +827,9 @@ default="cv"
             whole = self._vote.memory_for(MAX_STORED_ROWS, n_columns)
             enough = whole.pairs + whole.copies + BYTES_PER_ROW * len(codes) + BESIDE_BYTES
             warn_caller(
-                f"memory_limit allows the distances between {most:,} rows: the machine that knows "
-                "all parts of the data was trained on no more, which may cost accuracy. Raise "
-                f"memory_limit; {enough / 1e6:,.0f} MB are enough.",
+                f"memory_limit has room for the distances between only {most:,} rows, so the "
+                f"expert on a sample of all rows was trained on {most:,} rows, which may cost "
+                f"accuracy. Raise memory_limit; {enough / 1e6:,.0f} MB are enough.",
                 UserWarning,
             )
         self._calibration_ = LogProbabilities()
@@ -841,7 +843,7 @@ default="cv"
     def _seen_by_cells(self, rows: TrainingRows) -> tuple[CellRows, FloatArray, NDArray[np.bool_]]:
         """Return the rows as cells see them, the units of the columns, and which have two values.
 
-        Columns times their units are as they came.
+        Columns times their units have their original scale.
         """
         X, codes, _, weights, _ = rows
         scale: Callable[[Rows], Rows] = as_cells_see
@@ -866,7 +868,7 @@ default="cv"
     def _fit_sample(
         self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
     ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
-        """Train a model on a sample; return it, the rows held out and their probabilities then."""
+        """Train a model on a sample; return it, the rows held out, and their probabilities."""
         return model, *model._fit_part(sample, monitor)
 
     def _store_experts(self, mixture: Mixture, rows: TrainingRows) -> None:
@@ -878,7 +880,7 @@ default="cv"
         self._by_class_ = np.argsort(codes, kind="stable").astype(np.int32)
 
     def _warn_of_little_memory(self, rows: TrainingRows) -> None:
-        """Warn if what experts must know of rows leaves little of the memory for machines."""
+        """Warn if the bookkeeping of experts leaves little memory for training."""
         n_rows, n_columns = rows.X.shape
         needed = BYTES_PER_ROW * n_rows
         if not is_sparse(rows.X):
@@ -887,20 +889,20 @@ default="cv"
         if needed > MOST_FOR_ROWS * memory_bytes(self.memory_limit):
             enough = (needed + BESIDE_BYTES) / MOST_FOR_ROWS
             warn_caller(
-                f"memory_limit is too small for {n_rows:,} rows: what is known of them, and copies "
-                f"of those of a cell, take about {needed / 1e6:,.0f} MB, which leaves little for "
-                "machines; the fit may take more than it. Raise memory_limit: "
-                f"{enough / 1e6:,.0f} MB are enough.",
+                f"memory_limit is too small for {n_rows:,} rows: bookkeeping and copies of a "
+                f"cell's rows take about {needed / 1e6:,.0f} MB, which leaves little for training, "
+                f"so the fit may exceed the limit. Raise memory_limit: {enough / 1e6:,.0f} MB are "
+                "enough.",
                 UserWarning,
             )
 
     def _room_beside(self, n_rows: int) -> int:
-        """Memory for machines, besides what is known of every row."""
+        """Memory for training, besides the bookkeeping of all rows."""
         limit = memory_bytes(self.memory_limit)
         return limit - min(BYTES_PER_ROW * n_rows, int(MOST_FOR_ROWS * limit))
 
     def _most_whole_rows(self, limit: int | None, n_columns: int) -> int:
-        """Rows of the machine that knows all parts: as many as it can take, and memory allows."""
+        """Rows of the vote on a sample: as many as it can take and memory allows."""
         if self.rank != "auto":
             return MOST_LOW_RANK_ROWS
         # The larger root of pairs * n**2 + own * n = room.

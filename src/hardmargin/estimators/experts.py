@@ -1,12 +1,12 @@
-"""Experts for many rows: one machine on a sample of all rows, and trees of cells.
+"""Experts for many rows: one vote on a sample of all rows, and trees of cells.
 
-An exact vote of kernels on up to 10,000 rows knows the whole; trees of cells (``hardmargin.cells``)
-learn from all rows, each cell from its own. Which of them is better depends on the data. Their
-log-probabilities are added up with the weights that suit rows held out best, so that what does not
-help has a weight of zero.
+A vote of kernels on up to 10,000 rows sees the global picture; trees of cells
+(``hardmargin.cells``) learn from all rows, each cell from its own. Which is better depends on the
+data. Their log-probabilities are added up with the weights that suit held-out rows best, so that an
+expert that does not help has a weight of zero.
 
-The first machine also tells the relevance of the columns, which scales them in all cells. A few
-pilot cells choose the kernels for all others, show which kind of cuts suits the data, and whether
+The first vote also gives the relevance of the columns, which scales them in all cells. A few pilot
+cells choose the kernels for all others, and show which kind of cuts suits the data and whether
 another tree would help at all.
 """
 
@@ -36,14 +36,14 @@ from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.mixture import LogProbabilities, mixed, mixture_weights
 
-#: Share of the time that the machine on a sample may take.
+#: Share of the time that the vote on a sample may take.
 SHARE_OF_WHOLE = 0.3
 
 #: Rows that find the weights of the experts.
 WEIGHT_ROWS = 8_000
 
-#: Cuts are found on this share of the rows, on no fewer than this number, and on no more than that,
-#: unless they were a smaller share than the last one.
+#: Cuts are found on `CUT_SHARE` of the rows, but on no fewer than `LEAST_CUT_ROWS` and no more than
+#: `MOST_CUT_ROWS` (or `LEAST_CUT_SHARE` of the rows, if that is more).
 CUT_SHARE = 0.2
 LEAST_CUT_ROWS = 20_000
 MOST_CUT_ROWS = 400_000
@@ -52,13 +52,15 @@ LEAST_CUT_SHARE = 0.02
 #: Cells that try kernels and kinds of cuts.
 PILOT_CELLS = 8
 
-#: Cells have at most this many times the rows that they should have; others are drawn from.
+#: Cells have at most this many times the rows that they should have; of larger ones, a sample is
+#: drawn.
 LARGEST_CELL = 2
 
-#: Kernels that hold this share of the votes of the pilots, and then of each tree, go on.
+#: The kernels that together hold this share of the votes, first of the pilots and then of each
+#: tree, are kept.
 KEPT_VOTES = 0.8
 
-#: Another tree must lower the loss by this share, and so must the first machine to be enlarged.
+#: Another tree must lower the loss by this share, and so must the first vote to be enlarged.
 LEAST_GAIN = 0.005
 LEAST_GAIN_OF_WHOLE = 0.005
 
@@ -92,7 +94,7 @@ TABLE = np.dtype(
 
 @dataclass(frozen=True)
 class Whole:
-    """The machine on a sample of all rows, and the probabilities of rows that it had held out.
+    """The vote on a sample of all rows, and the probabilities of rows that it had held out.
 
     Attributes
     ----------
@@ -105,9 +107,9 @@ class Whole:
     held_rows : (n_held,) int array
         Rows that were held out.
     held_probabilities : (n_held, n_known) array
-        The probabilities they had then.
+        Their held-out probabilities.
     is_new : (n,) bool array or None
-        Which rows have nothing in common with those it was trained on; None is all others.
+        Which rows have nothing in common with those it was trained on; None means all others.
     """
 
     model: Any
@@ -127,7 +129,7 @@ class Whole:
         return log_probabilities(self.classes, self.model.predict_proba(raw), prior)
 
     def is_fair(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether rows were held out, or are new to it: others have taught it their class."""
+        """Whether rows were held out, or are new to the model: it has not seen their classes."""
         is_new = True if self.is_new is None else self.is_new[rows]
         return np.isin(rows, self.held_rows) | (is_new & ~np.isin(rows, self.rows))
 
@@ -146,7 +148,7 @@ class Whole:
         return logs
 
 
-#: Trains the machine on some rows.
+#: Trains the vote on some rows.
 FitWhole = Callable[[NDArray[np.intp], Monitor], Whole]
 
 
@@ -163,9 +165,9 @@ class Experts:
     layers : list of Layer
         The trees that take part.
     whole : Whole or None
-        The machine on a sample of all rows, if it takes part.
+        The vote on a sample of all rows, if it takes part.
     weights : (n_experts,) array
-        Weights of the layers and, last, of the machine.
+        Weights of the layers and, last, of `whole`.
     table : structured array
         One record per expert: kind, rows, cells, weight, and the log-loss of rows held out.
     relevance : (d,) array or None
@@ -253,7 +255,7 @@ class Mixture:
         return int((is_known & (self.seen.codes >= 0)).sum())
 
     def finished(self) -> Experts:
-        """Put the experts into flat arrays; `layers` is empty then, so that memory is freed."""
+        """Put the experts into flat arrays; this empties `layers`, so that memory is freed."""
         layers = []
         while self.layers:
             layers.append(self.layers.pop(0).finished())
@@ -281,11 +283,11 @@ class ExpertRows:
     seen : CellRows
         As cells see them.
     units : (d,) array
-        Columns of `seen` times this have the units that they came in.
+        Columns of `seen` times this have their original units.
     begin_layer : callable
         Begins a layer with these cuts and rules.
     fit_whole : callable
-        Trains the machine on a sample of the rows.
+        Trains the vote on a sample of the rows.
     """
 
     raw: Rows | RowBlocks
@@ -302,13 +304,13 @@ class ExpertOptions:
     Attributes
     ----------
     max_cell_rows : int
-        Rows of a cell, about.
+        Approximate number of rows of a cell.
     n_trees : int or None
         Number of trees; None adds them while that helps.
     kernels : sequence of str
         Names of kernels that may vote in cells.
     first_rows, most_rows : int
-        Rows of the machine on a sample: at first, and where it matters.
+        Rows of the vote on a sample: at first, and where it matters.
     most_cut_rows : int
         Rows that cuts are found on, at most.
     class_weights : (n_classes,) array or None
@@ -344,7 +346,7 @@ def fit_experts(
     rows : ExpertRows
         Training rows.
     make_rules : callable
-        How cells are learned, once the machine on a sample is known.
+        How cells are learned, once the vote on a sample is known.
     folds : Folds or None
         Splits of the rows, if they are given.
     options : ExpertOptions
@@ -371,7 +373,7 @@ def fit_experts(
         most = _sample(taught, seen.codes, options.most_rows)
         larger = replace(judge, whole=replace(fit_whole(most, monitor), is_new=is_new))
         at, logs_with_larger = larger.logs(larger.some(order), forest.layers)
-        # A machine that was stopped in time may be worse than the one on fewer rows.
+        # A vote that was cut short may be worse than the one on fewer rows.
         is_finished = monitor.seconds_left > 0
         if is_finished or larger.loss(at, logs_with_larger) < judge.loss(judges, logs):
             whole, judges, logs = larger.whole, at, logs_with_larger
@@ -415,7 +417,7 @@ class _Judge:
     raw, rows : rows or RowBlocks, and CellRows
         Training rows as they came, and as cells see them.
     whole : Whole
-        The machine on a sample of all rows.
+        The vote on a sample of all rows.
     prior : (n_classes,) array
         Shares of the classes.
     """
@@ -434,7 +436,7 @@ class _Judge:
     def logs(
         self, at: NDArray[np.intp], layers: Sequence[LayerInTraining]
     ) -> tuple[NDArray[np.intp], list[NDArray[np.float32]]]:
-        """Log-probabilities of the layers and of the machine, and of which rows."""
+        """Return the rows that can judge, and their log-probabilities by the layers and `whole`."""
         at = np.sort(at[(self.rows.codes[at] >= 0) & self.whole.is_fair(at)])
         logs = [layer.held_logs(at) for layer in layers]
         return at, [*logs, self.whole.held_out_logs(self.raw, at, self.prior)]
@@ -446,12 +448,12 @@ class _Judge:
         return mixture_weights(logs, self.rows.codes[at], self.rows.weights[at])[1]
 
     def needs_whole(self, at: NDArray[np.intp], logs: Sequence[NDArray[np.float32]]) -> bool:
-        """Whether trees alone are worse than they are with the machine, whose logs are last."""
+        """Whether the trees are worse without `whole`, whose logs are last."""
         return self.loss(at, logs[:-1]) > (1 + LEAST_GAIN_OF_WHOLE) * self.loss(at, logs)
 
 
 class _Tree(NamedTuple):
-    """A tree that is cut: what its cuts look at, these, and the cells that show if it helps."""
+    """A tree whose cuts are known: their kind, the cuts, and its pilot cells."""
 
     kind: Kind
     cuts: Cuts
@@ -459,7 +461,7 @@ class _Tree(NamedTuple):
 
 
 class _Pilot(NamedTuple):
-    """A tree of which a few cells are learned: fair rows of these, and what the machine says."""
+    """A tree whose pilot cells are learned, their fair rows, and how `whole` judges those."""
 
     layer: LayerInTraining
     rows: NDArray[np.intp]
@@ -487,14 +489,15 @@ class _Forest:
     def cut_beside(
         self, kinds: Sequence[Kind], task: Callable[[Monitor], Result]
     ) -> tuple[Result, list[_Tree]]:
-        """Cut trees, as far as there is time for it, beside a task that needs none of them."""
+        """Cut trees, as far as there is time, in parallel to a task that needs none of them."""
         n_threads = self._options.n_threads if kinds else 1
         return self._monitor.both(task, partial(self._cut, kinds), n_threads)
 
     def grow(self, trees: list[_Tree], rules: CellRules, judge: _Judge) -> None:
         """Add the kind of tree whose pilot cells help most, until none does.
 
-        The first trees are cut; others are cut while cells of the one before are learned.
+        The first trees are already cut; others are cut while cells of the previous tree are
+        learned.
         """
         most = MOST_TREES if self._options.n_trees is None else self._options.n_trees
         begun: dict[Kind, _Pilot] = {}
@@ -586,7 +589,7 @@ def scaled_for_cells(X: Rows, scaling: Scaling) -> Rows:
 
 
 def units_of(ends: NDArray[Any], scaled_ends: NDArray[Any]) -> FloatArray:
-    """Find what scaled columns are multiplied by to have the units that they came in.
+    """Find the factors that give scaled columns their original units.
 
     Parameters
     ----------
@@ -607,10 +610,11 @@ def _n_cut_rows(n_rows: int) -> int:
 def _apart(
     order: NDArray[np.intp], codes: NDArray[np.int32], folds: Folds | None
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_] | None]:
-    """Rows that may teach the machine on a sample, and those that are then new to it.
+    """Rows that may teach the vote on a sample, and those that are then new to it.
 
-    Given splits say which rows have nothing in common, as groups do: it learns from the training
-    part of one split, and its other part is new. A single split is needed to hold rows out.
+    Given splits say which rows have nothing in common, as groups do: the vote learns from the
+    training part of one split, and the other part is new to it. A single split is needed to hold
+    rows out.
     """
     if folds is None:
         return order, None

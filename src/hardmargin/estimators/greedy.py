@@ -71,10 +71,10 @@ CHOOSING_SHARE = 0.5
 #: A fit that Ctrl-C or a callback ends while it chooses may train the best choice for this long.
 SECONDS_TO_FINISH = 1.0
 
-#: Reasons to stop of machines that are not those judged by held-out rows.
+#: Stop reasons of machines that were cut short, so that they are not the ones judged.
 EARLY_ENDS = {"max_time", *ENDED_BY}
 
-#: Up to how many rows a fit takes about how many times as long as with a quick choice.
+#: Up to this many rows, a fit takes about this many times as long as with a quick choice.
 COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 3.0))
 
 #: Up to this many rows, kernels are evaluated in float64 while choosing.
@@ -83,25 +83,24 @@ MAX_FLOAT64_CHOICE_ROWS = 500
 #: Kernels whose gamma can be chosen.
 KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
 
-#: Rows of more columns have no Laplacian kernel and no relevance, which would be slow there, but a
-#: linear one.
+#: Above this many columns a linear kernel is tried, but no Laplacian kernel and no relevance, which
+#: would be slow.
 MANY_COLUMNS = 1_000
 
-#: Above this many rows there are RBF kernels alone (linear ones where rows are wide or sparse): the
-#: others take many times as long there.
+#: Above this many rows only RBF kernels are tried (and linear ones where rows are wide or sparse):
+#: the others take many times as long there.
 MANY_ROWS = 100_000
 
 #: Rows as they came are used if they lower the log-loss by more than this factor.
 HANDICAP_AS_THEY_CAME = 1.05
 
-#: The most rows by which a threshold is moved if no rows were held out.
+#: The most training rows that move a threshold if no rows were held out.
 MAX_THRESHOLD_ROWS = 5_000
 
 #: A slope below this means that the scores say nothing about the classes.
 LEAST_SLOPE = 1e-3
 
-#: Memory of a row in every machine that it takes part in, which solvers do not count: held-out
-#: scores of some trials, and stages.
+#: Memory per row and machine that solvers do not count: held-out scores of some trials, and stages.
 BYTES_PER_MACHINE_ROW = 80
 
 
@@ -110,8 +109,8 @@ class GreedySVC(SelfTuningClassifier):
 
     Algorithm 1 of TNN-08 [1]_: the hard-margin dual is lowered one multiplier at a time, each
     stage choosing the row whose step lowers it most. Each row is visited at most once, or a few
-    times. Stopping there is what regularises: there is no constant C. Training is exact (the
-    published order of selection) and takes a small fraction of an ordinary SVM's time.
+    times. Stopping there is what regularises: there is no constant C. Training keeps to the
+    published order of selection and takes a small fraction of an ordinary SVM's time.
 
     By default the kernel, its width, the number of visits and the threshold are chosen in ``fit``
     by the log-loss of held-out rows, and so is whether features are standardised, and whether
@@ -127,12 +126,12 @@ class GreedySVC(SelfTuningClassifier):
         between rows.
     kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
 default="cv"
-        The kernel. ``"cv"`` chooses between RBF and Laplacian kernels, a linear one too where rows
+        The kernel. ``"cv"`` chooses between RBF and Laplacian kernels, and a linear one where rows
         are sparse or have more columns than there are rows; above 1,000 columns only between RBF
         and linear. With a given `gamma` it is RBF. ``"cv"`` also scales the columns of dense rows
         by their relevance, where that lowers the log-loss of held-out rows by a hundredth. Above
-        100,000 rows there is neither a Laplacian kernel nor relevance, which would take long. A
-        callable takes two sets of rows and returns the matrix of values. Indefinite kernels are
+        100,000 rows there is neither a Laplacian kernel nor relevance, as both would take too long.
+        A callable takes two sets of rows and returns the matrix of values. Indefinite kernels are
         fine.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.
@@ -151,19 +150,19 @@ default="cv"
         Scores above it are predicted as the second class; in the paper it is 0. ``"auto"`` is also
         0, unless rows are held out to choose `gamma` or `max_visits`. It is then the threshold of a
         sigmoid fitted to the held-out scores, if that raises their log-likelihood by more than a
-        quarter (with many classes, by more than one, and the number of errors not at all).
+        quarter (with many classes, by more than one, and without more errors).
     standardize : "auto" or bool, default="auto"
         Shift and scale every feature to mean 0 and variance 1 (only scale, if rows are sparse);
         features with only two values are scaled to values 1 apart. Features that a few huge values
         would flatten are clipped, with a warning. ``"auto"`` does so if gamma is ``"cv"`` and the
-        kernel is not a callable; it also tries the features as they are, and uses these if they
-        lower the log-loss of held-out rows (up to 2,500 rows: by a twentieth; they are not tried
-        if features are clipped). A precomputed kernel is never changed.
+        kernel is not a callable; it also tries the features as they are, and uses those if they
+        lower the log-loss of held-out rows (up to 2,500 rows, by a twentieth; they are not tried if
+        features are clipped). A precomputed kernel is never changed.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
         different values). A list of column names, column numbers or booleans adds others; a column
-        has at most 255 categories. None takes no column for categories. Categories that `fit` did
+        has at most 255 categories. None treats no column as categories. Categories that `fit` did
         not see are allowed in predictions.
     cv : int, splitter or iterable of (train, test) indices, default=5
         How rows are held out for ``"cv"``: the number of shuffled stratified folds, with copies of
@@ -191,23 +190,22 @@ default="cv"
         Number of threads: over splits and candidates while choosing, over machines in the final
         fit, over rows in ``predict``. The model does not depend on it.
     max_time : float or None, default=None
-        Seconds that ``fit`` may take. If gamma is ``"cv"``, rows are fitted 250 first, then more
-        and more, as many as there is time for. If that is all of them, the model is the same as
-        without a limit, and only some time went to the smaller fits. Otherwise it is the best of
-        these fits, by the log-loss of rows set aside, with a warning; `n_samples_fit_` is the
-        number of its rows. (Choices for a part of the rows are quicker: they are made on 1,000
-        rows.) Where gamma is given, or rows are fewer than 500 (or than 40 per class),
-        all rows are fitted, and the model is that of the stages so far; choosing may take half of
-        the time.
+        Seconds that ``fit`` may take. If gamma is ``"cv"``, 250 rows are fitted first, then larger
+        and larger parts, as time allows. If all rows are reached, the model is the same as without
+        a limit, and only some time went to the smaller fits. Otherwise it is the best of these
+        fits, by the log-loss of rows set aside, with a warning; `n_samples_fit_` is the number of
+        its rows. (Choices for a part of the rows are quicker: they are made on 1,000 rows.) If
+        gamma is given, or there are fewer than 500 rows (or 40 per class), all rows are fitted, and
+        the model is that of the stages so far; choosing may take half of the time.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.
     checkpoint : str, path or None, default=None
-        A file that finished steps of the fit, and the states of machines that are not finished,
-        are written to, every few seconds. If the fit ends early (Ctrl-C, a killed process,
-        `max_time`), the same call reads them and goes on; the model is the same as without the
-        break. The file is deleted at the end. It holds pickled objects: do not use files that
-        others could have written.
+        A file to which finished steps of the fit, and the states of unfinished machines, are
+        written every few seconds. If the fit ends early (Ctrl-C, a killed process, `max_time`), the
+        same call reads them and resumes; the model is the same as without the break. The file is
+        deleted at the end. It holds pickled objects: do not use files that others could have
+        written.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -232,16 +230,16 @@ default="cv"
         The candidates: ``kernel``, ``gamma``, ``max_visits``, ``standardized``, whether columns are
         scaled by relevance (``has_relevance``), the numbers of rows and splits used (``n_rows``,
         ``n_splits``), and the ``log_loss`` of the held-out rows, under sigmoids fitted to their
-        scores (averaged over the machines). This and the next two exist only if gamma or max_visits
-        is ``"cv"``.
+        scores (averaged over the machines). `cv_results_`, `cv_log_loss_` and `cv_error_` exist
+        only if gamma or max_visits is ``"cv"``.
     cv_log_loss_, cv_error_ : float
         Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
         by sample and class weights; NaN if no rows could be held out, or if the final fit was ended
-        early. As the choice was made by them, they are a little too good.
+        early. As the same rows made the choice, both are a little too low.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one. If several
-        columns were made of it (of missing values, for instance), it is the largest of theirs. Only
-        where columns are scaled by it.
+        columns were made from one (to mark missing values, for instance), it is the largest of
+        their relevances. Only where columns are scaled by it.
     encoded_relevance_ : (n_columns,) array
         The same for every column that kernels see; ``get_feature_names_out()`` has their names. All
         categories of a feature have the same relevance.
@@ -296,13 +294,13 @@ default="cv"
     All machines share one kernel and one number of visits: those with the least log-loss of
     held-out rows, where each machine's scores go through a sigmoid of its own. Kernels and views of
     the rows are compared on two splits first; all splits decide between the best. The relevance of
-    the columns is that of a first machine on the training rows of each split, and their mean in the
-    end, so that it has not seen the rows that judge it.
+    the columns is found by a first machine on the training rows of each split, so that it has not
+    seen the rows that judge it; the final fit uses the mean over the splits.
 
-    Above 2,500 rows, a subsample of 2,000 is searched. What is near the best there is followed on a
-    single split, on growing parts up to four tenths of all rows. More than one visit is then kept
-    only if it clearly helps and is not too slow. Up to 20,000 rows, three splits of all rows give
-    threshold and probabilities, unless that would be slow; otherwise they come from the last
+    Above 2,500 rows, a subsample of 2,000 is searched. The best candidates there are then tried on
+    a single split, on growing parts of up to four tenths of all rows. More than one visit is then
+    kept only if it clearly helps and is not too slow. Up to 20,000 rows, three splits of all rows
+    give threshold and probabilities, unless that would be slow; otherwise they come from the last
     held-out rows, at most 10,000.
 
     The probability of a machine's positive side is a sigmoid of its margin, so it is at least one
@@ -469,7 +467,7 @@ default="cv"
         return self.gamma == "cv"  # a given gamma suits the rows that there are
 
     def _cost_of_all(self, rows: TrainingRows) -> float:
-        """Return what choosing by folds of all rows costs more than a quick choice for a part."""
+        """Return the cost of choosing by folds of all rows, relative to a quick choice."""
         n_rows = int((rows.codes >= 0).sum())
         return next((cost for most, cost in COSTS_OF_FOLDS if n_rows <= most), 1.0)
 

@@ -44,8 +44,8 @@ default="rbf"
     fit_intercept : bool, default=True
         Whether the plane has a bias.
     tol : float, default=1e-3
-        Training ends when no support row's margin exceeds the least margin by more than this share
-        of it; the relative gap of the objective is then at most about twice as large.
+        Training ends when no support row's margin exceeds the least margin by more than this share;
+        the relative gap of the objective is then at most about twice `tol`.
     max_stages : int or None, default=None
         Limit on the pairwise steps of each machine; None allows at least ten million.
     class_weight : dict, "balanced" or None, default=None
@@ -211,7 +211,7 @@ def warn_if_unfinished(reasons: Collection[str]) -> None:
             "rho_zero",
             "The kernel does not separate the classes: there is no margin to maximise. Use "
             "EnsembleSVC or GreedySVC, which stop early. A narrower kernel (a larger gamma) would "
-            "separate them, but fits the noise of labels as well.",
+            "separate them, but would also fit the noise in the labels.",
         ),
         ("max_stages", "Training stopped at max_stages; raise it, or raise tol to stop earlier."),
         ("max_time", "Training stopped at max_time; raise it, or raise tol to stop earlier."),

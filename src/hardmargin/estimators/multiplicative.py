@@ -108,8 +108,8 @@ default="rbf"
     coef_ : (n_machines, n_features) array
         Weights of the features, for the linear kernel only.
     n_iter_ : int, or array of them for many classes
-        Number of epochs. As in the paper, the start is not one: the paths below begin with it and
-        have one entry more.
+        Number of epochs. As in the paper, the start does not count: the paths below begin with it
+        and have one entry more.
     margin_path_ : array, or list of them for many classes
         Distance of the nearest training row from the plane of each epoch, negative while the
         plane does not separate the classes. It rises to 1 / ||w||.
@@ -129,7 +129,7 @@ default="rbf"
     support_bound_ : float or array
         Bound on the error on new rows that holds with 95 % confidence (section 2 of the paper):
         ``(d log2(e p / d) + log2(p / 0.05)) / (p - d)`` for d support rows out of p. It is at most
-        1, and 1 if a training row is misclassified, as there is no such bound then.
+        1, and exactly 1 if a training row is misclassified, as the bound does not hold then.
     stop_reason_ : str or array
         ``"converged"``, ``"not_separable"`` (the classes overlap for this kernel; the model is
         that of the epoch with the fewest training errors, and the paths end there),
@@ -324,12 +324,12 @@ default="rbf"
                 "Training stopped because the classes overlap for this kernel: no plane separates "
                 "them by a margin. The model is that of the epoch with the fewest training errors. "
                 "Use EnsembleSVC or GreedySVC, which allow errors. A larger gamma would separate "
-                "the rows, but fits the noise of labels as well."
+                "the rows, but would also fit the noise in the labels."
             )
         if "diverged" in gaps:
             tried = max(s.n_tried for s in solutions if s.stop_reason == "diverged")
             warn_caller(
-                f"learning_rate={self.learning_rate!r} is too large: training was given up after "
+                f"learning_rate={self.learning_rate!r} is too large: training was abandoned after "
                 f"{tried} epochs, and the model is that of the best one. Lower learning_rate, or "
                 "set it to 'auto'."
             )

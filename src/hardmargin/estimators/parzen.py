@@ -16,8 +16,8 @@ class ParzenClassifier(KernelClassifier):
     """Parzen window: the class whose rows have the larger sum of kernel values.
 
     Every row has the same multiplier. This is the first plane of the path that ends at the
-    hard-margin SVM (`RhoSVC`), and whose planes vote in `EnsembleSVC`. There is nothing to train:
-    it is the baseline of IJCAI-07 [1]_.
+    hard-margin SVM (`RhoSVC`), and whose planes vote in `RhoEnsembleSVC`. There is nothing to
+    train: it is the baseline of IJCAI-07 [1]_.
 
     Parameters
     ----------

@@ -33,10 +33,11 @@ class PathSVC(RegularizationPathClassifier):
     """The soft-margin SVM for every C at once, and the C that is best.
 
     Minimises ``||w||^2 / 2 + C sum(slack)``, like scikit-learn's ``SVC``. Multipliers and intercept
-    are piecewise linear in C, and the path [1]_ goes from one breakpoint to the next, exactly. One
-    fit takes as long as many single SVMs; afterwards `at` returns the SVM of any C without
-    training. The C that predicts is chosen by held-out rows, with a path for each split, or by a
-    bound on the leave-one-out error [2]_. These are the SVM(BEST) and SVM(LOO) of IJCAI-07.
+    are piecewise linear in C, and the regularisation path [1]_ goes from one breakpoint to the
+    next, exactly. One fit takes as long as many single SVMs; afterwards `at` returns the SVM of any
+    C without training. The C used for predictions is chosen by held-out rows, with a regularisation
+    path for each split, or by a bound on the leave-one-out error [2]_. These are the SVM(BEST) and
+    SVM(LOO) of IJCAI-07.
 
     Parameters
     ----------
@@ -55,10 +56,10 @@ class PathSVC(RegularizationPathClassifier):
         For ``selection="validation"``: the share of every class that is held out. The final SVM is
         trained on all rows.
     C_min : float or None, default=None
-        The least C that can be chosen, unless the path ends before it; None is a tenth of the C at
-        which the first row reaches the margin. (The path always begins at C = 0.)
+        The least C that can be chosen, unless the regularisation path ends before it; None is a
+        tenth of the C at which the first row reaches the margin. (It always begins at C = 0.)
     C_max : float, default=1e4
-        The C at which the path ends at the latest, unless `selection` is a larger C.
+        The C at which the regularisation path ends at the latest, unless `selection` is a larger C.
     gamma : float or {"scale", "spread", "pairwise"}, default="scale"
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
@@ -73,7 +74,8 @@ default="rbf"
     fit_intercept : bool, default=True
         Whether the SVM has a bias. Without one, the leave-one-out bound is strict.
     max_stages : int or None, default=None
-        Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
+        Limit on the events of a regularisation path; None allows 10,000, or 100 per row if that is
+        more.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights: the C of row i is
         ``C * weight_i``.
@@ -81,16 +83,16 @@ default="rbf"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values in predictions. ``"auto"`` is float64 up to 5,000 rows and
-        float32 above. Paths always use float64.
+        float32 above. Regularisation paths always use float64.
     memory_limit : str, number or None, default=None
         Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
-        A path needs up to four matrices of the size of the kernel matrix.
+        A regularisation path needs up to four matrices of the size of the kernel matrix.
     n_jobs : int or None, default=None
         Number of threads: over splits or machines in ``fit``, over rows in ``predict``. The model
         does not depend on it.
     max_time : float or None, default=None
-        Seconds after which the paths end where they are, with a warning. Without time for the
-        kernel matrix, that is C = 0, where the larger class is always predicted.
+        Seconds after which the regularisation paths end where they are, with a warning. Without
+        time for the kernel matrix, that is C = 0, where the larger class is always predicted.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -99,22 +101,22 @@ default="rbf"
     Attributes
     ----------
     C_ : float or array
-        The C that was chosen, or the last of the path if that is smaller (a larger C does not
-        change a hard margin).
+        The C that was chosen, or the last C of the regularisation path if that is smaller (a larger
+        C does not change a hard margin).
     path_ : RegularizationPath, or list of them for many classes
         All breakpoints, in ascending order of C from 0: ``C``, ``intercept``, ``elbow_size``,
         ``n_support``, ``error`` (of the training rows), ``loo_bound``, ``squared_norm``,
         ``slack_sum``. ``multipliers(k)`` returns those of breakpoint k, ``at(C)`` those of any C.
-        Row numbers are those within the machine; `path_rows_` maps them to X.
+        Rows are numbered within the machine; `path_rows_` maps them to X.
     path_rows_ : array, or list of them for many classes
-        The rows of X on a path: those of its machine's classes with positive weight.
+        The rows of X on a regularisation path: those of its machine's classes with positive weight.
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at the breakpoints.
     cv_results_ : dict, or list of them for many classes
         ``"C"``: where the held-out error changes; ``"error"``: its value from there to the next C.
         Only with ``selection="cv"`` or ``"validation"``.
     cv_error_ : float or array
-        The held-out error of each machine at its `C_`; likewise.
+        The held-out error of each machine at its `C_`; exists where `cv_results_` does.
     loo_bound_ : float or array
         The leave-one-out bound at `C_`, only with ``selection="loo"``.
     certificate_ : float or array
@@ -124,11 +126,11 @@ default="rbf"
     slack_sum_ : float or array
         Weighted sum of the slacks.
     n_iter_ : int, or array of them for many classes
-        Number of events on the path.
+        Number of events on the regularisation path.
     stop_reason_ : str or array
-        Why the path ended: ``"hard_margin"`` (a larger C changes nothing), ``"C_max"``,
-        ``"stalled"`` (rounding, or a kernel that is not positive semi-definite), ``"max_stages"``
-        or ``"max_time"``.
+        Why the regularisation path ended: ``"hard_margin"`` (a larger C changes nothing),
+        ``"C_max"``, ``"stalled"`` (rounding, or a kernel that is not positive semi-definite),
+        ``"max_stages"`` or ``"max_time"``.
     classes_ : (n_classes,) array
         The labels.
     support_ : (n_support,) array
@@ -152,13 +154,13 @@ default="rbf"
 
     See Also
     --------
-    RigorousSVC : The C-SVM of a given ``||w||``, found on the same path.
-    HardMarginSVC : The end of the path, if the kernel separates the classes.
+    RigorousSVC : The C-SVM of a given ``||w||``, found on the same regularisation path.
+    HardMarginSVC : The end of the regularisation path, if the kernel separates the classes.
 
     Notes
     -----
     A breakpoint costs ``O(n * elbow_size)``, and there are usually about as many breakpoints as
-    rows. The path needs the kernel matrix; the fitted estimator keeps the training rows, for `at`.
+    rows. Training needs the kernel matrix; the fitted estimator keeps the training rows, for `at`.
     If no row is on the margin, the intercept is not unique and may differ from that of ``SVC``.
 
     References

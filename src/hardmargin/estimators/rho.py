@@ -115,7 +115,7 @@ default="rbf"
 `RhoEnsembleSVC`
         The path; only with ``solver="multiplicative"``.
     rank_ : int or None
-        Rank of the approximation; None if there is none, or was no time for one.
+        Rank of the approximation; None if there is none, or if there was no time for one.
     support_ : (n_support,) array
         Rows with a coefficient; with multiplicative updates, every row has one.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -240,8 +240,8 @@ default="rbf"
 
         The first is the plane after one update; the one before it is `ParzenClassifier`. Stage t of
         several machines is stage t of each machine, or its last stage if it has fewer.
-        With many classes this is not the model of ``max_stages=t``, whose machines all go on to
-        stage t.
+        With many classes this is not the model of ``max_stages=t``, whose machines all reach stage
+        t.
 
         Yields
         ------

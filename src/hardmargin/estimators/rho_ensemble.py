@@ -95,7 +95,7 @@ default="rbf"
     stage_intercepts_ : array, or list of them for many classes
         The bias of every stage; zeros without `fit_intercept`.
     rho_path_ : array, or list of them for many classes
-        The objective ``rho_bar`` of every plane, of which there is one more than stages. It never
+        The objective ``rho_bar`` of every plane; there is one more plane than stages. It never
         rises.
     eps_path_ : array, or list of them for many classes
         Epsilon at every stage.
@@ -111,7 +111,7 @@ default="rbf"
         ``"eps"``, ``"n_stages"``, ``"rho_zero"`` (the classes overlap: no margin is left),
         ``"eta_zero"`` (no rate moves the plane), ``"max_stages"`` or ``"max_time"``.
     rank_ : int or None
-        Rank of the approximation; None if there is none, or was no time for one.
+        Rank of the approximation; None if there is none, or if there was no time for one.
     support_ : (n_support,) array
         All rows of positive weight, or the landmarks.
     support_vectors_ : (n_support, n_features) array or CSR matrix
@@ -139,9 +139,9 @@ default="rbf"
 
     Notes
     -----
-    There are no probabilities, as no rows are held out. A row of weight two counts as the row
-    twice, up to rounding. The planes of all stages are kept for the staged methods, within an
-    eighth of `memory_limit`.
+    There are no probabilities, as no rows are held out. A row of weight two counts as two copies of
+    it, up to rounding. The planes of all stages are kept for the staged methods, within an eighth
+    of `memory_limit`.
 
     References
     ----------
@@ -245,8 +245,7 @@ default="rbf"
         """Scores after every stage, as `decision_function` gives them at the end.
 
         Stage t of several machines is stage t of each machine, or its last stage if it has fewer.
-        With many classes this is not the model of ``n_stages=t``, whose machines all go on to
-        stage t.
+        With many classes this is not the model of ``n_stages=t``, whose machines all reach stage t.
 
         Yields
         ------

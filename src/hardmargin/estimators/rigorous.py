@@ -58,30 +58,30 @@ default="rbf"
     coef0 : float, default=0.0
         Constant in the ``"poly"`` and ``"sigmoid"`` kernels.
     fit_intercept : bool, default=True
-        Whether the SVM has a bias.
-        Problem (29) of TNN-08 has none.
+        Whether the SVM has a bias. Problem (29) of TNN-08 has none.
     C_max : float, default=1e6
         The C at which the search ends at the latest. If the classes overlap, a large bound may be
         out of reach for any C: the SVM is then that of C_max, with a warning.
     max_stages : int or None, default=None
-        Limit on the events of a path; None allows 10,000, or 100 per row if that is more.
+        Limit on the events of a regularisation path; None allows 10,000, or 100 per row if that is
+        more.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights; both weight the slacks.
     multi_class : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes, or one per class against the rest.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values in predictions. ``"auto"`` is float64 up to 5,000 rows and
-        float32 above. Paths always use float64.
+        float32 above. Regularisation paths always use float64.
     memory_limit : str, number or None, default=None
         Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
-        A path needs up to four matrices of the size of the kernel matrix.
+        A regularisation path needs up to four matrices of the size of the kernel matrix.
     n_jobs : int or None, default=None
         Number of threads: over machines in ``fit``, over rows in ``predict``. The model does not
         depend on it.
     max_time : float or None, default=None
-        Seconds after which the path ends where it is, with a warning. The greedy machines may take
-        half of them. Without time for the kernel matrix the path ends at C = 0, where the larger
-        class is always predicted.
+        Seconds after which the regularisation path ends where it is, with a warning. The greedy
+        machines may take half of them. Without time for the kernel matrix it ends at C = 0, where
+        the larger class is always predicted.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -98,19 +98,19 @@ default="rbf"
     slack_sum_ : float or array
         The objective: the weighted sum of the slacks.
     path_ : RegularizationPath, or list of them for many classes
-        The path as far as it was followed; see `PathSVC`.
+        The regularisation path as far as it was followed; see `PathSVC`.
     path_rows_ : array, or list of them for many classes
-        The rows of X on a path: those of its machine's classes with positive weight.
+        The rows of X on a regularisation path: those of its machine's classes with positive weight.
     loo_path_ : array, or list of them for many classes
         The leave-one-out bound at the breakpoints.
     certificate_ : float or array
         Largest violation of the optimality conditions, at breakpoints and between them.
     n_iter_ : int, or array of them for many classes
-        Number of events on the path.
+        Number of events on the regularisation path.
     stop_reason_ : str or array
-        Why the path ended: ``"norm"`` (the bound is reached), ``"hard_margin"``, ``"C_max"``,
-        ``"stalled"`` (rounding, or a kernel that is not positive semi-definite), ``"max_stages"``
-        or ``"max_time"``.
+        Why the regularisation path ended: ``"norm"`` (the bound is reached), ``"hard_margin"``,
+        ``"C_max"``, ``"stalled"`` (rounding, or a kernel that is not positive semi-definite),
+        ``"max_stages"`` or ``"max_time"``.
     classes_ : (n_classes,) array
         The labels.
     support_ : (n_support,) array
@@ -134,8 +134,7 @@ default="rbf"
 
     See Also
     --------
-    PathSVC : The whole path.
-    GreedySVC : The source of the bound in TNN-08.
+    PathSVC : The whole regularisation path. GreedySVC : The source of the bound in TNN-08.
 
     References
     ----------

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_array
 from hardmargin.kernels import is_sparse
 from hardmargin.warn import warn_caller
 
-#: A column of strings is taken for text rather than for categories if it has more different ones.
+#: A column with more different strings than this is taken for text rather than for categories.
 MAX_STRINGS = 64
 
-#: Every category has a column of its own, so there are limits even for declared ones.
+#: Every category has a column of its own, so there is a limit even for declared categories.
 MAX_CATEGORIES = 255
 
 #: Names of the types of columns in pandas and in polars: declared categories, and what may be text.
@@ -114,8 +114,8 @@ class Categories:
             if len(found) >= MANY_STRANGERS and not set(found) & set(known):
                 j = self.columns[k]
                 warn_caller(
-                    f"No value of column {_name(X, j)!r} was a category in fit, for instance "
-                    f"{found[0]!r}; is it the same column, spelled in the same way?",
+                    f"None of the values in column {_name(X, j)!r} (for instance {found[0]!r}) was "
+                    "seen in fit; check that it is the same column with the same spelling.",
                     UserWarning,
                 )
 
@@ -140,8 +140,8 @@ def find_categories(X: Any, features: Any) -> Categories | None:
     X : array, data frame or sparse matrix
         Training rows.
     features : "from_dtype", array-like or None
-        Which columns: those that the types of a data frame's columns tell; these and those with the
-        names, numbers or True values listed; or none.
+        Which columns: those that a data frame's types mark; those and the ones listed by name,
+        number or True; or none.
     """
     return find_categories_in_parts(X, features, lambda function: [function(X)])
 
@@ -214,7 +214,7 @@ def column_kinds(X: Any) -> list[str]:
 
 
 def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
-    """Names of the columns of a data frame that have strings, and are no known categories."""
+    """Names of the columns of a data frame that have strings but are not known as categories."""
     if not is_data_frame(X):
         return []
     others = [j for j in range(X.shape[1]) if known is None or j not in known.columns]

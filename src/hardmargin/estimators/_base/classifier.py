@@ -456,7 +456,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return self._weights_
 
     def _expanded(self, Q: Rows) -> FloatArray:
-        """Add up kernel values, but for linear kernels."""
+        """Add up kernel values, except those of linear kernels."""
         kernel, n = self._kernel_, len(self.support_)
         order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
         columns = order

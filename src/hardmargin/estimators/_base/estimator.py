@@ -69,8 +69,8 @@ MAX_FLOAT64_ROWS = 5_000
 #: Squares of larger features overflow float32.
 MAX_FLOAT32_FEATURE = 1e18
 
-#: The largest weight is between one over this and this, and no other is smaller by more than this:
-#: sums of weights and of their squares then neither overflow nor vanish.
+#: The largest weight is between one over this and this, and no other is smaller than it by a larger
+#: factor: sums of weights and of their squares then neither overflow nor vanish.
 MAX_WEIGHT = 1e75
 
 #: Share of a given `memory_limit` that a copy of all rows may take.
@@ -106,7 +106,7 @@ class TrainingRows(NamedTuple):
     weights : (n,) array or None
         Sample weights, where they are not all one.
     is_part : bool
-        Whether they are a part of the rows, as there may be no time for all of them.
+        Whether these are a part of the rows, as there may be no time for all of them.
     """
 
     X: Rows
@@ -149,7 +149,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     @contextmanager
     def _fitting(self) -> Iterator[Monitor]:
-        """Surround a fit: one that fails or is interrupted leaves the estimator as it was.
+        """Wrap a fit: if it fails or is interrupted, the estimator is left as it was.
 
         With ``on_interrupt="keep"``, Ctrl-C ends it with the model so far instead.
         """

@@ -1,9 +1,9 @@
-"""Fits in limited time: of few rows first, then of more, and the best of them is the model.
+"""Fits in limited time: few rows first, then more; the best of these fits is the model.
 
 1. The rows are put in a random order, and some at its end are set aside.
-2. Models of more and more rows are fitted as long as there is time (``selection/growing.py``). They
-   are drawn by class, so that each has rows of every class, and none has a row that is set aside,
-   unless it has all rows.
+2. Models of more and more rows are fitted as long as there is time (``selection/growing.py``). Rows
+   are drawn by class, so that each model has rows of every class, and none has a row that is set
+   aside, unless it has all rows.
 3. The rows set aside judge the models. A model of all rows is the one that a fit without a limit
    would give, and is used if it was finished in time; otherwise cross-validation judges it.
 """
@@ -71,7 +71,7 @@ def best_in_time(
     for size in growing_sizes(growth, monitor):
         # The first fit must leave a model, however short the time; others count if they end.
         watch = monitor if best is None else monitor.undivided()
-        give_back_memory()  # what smaller fits have freed would count on top of this one
+        give_back_memory()  # memory that smaller fits have freed would count towards this one
         if size < growth.n_rows:
             some = np.flatnonzero(subsample(codes, ranks, size))
             fit = _fit_some(estimator, rows, some, folds, groups, watch)

@@ -95,7 +95,7 @@ def find_filling(
     incomplete, is_empty = n_missing > 0, n_missing == n_rows
     if is_empty.any():
         empty = listed(feature_names()[np.flatnonzero(is_empty)])
-        warn_caller(f"Ignored, as no row has a value there: {empty}.", UserWarning)
+        warn_caller(f"Columns without any value are ignored: {empty}.", UserWarning)
     sample, w = sampled(blocks, weights)
     medians = np.full(blocks.n_columns, np.nan)
     complete, step = np.flatnonzero(~incomplete), max(1, NUMBERS_AT_ONCE // len(sample))
@@ -105,7 +105,7 @@ def find_filling(
         medians[part] = lower_median(sample[:, part], weights=w)
     for j in np.flatnonzero(incomplete & ~is_empty):
         values, own = sample[:, j], w
-        if (~np.isnan(values)).sum() < LEAST_KNOWN:  # then there are not many among all rows
+        if (~np.isnan(values)).sum() < LEAST_KNOWN:  # then all rows have only few values
             values, own = (
                 None if parts[0] is None else np.concatenate(parts)
                 for parts in zip(*blocks.each(partial(_known, column=int(j)), weights), strict=True)

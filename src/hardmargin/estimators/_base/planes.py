@@ -235,6 +235,6 @@ def _warn_of(solutions: Sequence[RhoSolution], *, is_low_rank: bool) -> None:
         warn_caller(
             "Training stopped because no margin is left: in the feature space of this kernel "
             "the classes overlap. The model is that of the stages so far. Use EnsembleSVC, which "
-            "chooses the kernel; a larger gamma may separate them, but fits the noise of labels as "
-            "well."
+            "chooses the kernel; a larger gamma may separate them, but also fits the noise in the "
+            "labels."
         )

@@ -31,14 +31,15 @@ from hardmargin.solvers.regularization_path import (
 )
 from hardmargin.warn import warn_caller
 
-#: A path needs at most this many matrices of the size of the kernel matrix: that itself, a centred
-#: copy, the columns of the rows on the margin, and the inverse between these.
+#: A regularisation path needs at most this many matrices of the size of the kernel matrix: the
+#: matrix itself, a centred copy, the columns of the rows on the margin, and the inverse of their
+#: block.
 MATRICES = 4
 
 #: There is a warning if the optimality conditions are violated by more.
 MAX_CERTIFICATE = 1e-6
 
-#: Attributes of the path or of the chosen C, which do not apply to any other C.
+#: Attributes of the regularisation path or of the chosen C, which do not apply to any other C.
 _OF_THE_PATH = {
     *("path_", "path_rows_", "loo_path_", "_training_"),
     *("cv_error_", "cv_results_", "loo_bound_", "norm_bound_"),
@@ -83,8 +84,8 @@ class RegularizationPathClassifier(KernelClassifier):
         if short:
             first = min(short, key=lambda path: float(path.C[-1]))
             warn_caller(
-                f"The path ended at C = {first.C[-1]:.3g} ({first.stop_reason}): this is the SVM "
-                f"of that C, not of C = {C:g}.",
+                f"The regularisation path ended at C = {first.C[-1]:.3g} ({first.stop_reason}): "
+                f"this is the SVM of that C, not of C = {C:g}.",
                 UserWarning,
             )
         model = copy.copy(self)
@@ -93,10 +94,10 @@ class RegularizationPathClassifier(KernelClassifier):
         return model
 
     def path_error(self, X: Any, y: Any, sample_weight: Any = None) -> FloatArray:
-        """Share of rows that the SVM of every breakpoint of the path misclassifies.
+        """Share of rows that the SVM of every breakpoint misclassifies.
 
-        Its minimum on test rows is the SVM(BEST) of IJCAI-07: the best SVM on the path, which can
-        only be known with hindsight. Only for two classes.
+        Its minimum on test rows is the SVM(BEST) of IJCAI-07: the best SVM on the regularisation
+        path, which can only be known with hindsight. Only for two classes.
 
         Parameters
         ----------
@@ -133,7 +134,7 @@ class RegularizationPathClassifier(KernelClassifier):
         return errors
 
     def _kernel_values(self, Q: Any) -> FloatArray:
-        """Kernel values of queries against the rows of the path; for two classes only."""
+        """Kernel values of queries against the rows of the regularisation path; for two classes."""
         values = self._training_.values
         if values.kernel.name == "precomputed":
             return np.asarray(Q[:, self.path_rows_], dtype=np.float64)
@@ -143,13 +144,15 @@ class RegularizationPathClassifier(KernelClassifier):
 
     def _all_paths(self) -> list[RegularizationPath]:
         if not hasattr(self, "path_"):
-            raise AttributeError("This is the SVM of a single C, from at(C), without the path.")
+            raise AttributeError(
+                "This is the SVM of a single C, from at(C), without the regularisation path."
+            )
         return self.path_ if isinstance(self.path_, list) else [self.path_]
 
     def _keep_paths(
         self, training: Training, solutions: Sequence[RegularizationPathSolution]
     ) -> None:
-        """Keep the paths of all machines, and what else `at` needs."""
+        """Keep the regularisation paths of all machines, and what else `at` needs."""
         paths = [s.path for s in solutions]
         self._training_ = training
         self.path_: Any = paths[0] if len(paths) == 1 else paths
@@ -184,14 +187,14 @@ class RegularizationPathClassifier(KernelClassifier):
 
 @dataclass(frozen=True)
 class MachinePaths:
-    """The paths of one machine: on all its rows, and on the training part of every split.
+    """Regularisation paths of one machine: on all its rows, and on those of every split.
 
     Attributes
     ----------
     whole : RegularizationPathSolution
-        The path on all rows of the machine.
+        The regularisation path on all rows of the machine.
     parts : list of (RegularizationPath, bool array)
-        The path of each split that has rows to train on and to score, and the rows that it scores.
+        One per split that has rows to train on and to score, with the rows that it scores.
     """
 
     whole: RegularizationPathSolution
@@ -199,14 +202,14 @@ class MachinePaths:
 
 
 def memory_of_path(training: Training, limit: int) -> int:
-    """Return the most bytes that a machine's path needs; an error if they exceed the limit."""
+    """Return the most bytes that a regularisation path needs; an error if they exceed the limit."""
     n_rows = max(len(training.rows_of(m)) for m in range(len(training.machines)))
     needed = MATRICES * 8 * n_rows**2
     if needed > limit:
         raise ValueError(
-            f"The path of {n_rows:,} rows needs up to {needed / 1e9:.3g} GB, and memory_limit "
-            f"allows {limit / 1e9:.3g} GB; raise memory_limit, or train on fewer rows. GreedySVC "
-            "and CoreVectorSVC need less."
+            f"The regularisation path of {n_rows:,} rows needs up to {needed / 1e9:.3g} GB, and "
+            f"memory_limit allows {limit / 1e9:.3g} GB; raise memory_limit, or train on fewer "
+            "rows. GreedySVC and CoreVectorSVC need less."
         )
     return needed
 
@@ -218,7 +221,7 @@ def follow_paths(
     monitor: Monitor,
     folds: Folds | None = None,
 ) -> list[MachinePaths]:
-    """Follow the paths of all machines, on all rows and on the training rows of every split.
+    """Follow the regularisation paths of all machines, on all rows and on those of every split.
 
     Parameters
     ----------
@@ -306,7 +309,7 @@ def _problems(
 
 
 def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
-    """Warn about paths that ended early, and about inaccurate margins."""
+    """Warn about regularisation paths that ended early, and about inaccurate margins."""
     whole = [machine.whole.path for machine in machines]
     of_splits = [path for machine in machines for path, _ in machine.parts]
     for reason, advice in (
@@ -319,10 +322,10 @@ def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
         ),
     ):
         ends = [path.C[-1] for path in whole if path.stop_reason == reason]
-        which = "A path"
+        which = "A regularisation path"
         if not ends:
             ends = [path.C[-1] for path in of_splits if path.stop_reason == reason]
-            which = "The path of a split, which chooses C,"
+            which = "The regularisation path of a split, which chooses C,"
         if ends:
             name = "early" if reason == "stalled" else f"at {reason}"
             if min(ends) == 0 and reason != "stalled":
@@ -332,8 +335,8 @@ def warn_of_paths(machines: Sequence[MachinePaths]) -> None:
     worst = max((path.violation for path in finished), default=0.0)
     if worst > MAX_CERTIFICATE:
         warn_caller(
-            f"Because of rounding, margins along a path are up to {worst:.2g} from the optimum; "
-            "lower C_max, use a narrower kernel, or make the weights more equal."
+            f"Because of rounding, margins along a regularisation path are up to {worst:.2g} from "
+            "the optimum; lower C_max, use a narrower kernel, or make the weights more equal."
         )
 
 

@@ -68,7 +68,7 @@ class Scaling:
         return self.scaler.transform(X)
 
     def inverse(self, X: Rows) -> Rows:
-        """Rows as they came, but for values that were clipped."""
+        """Rows as they came, except for values that were clipped."""
         X = self.scaler.inverse_transform(X)
         return X if self.exponents is None else _times_powers(X, -self.exponents)
 
@@ -131,7 +131,7 @@ def find_scaling(
             "standardize=True cannot add up sample weights as large as these; scale them down, or "
             "use standardize=False."
         )
-    # Of a constant column, rounding may make it negative.
+    # Rounding may make the variance of a constant column negative.
     scaler.var_ = np.maximum(scaler.var_, 0.0)
     has_two = ~has_others & (low < high)
     scaler.scale_[has_two] = (high - low)[has_two]
@@ -146,7 +146,7 @@ def find_scaling(
         "scale the features yourself and set standardize=False.",
         UserWarning,
     )
-    clipped = blocks.map(partial(_clipped, clip=clip))  # of which nothing has to be clipped again
+    clipped = blocks.map(partial(_clipped, clip=clip))  # so that nothing has to be clipped again
     return replace(find_scaling(clipped, weights, feature_names, most_bytes), clip=clip)
 
 
@@ -237,7 +237,7 @@ def _sparse_clip(
     ends: ColumnEnds,
     scaling: Scaling,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Limits of sparse columns that outliers would flatten, from the size of other entries."""
+    """Limits of sparse columns that outliers would flatten, from the sizes of other entries."""
     _, deviation = scaling.moments
     entries, logs = np.sum(blocks.each(_entries_and_logs, weights), axis=0)
     # A few huge entries hardly move the geometric mean, but raise the deviation above it.

@@ -30,13 +30,13 @@ HIDDEN_UNITS = 10
 def shifts_and_scales(
     final_estimator: Any, Z: FloatArray, sample_weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what is subtracted from projections for a second layer, and what divides them then.
+    """Return what to subtract from the projections for a second layer, and what to divide them by.
 
     Projections onto different machines differ widely in scale, and the largest need not be the most
     informative: they are divided by their standard deviations. The network sees them centred as
     well; otherwise its units may never be active, as machines of one class against all others have
-    mostly negative projections. To the others, whose kernels see only differences, the means do not
-    matter. ``"vote"`` and classifiers given as objects get the projections as they are.
+    mostly negative projections. The means do not matter to the other layers, whose kernels see only
+    differences. ``"vote"`` and classifiers given as objects get the projections as they are.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def second_layer(
         # Imported here, as it is rarely needed and `import hardmargin` should be fast.
         from sklearn.neural_network import MLPClassifier
 
-        # With so few units, the default learning rate would take very long.
+        # With this few units, the default learning rate would take very long.
         return MLPClassifier(
             (HIDDEN_UNITS,), learning_rate_init=0.01, max_iter=2_000, random_state=random_state
         )

@@ -73,7 +73,8 @@ class SelfTuningClassifier(KernelClassifier):
     def _filled(self, rows: TrainingRows) -> TrainingRows:
         """Fill the missing numbers of a table whose categories are numbers already.
 
-        Its weights are counted in rows: choices need their number, which normalised weights hide.
+        Its weights are scaled to count rows: choices need the number of rows, which normalised
+        weights hide.
         """
         if rows.weights is not None:
             weights = as_rows(rows.weights)
@@ -111,11 +112,11 @@ class SelfTuningClassifier(KernelClassifier):
         return len(rows.codes)
 
     def _cost_of_all(self, rows: TrainingRows) -> float:
-        """Return the time that all rows take, relative to a part that would have as many."""
+        """Return the time that all rows take, relative to a part of the same size."""
         return 1.0
 
     def _linear(self, rows: TrainingRows) -> tuple[int | None, int, float]:
-        """Return above how many rows time grows in proportion, and how (see `Growth`)."""
+        """Return above how many rows time grows linearly, and how (see `Growth`)."""
         return None, 1, 1.0
 
     def _number_rows(self, rows: NDArray[np.intp]) -> None:

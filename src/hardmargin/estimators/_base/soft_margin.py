@@ -110,8 +110,8 @@ class SoftMarginSVC(KernelClassifier):
             reasons = {s.stop_reason for s in solutions}
             if "max_stages" in reasons:
                 warn_caller(
-                    "The SVM of the second layer has not converged, perhaps as some weights are "
-                    "many times as large as others; make them more equal."
+                    "The SVM of the second layer has not converged, perhaps because some weights "
+                    "are many times as large as others; make them more equal."
                 )
             if "max_time" in reasons:
                 warn_caller("The SVM of the second layer stopped at max_time; raise it.")

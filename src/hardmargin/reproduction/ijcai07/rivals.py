@@ -99,7 +99,7 @@ def _follow(split: Split, cut: float | None) -> tuple[float, float, float]:
     try:
         with warnings.catch_warnings():
             # The cell reports it.
-            warnings.filterwarnings("ignore", "A path stopped at max_time")
+            warnings.filterwarnings("ignore", "A regularisation path stopped at max_time")
             model.fit(X_train, y_train)
     except ValueError as error:
         if "memory_limit" in str(error):
