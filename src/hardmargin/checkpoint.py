@@ -1,12 +1,12 @@
-"""Checkpoints: the finished steps of a fit in a file, so that the same fit can go on later.
+"""Checkpoints: the finished steps of a fit in a file, so that the same fit can resume later.
 
-A fit is a sequence of steps that depend on its rows and parameters alone: votes, cells, trials of
+A fit is a sequence of steps that depend only on its rows and parameters: votes, cells, trials of
 gammas, machines. A step that is finished is kept; when the same fit runs again, its result is read
-instead of computed, and the model is the same, bit for bit. Machines of a step that takes long also
-keep their states, from which they go on.
+instead of computed, and the model is the same, bit for bit. Machines of long steps also keep their
+states, from which they resume.
 
-The file is written to a temporary one first, which then takes its place: whatever happens, a whole
-checkpoint is there. It holds pickled objects, so read none that others could have written.
+A temporary file is written first, which then replaces the old one: whatever happens, there is a
+whole checkpoint. It holds pickled objects, so never read one that others could have written.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from hardmargin.warn import warn_caller
 
-#: The file is written again after this many seconds and, if that takes long, after this many times
-#: as long as it took.
+#: The file is written again after this many seconds or, if writing takes long, after this many
+#: times as long as it took.
 SECONDS_BETWEEN = 5.0
 REST = 20.0
 
@@ -45,7 +45,7 @@ class Checkpoint:
     path : str or path
         The file. If it is there, its steps are used.
     fit : str
-        What tells this fit from others: see `fingerprint`.
+        What distinguishes this fit from others: see `fingerprint`.
     clock : callable, optional
         Returns the time in seconds; None is ``time.monotonic``.
 
@@ -74,7 +74,7 @@ class Checkpoint:
         if self._path.exists():
             self._steps, self._states = _read(self._path, fit)
         else:
-            self._write()  # better to hear now that it cannot be written
+            self._write()  # fail now if it cannot be written
         self._next = self._clock() + SECONDS_BETWEEN
 
     def step(
@@ -85,11 +85,11 @@ class Checkpoint:
         Parameters
         ----------
         name : str
-            Of the step. If there are several of one name, their order must always be the same.
+            Name of the step. Steps of the same name must always come in the same order.
         compute : callable
             Called if the result is not known.
         is_finished : callable
-            Called after that; a result that is not finished is not kept.
+            Called afterwards; a result that is not finished is not kept.
         """
         with self._lock:
             key = name, self._uses[name]
@@ -147,7 +147,7 @@ class Checkpoint:
         self._next, self._is_new = begin + took + max(SECONDS_BETWEEN, REST * took), False
 
     def _write(self) -> None:
-        """Write a whole file beside the old one, and put it in its place."""
+        """Write a whole new file, and replace the old one with it."""
         payload = pickle.dumps((self._fit, self._steps, self._states), protocol=5)
         temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.tmp")
         try:
@@ -181,7 +181,7 @@ class Unfinished:
         return SECONDS_BETWEEN
 
     def states(self, n_machines: int) -> list[bytes]:
-        """Return the states to go on from; empty for machines that are to begin."""
+        """Return the states to resume from; empty for machines that have not begun."""
         known = self._checkpoint.states(self._key)
         return [known.get(machine, b"") for machine in range(n_machines)]
 
@@ -203,14 +203,14 @@ def _read(path: Path, fit: str) -> tuple[dict[_Key, bytes], dict[_Key, dict[int,
     of_fit, steps, states = pickle.loads(payload)
     if of_fit != fit:
         raise ValueError(
-            f"The checkpoint {str(path)!r} is of another fit, with other rows, labels, weights, "
-            "parameters or another version; delete it to begin again, or choose another name."
+            f"The checkpoint {str(path)!r} belongs to a different fit (other rows, labels, weights "
+            "or parameters, or another version); delete it to begin again, or choose another name."
         )
     return steps, states
 
 
 def fingerprint(parts: Iterable[Any]) -> str:
-    """Tell fits apart: a hash of arrays, and of what others look like.
+    """Tell fits apart: a hash of arrays, and of the text of everything else.
 
     Examples
     --------

@@ -33,7 +33,7 @@ __all__ = ["ModelFileError", "dump", "load", "notes_of", "write_whole"]
 #: The entry of a file that says what it is.
 ABOUT = "hardmargin.json"
 
-#: How pickles of today begin.
+#: How current pickles begin.
 PICKLE = b"\x80"
 
 #: Files of a later format are refused.
@@ -172,7 +172,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     unfinished = Path(name)
     try:
         write(unfinished)
-        # mkstemp lets nobody else read the file; what is written here is an ordinary one.
+        # mkstemp lets nobody else read the file; this one should have ordinary permissions.
         unfinished.chmod(0o666 & ~_umask())
         unfinished.replace(path)
     except BaseException:
@@ -188,8 +188,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     path : str or path
         A file made by `dump`.
     trusted : iterable of str
-        Names of further types and functions that the file may contain, such as a kernel function of
-        yours. Whatever they do when they are made is done: name only what you know.
+        Names of other types and functions that the file may contain, such as a kernel function of
+        yours. Building them may run code: name only what you know.
 
     Returns
     -------
@@ -268,7 +268,7 @@ def _about(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path} does not say which version of hardmargin saved it.")
     about = {"hardmargin": "unknown", "notes": {}, **about}
     if not isinstance(about["notes"], dict):
-        raise ModelFileError(f"{path} is damaged: its notes are no JSON object.")
+        raise ModelFileError(f"{path} is damaged: its notes are not a JSON object.")
     if about["format"] > FORMAT:
         raise ModelFileError(
             f"{path} was saved by hardmargin {about.get('hardmargin')}; this is "

@@ -51,7 +51,8 @@ class Event:
     unit : str
         What machines are called: ``"cell"`` where each cell has some of them.
     seconds_left : float
-        Time that the other machines take if they are like those that are done; None before.
+        Estimated time for the remaining machines, if they are like the finished ones; None until
+        one is finished.
     """
 
     what: str
@@ -86,7 +87,7 @@ class Monitor:
     checkpoint : Checkpoint or None
         Where finished steps are kept.
     unfinished : Unfinished or None
-        The machines of the step that is being made, which can go on from their states.
+        The machines of the current step, which can resume from their states.
 
     Examples
     --------
@@ -152,20 +153,20 @@ class Monitor:
     def undivided(self) -> Monitor:
         """Make a monitor whose parts may each take all of the time left.
 
-        It is for fits that are of no use unless they end in time: no part of them is cut short
-        while there is still time.
+        It is for fits that are useless unless they end in time: no part of them is cut short while
+        there is still time.
         """
         whole = self.part()
         whole._is_divided = False
         return whole
 
     def to_finish(self, seconds: float) -> Monitor:
-        """Make a monitor of what a fit that was ended early still needs; itself if it was not.
+        """Make a monitor for what a fit that was ended early still needs; otherwise return self.
 
         Parameters
         ----------
         seconds : float
-            What that may take.
+            Time that this may take.
         """
         if self._may_go_on or self._is_cancelled:
             return self
@@ -210,7 +211,7 @@ class Monitor:
         return result
 
     def once_from_state(self, step: str, compute: Callable[[Monitor], Result]) -> Result:
-        """Return the result of a step whose machines can go on from a state, as `once` does.
+        """Return the result of a step whose machines can resume from a state, as `once` does.
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class Monitor:
         beside: Callable[[Monitor], Other],
         n_threads: int = 1,
     ) -> tuple[Result, Other]:
-        """Call two functions, the second on a thread beside; if the first fails, both end."""
+        """Call two functions, the second on another thread; if the first fails, both end."""
         tasks = self.part()
         if n_threads <= 1:
             return here(tasks), beside(tasks)

@@ -1,9 +1,9 @@
 """What a fit may use besides time: memory and threads.
 
 Results do not depend on the number of threads. How BLAS splits a product over its threads changes
-the order of its sums, and so their rounding, which training can make large. Here BLAS has one
-thread, and work is split into blocks whose bounds depend on the data alone: however many threads
-share them, each block is computed in the same way.
+the order of its sums, and so their rounding, which training can amplify. Here BLAS has one thread,
+and work is split into blocks whose bounds depend only on the data: however many threads share them,
+each block is computed in the same way.
 """
 
 from __future__ import annotations
@@ -54,27 +54,27 @@ _LEAST_QUERIES = 1024
 #: Smaller arrays are not worth pages of their own.
 _LEAST_MAPPED = 2**22
 
-#: Bytes of a large page, which systems have besides small ones. A matrix in large pages is made in
-#: a tenth of the time.
+#: Bytes of a large page, which systems have besides small ones. A matrix in large pages is
+#: allocated in a tenth of the time.
 _LARGE_PAGE = 2**21
 
-#: How memory is mapped that goes back to the system once nothing refers to it.
+#: How to map memory that goes back to the system once nothing refers to it.
 _PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 #: In fits with a memory limit, arrays of more bytes go back to the system when they are freed.
 _LEAST_RETURNED = 2**20
 
-#: Numbers that glibc has for its limits: memory at the end of the heap, and arrays on the heap.
+#: glibc's numbers of two limits: on memory at the end of the heap, and on arrays on the heap.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
-#: The most that glibc raises the latter to by itself. It cannot be asked for its current value.
+#: The most that glibc itself raises the second limit to. It cannot be asked for the current value.
 _MOST_ON_HEAP = 2**25
 
 #: Open blocks of single-threaded BLAS, with the numbers of threads to restore at the end, and of
 #: fits with a memory limit.
 _OPEN_BLOCKS = SimpleNamespace(lock=Lock(), n=0, before=[], n_limited=0)
 
-# Were another thread to hold the lock during a fork, nobody could release it in the child.
+# If another thread held the lock during a fork, nobody could release it in the child.
 os.register_at_fork(
     before=_OPEN_BLOCKS.lock.acquire,
     after_in_parent=_OPEN_BLOCKS.lock.release,
@@ -89,7 +89,7 @@ def memory_bytes(memory_limit: float | str | None) -> int:
     ----------
     memory_limit : str, number or None
         ``"2GB"``, ``"500 MB"``, a number of bytes, or None for half of the memory that is free, on
-        the machine or within the limit of the container.
+        the computer or within the limit of the container.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def memory_bytes(memory_limit: float | str | None) -> int:
 
 
 def planned_bytes(memory_limit: float | str | None, known_bytes: int = 0) -> int:
-    """Memory that the matrices of a fit may take: a given limit, less what it takes besides.
+    """Memory that the matrices of a fit may take: a given limit, less what else the fit takes.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def _bytes_of(match: re.Match[str]) -> float:
 def new_array(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
     """Return an array of any content whose memory goes back to the system when it is freed.
 
-    What threads free otherwise stays with the process: glibc keeps it for further arrays of each
-    thread, so that a process would grow over fits on threads.
+    Otherwise, memory that threads free stays with the process: glibc keeps it for later arrays of
+    each thread, so that a process would grow with every fit on threads.
 
     Examples
     --------
@@ -202,8 +202,8 @@ def give_back_if_limited() -> None:
 def freed_at_once() -> Iterator[None]:
     """Within the block, memory of large arrays goes back to the system when they are freed.
 
-    glibc otherwise keeps arrays of up to 32 MB for later ones, which need not fit into them: what
-    was freed would count on top of what is in use. Elsewhere this does nothing.
+    glibc otherwise keeps the memory of arrays of up to 32 MB for later ones, which need not fit
+    into it: freed memory would count on top of what is in use. On other systems this does nothing.
     """
     with _OPEN_BLOCKS.lock:
         _OPEN_BLOCKS.n_limited += 1
@@ -218,7 +218,7 @@ def freed_at_once() -> Iterator[None]:
 
 
 def _keep_on_heap(most_bytes: int) -> None:
-    """Let glibc have arrays of up to this many bytes on its heap, whose memory it keeps."""
+    """Let glibc put arrays of up to this many bytes on its heap, whose memory it keeps."""
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
         set_option(_MMAP_THRESHOLD, most_bytes)
@@ -246,7 +246,7 @@ def queries_at_once(n_queries: int, bytes_each: int, memory_limit: float | str |
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Bytes that can be used before the machine, or a cgroup limit, runs out of memory.
+    """Bytes that can be used before the computer, or a cgroup limit, runs out of memory.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ _HELD_BACK: ContextVar[list[Warned] | None] = ContextVar("held_back", default=No
 
 
 def warn_caller(message: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """Warn as if the caller's own line did, however deep in the package this is."""
+    """Warn as if from the caller's own line, however deep in the package this is."""
     held = _HELD_BACK.get()
     if held is not None:
         held.append(Warned(message, category))

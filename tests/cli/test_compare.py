@@ -79,7 +79,7 @@ def test_the_report_has_every_part(report):
         "log-loss",
         "95 % intervals",
         "Are the probabilities honest?",
-        "What is taken for what",
+        "Which classes are confused",
         "Which columns matter",
         "What voted",
     ):

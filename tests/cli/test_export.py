@@ -45,7 +45,7 @@ def test_dates_are_encoded_before_the_graph(tmp_path, capsys):
     model, session = exported(tmp_path, path, "--target", "churn")
     names = [node.name for node in session.get_inputs()]
     assert "since_year" in names
-    assert "dates and text are turned into numbers before" in capsys.readouterr().err
+    assert "the graph takes dates and text as numbers" in capsys.readouterr().err
     new = customers(60, 3).drop(columns="churn")
     encoded = model[:-1].transform(new)
     feed = {
@@ -109,7 +109,7 @@ def test_what_a_vectorizer_makes_of_a_data_frame_is_input(tmp_path, capsys):
     frame = customers().drop(columns="churn")
     model = make_pipeline(TableVectorizer(), GreedySVC()).fit(frame, customers()["churn"])
     session = exported_from_python(tmp_path, model)
-    assert "turned into numbers before the graph" in capsys.readouterr().err
+    assert "the graph takes dates and text as numbers" in capsys.readouterr().err
     encoded = model[:-1].transform(frame)
     feed = {node.name: encoded[[node.name]].to_numpy() for node in session.get_inputs()}
     np.testing.assert_allclose(session.run(None, feed)[1], model.predict_proba(frame), atol=1e-4)

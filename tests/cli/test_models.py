@@ -501,4 +501,4 @@ def test_a_model_that_is_missing(capsys, tmp_path):
 
 def test_outputs_of_unknown_kinds(capsys, trained):
     arguments = ("predict", trained / "model.skops", trained / "customers.csv", "-o", "a.xlsx")
-    assert "names end in .csv" in refused(capsys, *arguments)
+    assert "the file name must end in .csv" in refused(capsys, *arguments)

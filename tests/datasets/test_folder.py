@@ -157,7 +157,7 @@ def test_members_that_are_no_arrays(folder, content):
 @pytest.mark.parametrize("labels", [["a", "b", "c"], [1.5, 1, 2], [np.nan, 1, 2], [np.inf, 1, 2]])
 def test_labels_that_are_not_whole_numbers(folder, labels):
     write_npz(folder / "segment.npz", X=np.zeros((3, 2)), y=np.array(labels))
-    with pytest.raises(ValueError, match=r"whole numbers|no array of numbers"):
+    with pytest.raises(ValueError, match=r"whole numbers|not an array of numbers"):
         load_folder("segment", folder)
 
 

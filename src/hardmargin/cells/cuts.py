@@ -7,11 +7,11 @@ rows a ridge regression is fitted to the classes, and the sums of residual times
 rows on one side show how unstable it is there (the score-fluctuation test of model-based trees).
 The scales of the columns do not matter.
 
-The direction is one of large variance in the units that the columns came in: cells that are compact
-in them suit data such as coordinates. It is one step of power iteration from a random vector, so
-that several such trees differ.
+The direction is one of large variance in the columns' original units: cells that are compact in
+these units suit data such as coordinates. It is one step of power iteration from a random vector,
+so that several such trees differ.
 
-All of it happens on a sample of rows, so that the same cuts are found wherever the rows live.
+All of this happens on a sample of rows, so that the same cuts are found wherever the rows live.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ KINDS: tuple[Kind, ...] = ("column", "direction")
 #: Rows of a node that choose its cut.
 NODE_ROWS = 3_000
 
-#: Columns of the linear model.
+#: The most columns of the linear model.
 MODEL_COLUMNS = 100
 
 #: A cut leaves at least this share of the rows on either side.
 LEAST_SIDE = 0.25
 
-#: Trees of a kind differ, as each cut is at one of this many columns; the first tree has the best.
+#: Trees of a kind differ, as each cut is at one of this many best columns; the first tree takes the
+#: very best.
 N_BEST = 3
 
 #: Penalty of the ridge regression, per row.
@@ -69,7 +70,7 @@ class Cuts:
     columns : (n_cuts,) int32 array
         The column that a cut looks at; where negative, ``-1 - columns`` is its direction.
     directions : (n_directions, n_features) float32 array
-        Directions: the cut looks at a row's product with it.
+        Directions: a cut looks at a row's product with its direction.
     thresholds : (n_cuts,) float32 array
         Rows with at most this value go to the first child.
     children : (n_cuts, 2) int32 array
@@ -130,7 +131,7 @@ def find_cuts(
     codes : (n,) int array
         Their classes.
     units : (d,) array
-        Columns times this have the units that they came in.
+        Columns times this have their original units.
     max_rows : float
         Rows of the sample that a cell may have.
     kind : {"column", "direction"}
@@ -206,16 +207,17 @@ def _cut(
 
 def _along(X: Rows, direction: NDArray[np.float32]) -> FloatArray:
     """Products of rows with a direction, in float64."""
-    exact = direction.astype(np.float64)
-    step = max(1, NUMBERS_AT_ONCE // X.shape[1])  # which are copied
+    in_float64 = direction.astype(np.float64)
+    step = max(1, NUMBERS_AT_ONCE // X.shape[1])  # as the rows are copied
     parts = (X[begin : begin + step] for begin in range(0, X.shape[0], step))
-    return np.concatenate([part @ exact for part in parts])
+    return np.concatenate([part @ in_float64 for part in parts])
 
 
 def _halves(values: NDArray[Any]) -> tuple[np.float32, NDArray[np.bool_]] | None:
-    """Cut between two values, as near to the median as neither side has too few.
+    """Cut between two values, as near to the median as possible without too few on a side.
 
-    Half-way between them rounding does not matter: rows are routed by sums in another order.
+    Rows are routed by sums in another order; half-way between two values, that rounding does not
+    matter.
     """
     ordered = np.sort(values.astype(np.float32))
     n, middle = len(ordered), ordered[len(ordered) // 2]
@@ -236,7 +238,7 @@ def _unstable_columns(
 ) -> NDArray[np.intp]:
     """Columns whose medians divide the rows well; first where a linear model changes most."""
     columns = np.arange(X.shape[1])
-    if is_sparse(X):  # only columns that are often there can divide the rows
+    if is_sparse(X):  # only columns with many entries can divide the rows
         n_entries = np.bincount(X.indices, minlength=X.shape[1])
         columns = np.argsort(-n_entries, kind="stable")[:MODEL_COLUMNS]
         X = X[:, columns].toarray()
@@ -266,7 +268,7 @@ def _unstable_columns(
 def _residuals(
     X: NDArray[Any], codes: NDArray[np.int32], random: np.random.RandomState
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Regress the classes on standardised columns and a constant; return these, and residuals."""
+    """Regress the classes on standardised columns and a constant; return columns and residuals."""
     columns = np.arange(X.shape[1])
     if len(columns) > MODEL_COLUMNS:
         columns = np.sort(random.choice(columns, MODEL_COLUMNS, replace=False))

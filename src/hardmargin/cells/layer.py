@@ -224,10 +224,10 @@ class LayerInTraining:
     def learn(
         self, cells: Sequence[int], candidates: Sequence[Candidate], monitor: Monitor
     ) -> FloatArray | None:
-        """Learn cells, unless they are learned.
+        """Learn cells, unless they are learned already.
 
-        Returns the mean shares that the candidates have of the votes of these cells; None if none
-        of them could be learned.
+        Returns the mean shares of the candidates in the votes of these cells; None if no cell
+        could be learned.
         """
         todo = [c for c in cells if c not in self._learned]
         found = self._learn(todo, candidates, monitor.part(n_machines=len(todo), unit="cell"))
@@ -268,8 +268,8 @@ class LayerInTraining:
     def held_logs(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Log-probabilities that training rows had when they were held out.
 
-        Rows that were not, and those of cells that are not learned, have those of the classes'
-        shares.
+        Rows that were never held out, and rows of cells that are not learned, have the logs of the
+        classes' shares.
         """
         logs = np.empty((len(rows), self.shares.shape[1]), dtype=np.float32)
         by_cell = list(_by_cell(self._cells[rows], self.cuts.n_cells))
@@ -292,7 +292,7 @@ class LayerInTraining:
         return pack(self.cuts, multi_class, self.shares, found, members, n_columns)
 
     def _found(self) -> Mapping[int, Learned | None]:
-        """Return what is known of the cells that were learned."""
+        """Return the cells that were learned."""
         return self._learned
 
 
@@ -341,7 +341,7 @@ def pack(
     learned : mapping of int to Learned
         What is known of cells, in the order of their numbers.
     members : sequence of int arrays
-        Support rows of each of these, as `Layer.members` numbers them.
+        Support rows of each of these cells, as `Layer.members` numbers them.
     n_columns : int
         Columns of the rows.
     """
@@ -400,7 +400,7 @@ def packed(
     Parameters
     ----------
     coefficients : sequence of sequences of (n_machines, n_members) arrays
-        Kernel by kernel, of one cell after the other.
+        By kernel, and then by cell.
     """
     n = sum(own.shape[1] for own in coefficients[0]) if coefficients else 0
     starts = np.empty((len(coefficients), n + 1), dtype=np.int64)
@@ -418,7 +418,7 @@ def packed(
 
 
 def _by_cell(cells: NDArray[np.int32], n_cells: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Cells that have rows, and these."""
+    """Cells that have rows, with their rows."""
     order = np.argsort(cells, kind="stable")
     ends = np.cumsum(np.bincount(cells, minlength=n_cells))
     for c, rows in enumerate(np.split(order, ends[:-1])):

@@ -1,7 +1,7 @@
 """The machines of one cell: a vote of kernels on the rows of the cell, judged on rows held out.
 
 The columns are standardised within the cell, and scaled by their relevance. Classes with a handful
-of rows are not learned: they have the share that they have in the cell.
+of rows are not learned: their probability is their share of the cell.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ LEAST_ROWS = 5
 #: bits, and there is one per pair of classes.
 MOST_CLASSES = 256
 
-#: Cells have fewer folds where the second largest class has fewer rows than this in each: there is
-#: little to learn, and it takes less time.
+#: A cell has fewer folds where its second largest class would have fewer rows than this in a fold:
+#: there is little to learn, and it takes less time.
 ROWS_PER_FOLD = 2
 
 #: Smaller probabilities count as this: no expert is ever sure.
@@ -91,11 +91,11 @@ class CellRules:
     options : StagedVoteOptions
         How paths are run.
     seed : int
-        With the number of a cell, it seeds what is drawn there.
+        Seeds what is drawn in a cell, together with the cell's number.
     max_rows : int
         A cell that cuts could not divide is learned from this many of its rows.
     is_limited : bool
-        Whether memory is limited: what a cell has freed is given back at once.
+        Whether memory is limited: memory that a cell has freed is then given back at once.
     """
 
     prior: FloatArray
@@ -137,7 +137,7 @@ class Learned:
     held_rows : (n_held,) int array
         Rows of the cell that were held out.
     held_probabilities : (n_held, n_learned) array
-        The probabilities they had then.
+        Their held-out probabilities.
     log_loss : float
         Their log-loss.
     """

@@ -1,4 +1,4 @@
-"""``hardmargin compare``: classifiers side by side on one's own table."""
+"""``hardmargin compare``: classifiers side by side on your own table."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from hardmargin.reproduction.progress import Progress
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="For each classifier; those that take longer are given up.",
+    help="For each classifier; those that take longer are abandoned.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Replace an existing report.")
@@ -72,7 +72,8 @@ def compare(
 ) -> None:
     """Compare classifiers on a table: error, log-loss, time and memory, in a report.
 
-    Up to 2,000 rows each row is tested once, in five folds; above, a quarter of the rows is tested.
+    Up to 2,000 rows, each row is tested once, in five folds; above that, a quarter of the rows is
+    tested.
     """
     from hardmargin.comparison.page import html_report
     from hardmargin.comparison.rivals import known_rivals
@@ -144,7 +145,7 @@ def compare(
 
 
 def _record(measured: Measured, codes: Any) -> dict[str, Any]:
-    """Return the numbers of a classifier, for machines."""
+    """Return the numbers of a classifier, for JSON."""
     if not measured.is_measured:
         return {"model": measured.name, "note": measured.note}
     share, low, high = error_of(measured, codes)

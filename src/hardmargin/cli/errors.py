@@ -11,7 +11,7 @@ WRONG_INPUT = 2
 
 
 class InputError(click.ClickException):
-    """Something that the user can mend: the message names the file, and the row and the column."""
+    """Something that the user can fix: the message names the file, the row and the column."""
 
     exit_code = WRONG_INPUT
 
@@ -24,6 +24,6 @@ class InputError(click.ClickException):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint at names that are nearly the same, or nothing."""
+    """Return a hint that lists similar names, or nothing."""
     close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -27,8 +27,8 @@ EXAMPLES = {"number": 0.0, "boolean": True, "date": "2024-01-01", "text": "text"
 def export(model: Path, output: Path, force: bool) -> None:
     """Convert a model to ONNX, which runs without Python.
 
-    Every column of the table is an input of the graph. Dates and long text are turned into numbers
-    before it; these are its inputs then, and they are listed.
+    Every column of the table is an input of the graph. Dates and long text are converted to numbers
+    outside the graph; the graph then takes those numbers as inputs, and the command lists them.
     """
     try:
         from hardmargin.onnx import to_onnx
@@ -40,7 +40,7 @@ def export(model: Path, output: Path, force: bool) -> None:
     classifier, example = _with_example(loaded, columns, model)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the row is no real one
+            warnings.simplefilter("ignore")  # it is not a real row
             graph = to_onnx(classifier, example)
     except (ImportError, NotImplementedError, ValueError, TypeError, RuntimeError) as error:
         raise InputError(f"{model}: {error}") from error
@@ -51,8 +51,8 @@ def export(model: Path, output: Path, force: bool) -> None:
     click.echo(f"inputs  {', '.join(inputs)}")
     if classifier is not loaded and columns is not None and set(inputs) - set(columns):
         click.echo(
-            "note: dates and text are turned into numbers before the graph, as the first step of "
-            "the model does.",
+            "note: the graph takes dates and text as numbers; convert them first, as the first "
+            "step of the model does.",
             err=True,
         )
 
@@ -67,7 +67,7 @@ def _with_example(loaded: Any, columns: Mapping[str, str] | None, path: Path) ->
         return loaded, int(n_columns)
     if columns is None:
         raise InputError(
-            f"{path} does not tell what its columns are; in Python, "
+            f"{path} does not say what its columns are; in Python, "
             "hardmargin.onnx.to_onnx(model, X) takes rows that show it."
         )
     row = pd.DataFrame({name: [EXAMPLES.get(kind)] for name, kind in columns.items()})
@@ -75,7 +75,7 @@ def _with_example(loaded: Any, columns: Mapping[str, str] | None, path: Path) ->
         return _after_vectorizer(loaded, row, path)
     if UNKNOWN in columns.values():
         raise InputError(
-            f"{path} does not tell which columns are numbers; in Python, "
+            f"{path} does not say which columns are numbers; in Python, "
             "hardmargin.onnx.to_onnx(model, frame) takes a data frame that shows it."
         )
     return loaded, row
@@ -88,7 +88,7 @@ def _after_vectorizer(loaded: Any, row: Any, path: Path) -> tuple[Any, Any]:
         return loaded, row
     if len(steps) > 2:
         raise InputError(
-            f"{path}: of a table, EnsembleSVC and GreedySVC have a graph; "
+            f"{path}: only EnsembleSVC and GreedySVC have a graph for tables; "
             f"{type(steps[-1]).__name__} has one if it is trained on an array of numbers."
         )
     with warnings.catch_warnings():

@@ -26,7 +26,7 @@ KINDS = {
     "high_cardinality": "text",
 }
 
-#: The kind of a column that a model was fitted to in Python, where nothing tells it.
+#: The kind of a column of a model fitted in Python, where nothing says what it is.
 UNKNOWN = "unknown"
 
 
@@ -77,7 +77,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def working(path: Path) -> Iterator[None]:
-    """Say in one line that a model does not work, as one that was changed on purpose may not."""
+    """Say in one line that a model does not work, perhaps because it was tampered with."""
     try:
         yield
     except click.ClickException:
@@ -110,7 +110,8 @@ def first_step(model: Any) -> Any:
 def columns_known(model: Any, notes: Mapping[str, Any]) -> dict[str, str] | None:
     """Say which columns a model takes, and of which kinds; None if they have no names.
 
-    Models of the terminal have notes about them, those fitted to a data frame know the names.
+    Models from the command line have notes about the columns; those fitted to a data frame know
+    their names.
     """
     if isinstance(notes.get("columns"), Mapping):
         return dict(notes["columns"])
@@ -136,7 +137,7 @@ def innermost(model: Any) -> Any:
 
 
 def about_model(model: Any, notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Collect what can be said about a model, in the order in which one wants to know it."""
+    """Collect what can be said about a model, the most important first."""
     outer, final = last_step(model), last_step(innermost(model))
     about: dict[str, Any] = {"model": type(outer).__name__, "parameters": _changed(outer)}
     if final is not outer:
@@ -212,7 +213,7 @@ def described(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(estimator: Any) -> dict[str, str]:
-    """Parameters that are not as they were left by default, some of which may have none."""
+    """Parameters that differ from their defaults, or have none."""
     known = signature(type(estimator)).parameters
     return {
         name: " ".join(repr(value).split())

@@ -43,7 +43,7 @@ def make_estimator(
     Parameters
     ----------
     name : str
-        Its class, in letters of any case; ``"SVC"`` at the end may be left out.
+        Its class, in any case; ``"SVC"`` at the end may be left out.
     settings : sequence of str
         Parameters, as ``name=value``.
     max_time, n_jobs, seed, verbose
@@ -113,7 +113,7 @@ def fit_model(model: Any, table: Table) -> Any:
     """Fit a pipeline; rows of a group are never in different folds."""
     if table.groups is not None and not chooses_on_folds(model):
         name = type(last_step(model)).__name__
-        raise InputError(f"{name} holds out no rows, so --groups has no use.")
+        raise InputError(f"{name} holds out no rows, so --groups has no effect; drop it.")
     y = labels_of(table.y)
     try:
         if table.groups is None:

@@ -16,7 +16,7 @@ from hardmargin.cli.errors import InputError
 
 
 def check_output(path: Path, *, force: bool) -> None:
-    """Refuse, before any work is done, to write where something is or nothing can be."""
+    """Refuse, before any work is done, to write over a file or where nothing can be written."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file.")
     if path.exists() and not force:
@@ -40,7 +40,7 @@ def spoken_warnings() -> Iterator[None]:
 
 
 def show_json(facts: Mapping[str, Any]) -> None:
-    """Print facts for machines."""
+    """Print facts as JSON."""
     click.echo(json.dumps(facts, indent=2, default=str))
 
 

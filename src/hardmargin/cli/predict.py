@@ -25,7 +25,7 @@ from hardmargin.cli.tables import Table, columns_of_model, read_table
 from hardmargin.io import write_whole
 from hardmargin.reproduction.progress import Progress
 
-#: So that a bar can show how far predictions are.
+#: Rows predicted at a time, so that a bar can show the progress.
 ROWS_AT_ONCE = 20_000
 
 FORMATS = (".csv", ".tsv", ".parquet", ".json")
@@ -68,7 +68,7 @@ def predict(
 
     if output is not None:
         if output.suffix.lower() not in FORMATS:
-            raise InputError(f"{output}: names end in {', '.join(FORMATS)}.")
+            raise InputError(f"{output}: the file name must end in {', '.join(FORMATS)}.")
         check_output(output, force=force)
     loaded, notes = load_model(model), notes_of_model(model)
     if not hasattr(loaded, "predict"):
@@ -117,7 +117,7 @@ def _as_trained(table: Table, model: Any, notes: Mapping[str, Any]) -> tuple[Tab
 
 
 def _scored(model: Any, X: Any, *, labels_only: bool) -> dict[str, Any]:
-    """Predict labels and, unless only these are wanted, probabilities; show the progress."""
+    """Predict labels and, unless only labels are wanted, probabilities; show the progress."""
     parts = []
     starts = range(0, max(X.shape[0], 1), ROWS_AT_ONCE)
     with Progress(len(starts), quiet=len(starts) == 1 or not sys.stderr.isatty()) as progress:

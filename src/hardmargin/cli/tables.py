@@ -115,7 +115,7 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
     table : Table
         As it was read.
     target : str or None
-        Name of a column; files of arrays have one of their own.
+        Name of a column; files of arrays have a target of their own.
     drop : sequence of str
         Columns to leave out.
     groups : str or None
@@ -144,7 +144,7 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
 
 
 def _groups(table: Table, name: str) -> Any:
-    """Return a number for every group; every row needs one, and there must be two at least."""
+    """Return a number for every group; every row needs one, and there must be at least two."""
     codes, found = table.X[name].factorize()
     missing = np.flatnonzero(codes < 0)
     if len(missing):
@@ -250,7 +250,7 @@ def _text(path: Path, kind: str, delimiter: str | None, encoding: str) -> pd.Dat
     try:
         table = arrow.read_csv(path, arrow.ReadOptions(encoding=encoding), parse, convert)
     except (pa.ArrowInvalid, UnicodeDecodeError):
-        try:  # one thread knows the number of the row
+        try:  # with a single thread, errors have the number of the row
             single = arrow.ReadOptions(encoding=encoding, use_threads=False)
             table = arrow.read_csv(path, single, parse, convert)
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
@@ -374,7 +374,7 @@ def _arrays(path: Path) -> Table:
         raise InputError(f"{path} is not a file of numpy arrays ({reason}).") from error
     for name, member in zip(names, (X, y), strict=True):
         if name is not None and not isinstance(member, np.ndarray):
-            raise InputError(f"{path}: {name!r} is no array.")
+            raise InputError(f"{path}: {name!r} is not an array.")
     if y is not None and y.shape != X.shape[:1]:
         raise InputError(f"{path}: {names[1]!r} has the shape {y.shape}, not one label per row.")
     if X.ndim != 2:

@@ -19,7 +19,7 @@ from hardmargin.comparison.pipelines import fit_in_groups
 from hardmargin.comparison.rivals import Rival
 from hardmargin.comparison.summary import summary_of
 
-#: Up to this many rows every row is tested once, in five folds; above, a quarter of the rows is.
+#: Up to this many rows, every row is tested once, in five folds; above, a quarter of them is.
 MAX_FOLDED_ROWS, N_FOLDS, TEST_SHARE = 2_000, 5, 0.25
 MAX_TEST_ROWS = 25_000
 
@@ -50,7 +50,7 @@ class Measured:
     memory : float or None
         Megabytes above those of the data.
     note : str
-        What to know about it, such as why there is nothing.
+        What to know about it, such as why there are no numbers.
     facts : dict
         Of a model of ours: see `summary_of`.
     """
@@ -244,7 +244,7 @@ def log_loss_of(measured: Measured, codes: NDArray[np.intp]) -> float:
 def reliability(
     measured: Measured, codes: NDArray[np.intp], n_bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Mean probability, share of it that came true, and number of rows, bin by bin.
+    """Mean probability, share of rows for which it came true, and number of rows, bin by bin.
 
     For two classes the probability is that of the second class; for more, that of the class
     predicted. Bins have equal numbers of rows.

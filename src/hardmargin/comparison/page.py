@@ -46,7 +46,7 @@ def html_report(
         ("numbers", "Error, probabilities, time and memory", _numbers(measured, known, codes)),
         ("errors", "Errors", _errors(known, codes)),
         ("calibration", "Are the probabilities honest?", _calibration(known, codes)),
-        ("confusion", "What is taken for what", _confusion(known, codes, classes)),
+        ("confusion", "Which classes are confused", _confusion(known, codes, classes)),
         ("relevance", "Which columns matter", _relevance(known)),
         ("votes", "What voted", _votes(known)),
     ]

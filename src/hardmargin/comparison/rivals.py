@@ -22,7 +22,7 @@ class Rival:
     name : str
         As in the report.
     make : callable
-        Returns it, not yet fitted; takes whether rows are a data frame, and a seed.
+        Returns it, not yet fitted; its arguments are whether rows are a data frame, and a seed.
     is_ours : bool
         Whether it is of this package.
     max_rows : int or None

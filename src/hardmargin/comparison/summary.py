@@ -40,7 +40,8 @@ def summary_of(model: Any) -> dict[str, Any]:
 def _relevance(model: Any, final: Any) -> dict[str, float]:
     """Relevance by column of the table, the largest first.
 
-    Where a first step made several columns of one, as of a date, it is the largest of theirs.
+    Where a first step made several columns from one, such as a date, it is the largest of their
+    relevances.
     """
     names = getattr(final, "feature_names_in_", np.arange(len(final.relevance_)))
     first = model[0] if hasattr(model, "steps") else None

@@ -101,7 +101,7 @@ class DaskRows(RowBlocks):
     steps : tuple of callables
         What is done to a block, one after the other, before it is used.
     n_columns, dtype, holds_sparse
-        What then comes out, once that is known.
+        What the steps give, once that is known.
     """
 
     cluster: Cluster
@@ -172,7 +172,7 @@ def on_block(
 
 
 def shipped(value: Any) -> Delayed:
-    """Send what many tasks need: pickled, as arrays of their own may arrive unaligned."""
+    """Send what many tasks need: pickled, as arrays sent as such may arrive unaligned."""
     return dask.delayed(pickle.dumps(value), traverse=False)
 
 
@@ -182,7 +182,7 @@ def identity(block: Any) -> Any:
 
 
 def time_limit(seconds: float) -> float | None:
-    """Seconds of a monitor; None if there is no limit."""
+    """Seconds left on a monitor; None if there is no limit."""
     return None if np.isinf(seconds) else seconds
 
 
@@ -202,7 +202,7 @@ def side_by_side(X: Any, y: Any, cluster: Cluster) -> tuple[DaskRows, list[Label
     tables, labels = partitions(X), partitions(y)
     if len(tables) != len(labels):
         raise ValueError(
-            f"X has {len(tables)} partitions, and y has {len(labels)}; they must be the same."
+            f"X has {len(tables)} partitions, and y has {len(labels)}; partition them alike."
         )
     blocks, of_y = cluster.compute(tables), cluster.compute(labels)
     n_rows, n_labels = (
@@ -224,7 +224,7 @@ def side_by_side(X: Any, y: Any, cluster: Cluster) -> tuple[DaskRows, list[Label
 
 
 class Labels(NamedTuple):
-    """Labels of a block: the different ones, and which of them each row has."""
+    """Labels of a block: the different labels, and which of them each row has."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int32]

@@ -39,17 +39,17 @@ Result = TypeVar("Result")
 class DaskEnsembleSVC(EnsembleSVC):
     """EnsembleSVC on the workers of a Dask cluster.
 
-    On the same rows in the same order, the model is that of :class:`hardmargin.EnsembleSVC`, but
-    for the rounding of sums. Where that would train one machine (up to 10,000 rows, text, or a
-    kernel that is given), one worker does.
+    On the same rows in the same order, the model is that of :class:`hardmargin.EnsembleSVC`, except
+    for the rounding of sums. Where that would have no cells (up to 10,000 rows, text, or a given
+    kernel), one worker trains it.
 
     Parameters
     ----------
     client : distributed.Client, optional
         The cluster; None is the current client.
     **parameters
-        Those of :class:`hardmargin.EnsembleSVC`. `max_time` ends the training of cells; rows are
-        not reduced to keep it. `memory_limit` is that of the client and of every task.
+        Those of :class:`hardmargin.EnsembleSVC`. `max_time` ends the training of cells; it does not
+        reduce the rows. `memory_limit` is that of the client and of every task.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class DaskEnsembleSVC(EnsembleSVC):
     )
 
     def __sklearn_clone__(self) -> Self:
-        return type(self)(**self.get_params(deep=False))  # of the same cluster
+        return type(self)(**self.get_params(deep=False))  # on the same cluster
 
     def __getstate__(self) -> Any:
         raise TypeError(
@@ -216,12 +216,12 @@ class DaskEnsembleSVC(EnsembleSVC):
     def _fit_vote(
         self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
     ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Train one machine, on a worker that gets all rows."""
+        """Train one vote, on a worker that gets all rows."""
         blocks = rows.X
         n_rows = blocks.shape[0]
         if n_rows > MAX_STORED_ROWS:
             warn_caller(
-                f"These rows and parameters need one machine, so that one worker holds all "
+                "These rows and parameters allow no cells, so one worker holds all "
                 f"{n_rows:,} rows.",
                 UserWarning,
             )

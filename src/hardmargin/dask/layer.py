@@ -34,7 +34,7 @@ class LayerOnCluster(NamedTuple):
 
 
 class _Bundle(NamedTuple):
-    """Rows of some cells, or of one block that are on their way to them.
+    """Rows of some cells, or rows of one block on their way to these cells.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class _Bundle(NamedTuple):
     cells : (n,) int32 array
         Their cells.
     folds : Folds or None
-        Their splits, if these are given.
+        Their splits, if splits are given.
     """
 
     rows: CellRows

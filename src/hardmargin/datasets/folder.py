@@ -363,7 +363,7 @@ def _archive(name: str, folder: Path) -> FolderSet:
 
 
 def _whole(labels: npt.NDArray[Any], path: Path) -> Labels:
-    with np.errstate(invalid="ignore"):  # of infinite and missing ones
+    with np.errstate(invalid="ignore"):  # for infinite and missing labels
         whole = labels.astype(np.int64)
     if not np.array_equal(whole, labels):
         raise ValueError(f"{str(path)!r} has labels that are not whole numbers")
@@ -433,9 +433,11 @@ def _read_members(path: Path, *names: str) -> list[npt.NDArray[Any]]:
     except Exception as error:  # numpy's reader raises nearly anything
         raise _damaged(path, error) from error
     for name, member in zip(names, members, strict=True):
-        # Members that are no arrays are read as bytes.
+        # Members that are not arrays are read as bytes.
         if not isinstance(member, np.ndarray) or member.dtype.kind not in "biuf" or not member.ndim:
-            raise ValueError(f"{str(path)!r} has another layout: {name!r} is no array of numbers")
+            raise ValueError(
+                f"{str(path)!r} has another layout: {name!r} is not an array of numbers"
+            )
     return members
 
 

@@ -191,7 +191,7 @@ def _numbers(column: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
 def _known_letters(
     columns: npt.NDArray[np.str_], labels: npt.NDArray[np.str_]
 ) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.str_]]:
-    """Split words into one letter per column, and keep the rows of A, C, G and T only."""
+    """Split words into one letter per column, and keep only the rows of A, C, G and T."""
     words = ["".join(row) for row in columns]
     known = np.array([set(word) <= set("ACGT") for word in words])
     if not known.any():

@@ -11,7 +11,7 @@ from hardmargin.kernels import FloatArray
 
 
 class RegularizationPathDisplay:
-    """Errors against C, over all breakpoints of the path, with the C that was chosen.
+    """Errors against C, over all breakpoints of the regularisation path, with the chosen C.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class RegularizationPathDisplay:
     ax_, figure_
         Matplotlib's axes and figure.
     lines_ : list of Line2D
-        The training error, what judges, and the choice.
+        The training error, the judgement, and the chosen C.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class RegularizationPathDisplay:
     def from_estimator(
         cls, estimator: Any, *, machine: int = 0, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Draw the path of a fitted `PathSVC`.
+        """Draw the regularisation path of a fitted `PathSVC`.
 
         Parameters
         ----------

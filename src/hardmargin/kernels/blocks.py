@@ -31,7 +31,7 @@ LEAST_FILE_BYTES = 2**24
 #: Numbers that are compared at a time.
 _NUMBERS_AT_ONCE = 1_000_000
 
-#: Memory that a block of a file takes in float64. Temporary files of more are never small.
+#: Memory that a block of a file takes in float64. Temporary files of more bytes are never small.
 BLOCK_BYTES = 2**22
 
 
@@ -150,7 +150,8 @@ class FileRows(Resident):
 def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
     """Rows in memory as one block, those of a large file as several.
 
-    So are dense rows of more than `most_bytes`; what `map` makes of them is in a temporary file.
+    Dense rows of more than `most_bytes` are several blocks too; what `map` makes of them is in a
+    temporary file.
     """
     if isinstance(X, RowBlocks):
         return X
@@ -254,7 +255,7 @@ def in_blocks(rows: NDArray[Any], starts: NDArray[np.intp]) -> list[tuple[int, N
 
 
 class _Temporary(mmap.mmap):
-    """A temporary file, which rows are in to save memory."""
+    """A temporary file that holds rows to save memory."""
 
 
 def is_large_file(X: Any) -> bool:
@@ -278,7 +279,7 @@ def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]
     n_bytes = int(np.prod(shape)) * dtype.itemsize
     with tempfile.TemporaryFile(prefix="hardmargin-") as file:
         if hasattr(os, "posix_fallocate"):
-            # A hole in the file would end the process where the disk has no room for it.
+            # A write into a hole in the file would kill the process if the disk were full.
             os.posix_fallocate(file.fileno(), 0, n_bytes)
         else:
             file.truncate(n_bytes)

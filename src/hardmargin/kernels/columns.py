@@ -31,7 +31,7 @@ _LINE_BYTES, ROWS_PER_CACHE_LINE = 64, 16
 #: Rows that a thread adds up at a time.
 _ROWS_AT_ONCE = 16_384
 
-#: Rows that a core set may have whatever the memory.
+#: Rows that a core set may have, however small the memory.
 _LEAST_ROOM = 64
 
 #: Rows of this part of the memory are packed at a time.
@@ -140,8 +140,8 @@ class KernelColumns:
             Number of tasks.
         core_bytes : int
             Memory for their core sets. If it may be too small for core sets of all rows, or not all
-            columns can be kept, the memory of one task would depend on that of the others at the
-            same time: they run in turn.
+            columns can be kept, the memory of one task would depend on the tasks that run at the
+            same time, so they run in turn.
         """
         at_once = 1
         if len(self._store.values) == self.n_rows:

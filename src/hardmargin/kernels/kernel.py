@@ -44,7 +44,7 @@ METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 #: Sparse rows of more columns than this are not packed.
 _MAX_PACKED_COLUMNS = 4_096
 
-#: Rows of at least this many columns of more than two values are wide; how many rows are looked at.
+#: Rows with at least this many columns of more than two values are wide; rows looked at for that.
 _LEAST_WIDE = 64
 _ROWS_JUDGED = 256
 

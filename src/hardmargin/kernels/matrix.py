@@ -23,12 +23,12 @@ from hardmargin.resources import multiply
 #: Smaller multipliers would be subnormal in float32: subnormals are slow and change no sum.
 _SMALLEST_FLOAT32 = 1e-30
 
-#: Rows that are copied together whatever the memory.
+#: Rows that are copied together, however small the memory.
 _LEAST_AT_ONCE = 64
 
 
 class KernelMatrix(Protocol):
-    """What the solvers need of a kernel matrix."""
+    """What the solvers need from a kernel matrix."""
 
     @property
     def n_rows(self) -> int:
@@ -158,7 +158,7 @@ def kernel_matrix(
         Precision of the values.
     memory_bytes : int
         Memory that the matrix may take; where it is not stored, half of it may be copies of rows.
-        0 never stores it, and sets no limit on copies.
+        With 0 it is never stored, and there is no limit on copies.
     n_jobs : int, optional
         Threads that evaluate it and multiply with it.
     monitor : Monitor, optional

@@ -104,7 +104,7 @@ class View:
     ranks : Ranks or None
         How values turn into scores; None leaves them as they are.
     scales : (n_features,) array or None
-        What every column is multiplied by then; None is one for all.
+        What every column is then multiplied by; None is one for all.
     """
 
     name: str

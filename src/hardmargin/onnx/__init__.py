@@ -43,8 +43,8 @@ def to_onnx(
         What the graph takes: the number of columns, or rows that show their number and type. An
         array gives one input ``X``, of float64 for a number; a data frame gives one input of shape
         (n, 1) per column, with the column's name. Columns of strings, objects and categories take
-        strings, in which an empty one is a missing value. Up to 100 of the rows are classified by
-        the graph too; there is a warning if the result differs from that of the model.
+        strings; an empty string is a missing value. Up to 100 of the rows are classified by the
+        graph too; there is a warning if the result differs from that of the model.
     target_opset : int or dict, optional
         Version of the ONNX operators, at least 15; by default, the latest that skl2onnx knows.
     options : dict, optional
@@ -57,8 +57,8 @@ def to_onnx(
     onnx.ModelProto
         ``SerializeToString()`` gives the bytes of a file, and what onnxruntime's
         ``InferenceSession`` takes. The outputs of a classifier are ``label`` of shape (n,), and
-        ``probabilities`` of shape (n, n_classes), in the order of ``classes_``; of a classifier
-        without ``predict_proba``, scores whose largest is that of the label.
+        ``probabilities`` of shape (n, n_classes), in the order of ``classes_``; for a classifier
+        without ``predict_proba``, scores, of which the label has the largest.
 
     Notes
     -----

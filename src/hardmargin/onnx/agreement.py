@@ -101,7 +101,7 @@ def _feed(graph: ModelProto, rows: Any) -> dict[str, NDArray[Any]]:
 
 
 def _apart(model: Any, rows: Any, outputs: list[NDArray[Any]]) -> float:
-    """Largest difference; of classifiers without probabilities, the share of other labels."""
+    """Largest difference; without probabilities, the share of labels that differ."""
     if not is_classifier(model):
         expected = np.asarray(model.transform(rows))
         return float(np.abs(outputs[0] - expected).max() / max(np.abs(expected).max(), 1.0))

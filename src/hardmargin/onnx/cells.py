@@ -1,11 +1,11 @@
-"""Mixtures of experts: trees whose cells have machines of their own, and one on a sample.
+"""Mixtures of experts: trees whose cells have machines of their own, and a vote on a sample.
 
 A row goes down the tree, all rows one level at a time. Then there is a loop over the cells that
 have rows: it takes the members of a cell and the rows in it, and evaluates the cell's machines as
 ``hardmargin.cells.layer`` does. What differs from cell to cell is in tables of the loop.
 
-Cells may know different classes. Where a cell does not know one, its score is below all others, and
-its probability is the share that it has in the cell.
+Cells may know different classes. A class that a cell does not know has a score below all others,
+and its share of the cell as its probability.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _check_size(experts: Experts) -> None:
 
 
 def _whole_logs(graph: Graph, rows: str, whole: Whole, prior: FloatArray) -> str:
-    """Log-probabilities of the machine on a sample of all rows."""
+    """Log-probabilities of the vote on a sample of all rows."""
     probabilities = classified(graph, rows, whole.model).probabilities
     assert probabilities is not None
     classes = np.asarray(whole.classes)
@@ -157,7 +157,7 @@ def _layer_logs(graph: Graph, rows: str, layer: Layer, support: Rows) -> str:
 
 
 class _CellTables:
-    """What a cell has of the tables of its layer.
+    """A cell's part of the tables of its layer.
 
     Parameters
     ----------

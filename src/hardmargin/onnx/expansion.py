@@ -66,7 +66,7 @@ def expanded(
     coefficients : (n_machines, n_kernels * n_support) array or CSR matrix
         Of all support rows with the first kernel, then with the next one, and so on.
     blocks : sequence of int arrays
-        Support rows that take part in the same machines, all of them in some block: if these are
+        Support rows that take part in the same machines; every row is in some block. If these are
         few of the machines, the others need no zeros.
     dtype : {"float32", "float64"}
         Precision in which the model evaluates kernels.

@@ -45,13 +45,13 @@ def check_size(support: Rows, kernels: Sequence[Kernel], coefficients: Any) -> N
 
 
 def check_bytes(n_bytes: int, shape: tuple[int, int], *, was_sparse: bool = False) -> None:
-    """Do so for a part that takes that many bytes; `shape` is that of the support rows."""
+    """Refuse, or warn of, a part of this many bytes; `shape` is that of the support rows."""
     advice = "hardmargin.compress makes a model of fewer support rows"
     if n_bytes > MAX_BYTES:
         raise ValueError(
             f"This model would take {n_bytes / 1e9:.1f} GB in ONNX, which holds at most 2 GB: it "
-            f"has {shape[0]:,} support rows of {shape[1]:,} columns, which are dense there; "
-            f"{advice}."
+            f"has {shape[0]:,} support rows of {shape[1]:,} columns, which ONNX stores as dense "
+            f"rows; {advice}."
         )
     if was_sparse and n_bytes > MANY_BYTES:
         warn_caller(

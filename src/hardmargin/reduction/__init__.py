@@ -44,7 +44,7 @@ def compress(
     clf : fitted classifier of this package, or fitted pipeline that ends in one
         It is not changed.
     n_support : int, optional
-        Number of support rows of the result; fewer if those give the same function. A mixture of
+        Number of support rows of the result; fewer if fewer give the same function. A mixture of
         experts (:class:`EnsembleSVC` on many rows) has about that many.
     tolerance : float in (0, 1), optional
         The largest relative change of the decision values allowed: root mean square of the change,
@@ -54,8 +54,8 @@ def compress(
     X : (n_samples, n_features) array or sparse matrix, optional
         Rows, without labels, on which to keep the function and to measure the change: training
         rows, or rows like those to be predicted. The default is the support rows. (The cells of a
-        mixture always keep it on their support rows, and use these only to measure.) Required for
-        ``kernel="precomputed"``: kernel values of such rows against all training rows. For a
+        mixture always keep it on their support rows, and use `X` only to measure.) Required for
+        ``kernel="precomputed"``: the kernel values of these rows against all training rows. For a
         pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
     random_state : int, RandomState instance or None, default=None
         Seed for drawing rows if there are more than about 4,000; None is a fixed seed.
@@ -183,7 +183,8 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
     if X is None and not _is_mixture(clf) and clf._kernel_.name == "precomputed":
         raise ValueError(
             "A model with kernel='precomputed' holds no rows to evaluate kernels on: pass the "
-            "kernel matrix it was trained on (or that of other rows against these) as X."
+            "kernel matrix it was trained on (or the kernel values of other rows against the "
+            "training rows) as X."
         )
 
 

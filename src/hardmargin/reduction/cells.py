@@ -5,8 +5,8 @@ share. Layers choose different rows: if the share is s and each of N support row
 experts on average, about ``N (1 - (1 - s)**c)`` rows are left. This gives the share for a number of
 rows. For a tolerance, the shares 1/16, 1/8, 1/4 and 1/2 are tried until one is good enough.
 
-The machine on a sample of all rows is a classifier as any other, see ``expansion``. A cell has few
-rows, but there are many cells, so that it takes a shorter way to the same end:
+The vote on a sample of all rows is a classifier like any other, see ``expansion``. A cell has few
+rows, but there are many cells, so that cells take a shorter way to the same end:
 
 1. The sample is the members of the cell and at least as many crossed rows, as in ``expansion``.
 2. The kernels that vote in the cell are added up, weighted by the size of their coefficients. Each
@@ -54,7 +54,7 @@ from hardmargin.resources import memory_bytes
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.solvers.forward_selection import columns_of, forward_order
 
-#: Every cell, and the machine on a sample, keeps at least this many rows.
+#: Every cell, and the vote on a sample, keeps at least this many rows.
 LEAST_MEMBERS = 8
 
 #: Shares that may reach a tolerance.
@@ -163,7 +163,7 @@ def _smaller(clf: Any, rows: Rows | None, share: float, random: np.random.Random
 def _smaller_whole(
     whole: Whole, rows: Rows | None, share: float, random: np.random.RandomState
 ) -> Whole:
-    """Compress the machine on a sample, and forget the rows that it had held out."""
+    """Compress the vote on a sample, and forget the rows that it had held out."""
     n = _n_kept(share, len(whole.model.support_))
     model = expansion.unchanged(whole.model)
     if n < len(whole.model.support_):
@@ -171,7 +171,7 @@ def _smaller_whole(
         try:
             model = expansion.compress_to(whole.model, own, n, random)
         except TooLargeError as error:
-            raise TooLargeError(f"For the machine on a sample of all rows, {error}") from None
+            raise TooLargeError(f"For the vote on a sample of all rows, {error}") from None
     return replace(
         whole,
         model=model,

@@ -2,7 +2,7 @@ r"""One expansion on fewer support rows.
 
 A fitted classifier has one function per machine, a sum over N support rows,
 :math:`f = \sum_i \alpha_i k(x_i, \cdot) + b`. This looks for m of these rows, and for new
-coefficients, that keep it:
+coefficients, that preserve the function:
 
 .. math:: \min_{S, \beta, c} \; \sum_{q} \Bigl( f(q) - \sum_{i \in S} \beta_i k(x_i, q) - c \Bigr)^2
 
@@ -92,7 +92,7 @@ FIRST_SIZE = 1_024
 #: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
 
-#: What a compressed model no longer has: numbers of the trained plane, and its path.
+#: What a compressed model no longer has: numbers that describe the trained plane, and its path.
 _OF_TRAINED_PLANE = {
     "certificate_",
     "margin_",
@@ -323,7 +323,7 @@ class _Fit:
 
 
 def root_mean_square(values: FloatArray) -> FloatArray:
-    """Root mean square of every column, also where squares would overflow."""
+    """Root mean square of every column, even where squares would overflow."""
     _, exponent = np.frexp(np.abs(values).max(axis=0))
     unit = np.ldexp(1.0, exponent - 1)  # a power of two, so that division does not round
     roots: FloatArray = unit * np.sqrt(((values / unit) ** 2).mean(axis=0))

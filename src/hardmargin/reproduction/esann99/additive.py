@@ -3,12 +3,12 @@ r"""Additive gradient ascent on the hard-margin dual, the rival of section 3.1 o
 .. math:: \max_{\alpha \ge 0,\ y'\alpha = 0} W(\alpha) = 1'\alpha - \tfrac12 \alpha'\tilde K\alpha
 
 1. Start with the multipliers of the multiplicative algorithm.
-2. Add the gradient :math:`1 - \tilde K\alpha`, times a rate, and project on the constraints: the
+2. Add the gradient :math:`1 - \tilde K\alpha`, times a rate, and project onto the constraints: the
    result is :math:`\max(0, v - \lambda y)` with the :math:`\lambda` that makes its classes balance.
 3. Undo an epoch that lowers W and halve the rate; raise it by a tenth after one that does not.
 
-The rate of step 3 is that of `MultiplicativeSVC`, so that both algorithms are compared at the
-largest rates that they bear.
+The rule of step 3 is that of `MultiplicativeSVC`, so that both algorithms are compared at the
+largest rates that they tolerate.
 """
 
 from __future__ import annotations

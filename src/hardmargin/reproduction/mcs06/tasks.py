@@ -70,7 +70,7 @@ QUICK_SET, QUICK_ROWS = "digits", (300, 200)
 
 # Names as in the files of the paper's numbers; "none" is no base machine at all.
 BASES = {"exact": "orthogonal SVM", "core": "orthogonal CVM", "bagged": "bagged SVM"}
-# The same machines with their scores; and who is timed besides, as the paper's rival or for us.
+# The same machines with their scores; and another way to the optimum, which is timed as well.
 BY_SCORES, NEWTON = "bagged SVM by scores", "orthogonal SVM by Newton"
 TIMED = {
     "lagrangian": "orthogonal SVM",

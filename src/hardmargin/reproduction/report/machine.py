@@ -1,4 +1,4 @@
-"""What a report says about the machine and the run."""
+"""What a report says about the computer and the run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Conditions:
         return f"hardmargin reproduce {' '.join(self.names)}{self.options}"
 
     def lines(self) -> Sequence[tuple[str, str]]:
-        """Describe the machine and the run.
+        """Describe the computer and the run.
 
         Returns
         -------

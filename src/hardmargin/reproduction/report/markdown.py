@@ -44,7 +44,7 @@ def markdown_page(
     gathered : sequence of Gathered
         The parts.
     conditions : Conditions
-        Machine and run.
+        Computer and run.
     images : mapping
         Paths of the figures, by the name of the part.
 
@@ -80,7 +80,7 @@ def write_docs(
     gathered : sequence of Gathered
         The parts.
     conditions : Conditions
-        Machine and run.
+        Computer and run.
     source : Path
         The folder that has the figures.
     folder : Path

@@ -63,7 +63,7 @@ def html_page(
     gathered : sequence of Gathered
         The parts.
     conditions : Conditions
-        Machine and run.
+        Computer and run.
     names : mapping
         Names of the files of each part, beside the page.
 

@@ -23,7 +23,7 @@ def write_report(gathered: Sequence[Gathered], conditions: Conditions, folder: P
     gathered : sequence of Gathered
         The parts.
     conditions : Conditions
-        Machine and run.
+        Computer and run.
     folder : Path
         Where to write; created if it does not exist.
 

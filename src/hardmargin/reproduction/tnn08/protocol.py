@@ -325,7 +325,7 @@ def _both_errors(model: Any, split: Split) -> tuple[float, float]:
 def _choose_svc(X: Any, y: Any, grid: Grid) -> tuple[float, float]:
     """Give the gamma and C with the fewest errors over the folds; ties go to the smallest."""
     if grid.n_svm_rows is not None and len(y) > grid.n_svm_rows:
-        # One of this many folds has about that number of rows, of all classes.
+        # One fold of this many has about that number of rows, of all classes.
         part = deal_folds(y, -(-len(y) // grid.n_svm_rows), seed=2)[0][1]
         X, y = X[part], y[part]
     folds = deal_folds(y, grid.n_svm_folds, seed=1)
