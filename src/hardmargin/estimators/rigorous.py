@@ -134,7 +134,8 @@ default="rbf"
 
     See Also
     --------
-    PathSVC : The whole regularisation path. GreedySVC : The source of the bound in TNN-08.
+    PathSVC : The whole regularisation path.
+    GreedySVC : The source of the bound in TNN-08.
 
     References
     ----------
