@@ -9,6 +9,7 @@ from problems.two_class import KERNELS, gram, small
 
 from hardmargin.kernels import Kernel
 from hardmargin.kernels.columns import KernelColumns
+from hardmargin.kernels.matrix import dense_kernel
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets import core_vector, dense, lagrangian, newton
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions
@@ -40,7 +41,8 @@ def solve(
     solver, K, y, n_machines=1, constraint="orthogonal", weights=None, monitor=None, **options
 ):
     options.update(n_directions=n_machines, constraint=constraint)
-    problem = Problem.two_class(KernelRows(Kernel("precomputed"), K), y, weights)
+    kernel = dense_kernel(KernelRows(Kernel("precomputed"), K))
+    problem = Problem.two_class(kernel, y, weights)
     if solver == "newton":
         return newton.solve(problem, DenseOptions(**options), monitor)
     return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
@@ -276,9 +278,18 @@ def test_a_listener_may_stop_it(solver, n_allowed):
     assert np.isfinite(solutions[0].projections).all()
 
 
-def test_an_inverse_can_be_stopped():
-    [solution] = solve("lagrangian", *rows(), monitor=Monitor(max_seconds=0.0))
+@SOLVER
+def test_without_time_there_is_still_a_machine(solver):
+    [solution] = solve(solver, *rows(), 3, monitor=Monitor(max_seconds=0.0))
     assert (solution.stop_reason, solution.n_stages) == ("max_time", 0)
+    assert np.isfinite(solution.projections).all()
+
+
+def test_a_matrix_is_given_up_without_time():
+    X, _ = small(n=300, d=4)
+    rows = KernelRows(KERNELS["rbf"], X)
+    assert dense_kernel(rows, monitor=Monitor(max_seconds=0.0)) is None
+    np.testing.assert_allclose(dense_kernel(rows).matrix.values, gram(KERNELS["rbf"], X))
 
 
 def test_a_tolerance_beyond_the_precision_says_so():

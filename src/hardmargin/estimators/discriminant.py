@@ -31,6 +31,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.columns import KernelColumns
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
+from hardmargin.kernels.matrix import dense_kernel
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import (
     COLUMNS_SHARE,
@@ -410,8 +411,9 @@ default="rbf"
             "seeds": seeds.tolist(),
         }
         if self.solver in N_MATRICES:
-            with suppress(Stopped):  # core sets of a few rows need no time for a whole matrix
-                return self._train_exactly(problem, options, monitor), ""
+            found = self._train_on_matrix(problem, options, monitor)
+            if found is not None:
+                return found, ""
         budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * n)
         columns = KernelColumns(
             rows.kernel,
@@ -435,10 +437,13 @@ default="rbf"
         most = int(columns.bytes_of_core_set(n) / CORE_SHARE)
         return solutions, enough_memory(most, CORE_ROW_BYTES * n)
 
-    def _train_exactly(
+    def _train_on_matrix(
         self, problem: Problem[KernelRows], options: dict[str, Any], monitor: Monitor
-    ) -> list[L2Solution]:
-        """Train the machines on the whole kernel matrix, as many at once as the memory allows."""
+    ) -> list[L2Solution] | None:
+        """Train the machines on the whole kernel matrix, as many at once as the memory allows.
+
+        None if there is no time to evaluate the matrix; core sets of a few rows do without it.
+        """
         n, n_machines = len(problem.codes), len(problem.machines)
         budget = memory_bytes(self.memory_limit)
         matrix_bytes = 8 * n * n  # every class beyond the first needs another such matrix
@@ -453,11 +458,15 @@ default="rbf"
         at_once = tasks_at_once(
             effective_n_jobs(self.n_jobs), n_machines, matrix_bytes, spare + matrix_bytes
         )
-        options = {**options, "machines_at_once": at_once, "n_jobs": self.n_jobs}
+        options = {**options, "machines_at_once": at_once}
         monitor = monitor.part("relative gap", n_machines=n_machines)
+        dense = dense_kernel(problem.values, n_jobs=self.n_jobs, monitor=monitor)
+        if dense is None:
+            return None
+        whole = Problem(dense, problem.codes, problem.machines, problem.weights)
         if self.solver == "lagrangian":
-            return lagrangian.solve(problem, LagrangianOptions(**options), monitor)
-        return newton.solve(problem, DenseOptions(**options), monitor)
+            return lagrangian.solve(whole, LagrangianOptions(**options), monitor)
+        return newton.solve(whole, DenseOptions(**options), monitor)
 
     def _warn_uncertified(self, enough: str) -> None:
         """Warn about machines that are not certified; `enough` is the memory that would do."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from hardmargin.kernels import Check, FloatArray, Kernel, Precision, Rows, is_sparse
+from hardmargin.kernels import Check, FloatArray, Kernel, KernelRows, Precision, Rows, is_sparse
 from hardmargin.kernels.kernel import in_precision
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import multiply
@@ -78,6 +78,25 @@ class StoredMatrix:
         else:
             product = multiply(self.values, right, n_jobs=self.n_jobs)
         return np.asarray(product, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class DenseKernel:
+    """A kernel and its whole matrix, for solvers that read any part of it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Any symmetric kernel.
+    X : rows
+        The rows, or the kernel matrix for a precomputed kernel.
+    matrix : StoredMatrix
+        The matrix between all of them, in float64.
+    """
+
+    kernel: Kernel
+    X: Rows
+    matrix: StoredMatrix
 
 
 @dataclass(frozen=True)
@@ -186,6 +205,32 @@ def kernel_matrix(
     except Stopped:
         return streamed
     return StoredMatrix(np.ascontiguousarray(in_precision(values, dtype)), n_jobs)
+
+
+def dense_kernel(
+    rows: KernelRows, *, n_jobs: int | None = None, monitor: Monitor | None = None
+) -> DenseKernel | None:
+    """Evaluate the whole matrix of a kernel, whatever the memory; None if there is no time for it.
+
+    Parameters
+    ----------
+    rows : KernelRows
+        The rows and the kernel.
+    n_jobs : int, optional
+        Threads that evaluate it.
+    monitor : Monitor, optional
+        Says how much time there is.
+    """
+    n_bytes = 8 * int(rows.X.shape[0]) ** 2
+    matrix = kernel_matrix(
+        rows.kernel, rows.X, dtype=rows.dtype, memory_bytes=n_bytes, n_jobs=n_jobs, monitor=monitor
+    )
+    if not isinstance(matrix, StoredMatrix):
+        return None
+    values = np.asarray(matrix.values, dtype=np.float64)
+    if not np.isfinite([values.min(), values.max()]).all():
+        raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
+    return DenseKernel(rows.kernel, rows.X, StoredMatrix(values))
 
 
 def as_precision(V: FloatArray, dtype: Any) -> NDArray[Any]:

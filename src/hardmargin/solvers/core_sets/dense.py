@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from hardmargin.kernels import FloatArray
-from hardmargin.kernels.matrix import StoredMatrix, kernel_matrix
-from hardmargin.monitor import Monitor, Stopped
+from hardmargin.kernels.matrix import DenseKernel, StoredMatrix
+from hardmargin.monitor import Monitor
 from hardmargin.solvers.core_sets.l2_svm import (
     L2Options,
     L2Problem,
@@ -27,7 +27,7 @@ from hardmargin.solvers.core_sets.l2_svm import (
     slack_of,
     train_machines,
 )
-from hardmargin.solvers.problem import KernelRows, Problem
+from hardmargin.solvers.problem import Problem
 
 #: Rows and columns that are factored at a time, so that Ctrl-C can interrupt in between.
 _BLOCK = 1024
@@ -46,12 +46,9 @@ class DenseOptions(L2Options):
         Largest relative gap between the primal and the dual objective.
     machines_at_once : int
         Machines of the problem that are trained at the same time.
-    n_jobs : int or None
-        Threads that evaluate the kernel matrix.
     """
 
     machines_at_once: int = 1
-    n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -117,13 +114,13 @@ Trained = tuple[FloatArray, int, int, str]
 
 
 def solve_dense(
-    problem: Problem[KernelRows],
+    problem: Problem[DenseKernel],
     options: DenseOptions,
     monitor: Monitor,
-    matrix: StoredMatrix,
     train: Callable[[DenseMachine, Monitor], Trained],
 ) -> list[L2Solution]:
     """Train the machines of a problem on its kernel matrix, with a solver for one machine."""
+    matrix = problem.values.matrix
     found = train_machines(
         problem,
         options,
@@ -154,27 +151,6 @@ def _train_one(
         n_steps=n_steps,
         stop_reason=reason,
     )
-
-
-def stored_matrix(
-    values: KernelRows, n_jobs: int | None = None, monitor: Monitor | None = None
-) -> StoredMatrix:
-    """Evaluate a kernel matrix, and hold it in float64; raise Stopped if there is no time."""
-    n_bytes = 8 * int(values.X.shape[0]) ** 2
-    matrix = kernel_matrix(
-        values.kernel,
-        values.X,
-        dtype=values.dtype,
-        memory_bytes=n_bytes,
-        n_jobs=n_jobs,
-        monitor=monitor,
-    )
-    if not isinstance(matrix, StoredMatrix):
-        raise Stopped
-    wide = np.asarray(matrix.values, dtype=np.float64)
-    if not np.isfinite([wide.min(), wide.max()]).all():
-        raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
-    return StoredMatrix(wide)
 
 
 def cholesky(Q: FloatArray, monitor: Monitor) -> FloatArray:

@@ -34,9 +34,10 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Precision
 from hardmargin.kernels.columns import KernelColumns
+from hardmargin.kernels.matrix import DenseKernel
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.core_sets.linear_span import LinearSpan
-from hardmargin.solvers.problem import KernelRows, Problem, Solution
+from hardmargin.solvers.problem import Problem, Solution
 
 Constraint = Literal["orthogonal", "uncorrelated", "uncorrelated-centred"]
 
@@ -329,7 +330,7 @@ Product = Callable[[int, NDArray[np.intp], FloatArray], FloatArray]
 
 
 def train_machines(
-    problem: Problem[KernelRows] | Problem[KernelColumns],
+    problem: Problem[DenseKernel] | Problem[KernelColumns],
     options: L2Options,
     slack: FloatArray,
     train: Callable[[L2Problem, Monitor], L2Solution],

@@ -30,6 +30,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from hardmargin.kernels import FloatArray
+from hardmargin.kernels.matrix import DenseKernel
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets.dense import (
     DenseMachine,
@@ -37,10 +38,9 @@ from hardmargin.solvers.core_sets.dense import (
     Trained,
     cholesky,
     solve_dense,
-    stored_matrix,
 )
 from hardmargin.solvers.core_sets.l2_svm import L2Solution, bounds_of, slack_of
-from hardmargin.solvers.problem import KernelRows, Problem
+from hardmargin.solvers.problem import Problem
 
 #: The paper's C times tau.
 TAU_SCALE = 1.9
@@ -70,7 +70,7 @@ class LagrangianOptions(DenseOptions):
 
 
 def solve(
-    problem: Problem[KernelRows],
+    problem: Problem[DenseKernel],
     options: LagrangianOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[L2Solution]:
@@ -78,7 +78,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem of KernelRows
+    problem : Problem of DenseKernel
         The kernel must be positive semi-definite. All rows take part in every machine, and each
         machine has rows of both classes.
     options : LagrangianOptions, optional
@@ -90,16 +90,11 @@ def solve(
     -------
     list of L2Solution
         Those of the first machine first.
-
-    Raises
-    ------
-    Stopped
-        If there is no time for the kernel matrix.
     """
     run, clock = options or LagrangianOptions(), monitor or Monitor()
-    matrix = stored_matrix(problem.values, run.n_jobs, clock)
+    K = problem.values.matrix.values
     try:
-        inverse, failure = invert(matrix.values, run.C, problem.weights, clock), ""
+        inverse, failure = invert(K, run.C, problem.weights, clock), ""
     except np.linalg.LinAlgError:
         inverse, failure = np.empty((0, 0)), "indefinite"
     except Stopped:
@@ -110,7 +105,7 @@ def solve(
             return np.zeros(len(machine.labels)), 0, 0, failure
         return train(machine, inverse, run, monitor)
 
-    return solve_dense(problem, run, clock, matrix, train_one)
+    return solve_dense(problem, run, clock, train_one)
 
 
 def invert(K: FloatArray, C: float, weights: FloatArray | None, monitor: Monitor) -> FloatArray:

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
-from hardmargin.kernels.matrix import StoredMatrix
+from hardmargin.kernels.matrix import DenseKernel, StoredMatrix
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.core_sets.dense import (
     DenseMachine,
@@ -42,11 +42,10 @@ from hardmargin.solvers.core_sets.dense import (
     Trained,
     cholesky,
     solve_dense,
-    stored_matrix,
     triangular,
 )
 from hardmargin.solvers.core_sets.l2_svm import L2Solution, bounds_of
-from hardmargin.solvers.problem import KernelRows, Problem
+from hardmargin.solvers.problem import Problem
 
 #: A problem is not halved if that would leave fewer rows than this.
 SMALLEST_HALF = 250
@@ -65,7 +64,7 @@ _MAX_RESIDUAL = 1e-8
 
 
 def solve(
-    problem: Problem[KernelRows],
+    problem: Problem[DenseKernel],
     options: DenseOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[L2Solution]:
@@ -73,7 +72,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem of KernelRows
+    problem : Problem of DenseKernel
         The kernel must be positive semi-definite. All rows take part in every machine, and each
         machine has rows of both classes.
     options : DenseOptions, optional
@@ -85,22 +84,16 @@ def solve(
     -------
     list of L2Solution
         Those of the first machine first.
-
-    Raises
-    ------
-    Stopped
-        If there is no time for the kernel matrix.
     """
     run = options or DenseOptions()
     # The kernel matrices of all rows, of every second, of every fourth, ...
-    matrices = [stored_matrix(problem.values, run.n_jobs, monitor)]
+    matrices = [problem.values.matrix]
     while matrices[-1].n_rows >= 2 * SMALLEST_HALF:
         matrices.append(StoredMatrix(np.ascontiguousarray(matrices[-1].values[::2, ::2])))
     return solve_dense(
         problem,
         run,
         monitor or Monitor(),
-        matrices[0],
         lambda machine, monitor: train(machine, matrices, run, monitor),
     )
 
