@@ -279,6 +279,21 @@ def test_a_listener_may_stop_it(solver, n_allowed):
 
 
 @SOLVER
+def test_ctrl_c_leaves_no_time_for_another_direction(solver):
+    calls = []
+
+    def interrupt(event):
+        calls.append(event)
+        if len(calls) > 3:
+            monitor.end("interrupt")
+
+    monitor = Monitor(listeners=[interrupt])
+    solutions = solve(solver, *rows(), 3, C=1000, monitor=monitor)
+    assert [s.stop_reason for s in solutions] == ["interrupt"]
+    assert len(calls) == 4
+
+
+@SOLVER
 def test_without_time_there_is_still_a_machine(solver):
     [solution] = solve(solver, *rows(), 3, monitor=Monitor(max_seconds=0.0))
     assert (solution.stop_reason, solution.n_stages) == ("max_time", 0)

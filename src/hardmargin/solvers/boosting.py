@@ -113,7 +113,7 @@ class BoostingSolution(Solution):
     stop_reason : str
         ``"n_stages"``; ``"no_edge"`` (no window is above its target); ``"unreachable"`` (every
         row's margin is above the target, so the last window alone reaches it);
-        ``"eps"`` (the relative precision fell below its limit); ``"max_time"`` or ``"callback"``.
+        ``"eps"`` (the relative precision fell below its limit); or the monitor's.
     history : dict of arrays
         For each of the T + 1 windows: ``"edge"``. For each of the T stages: ``"step"``, which is
         ``c_t``; ``"target"``; ``"precision"``, which is ``nu_t``, the distance of the target below

@@ -97,8 +97,8 @@ class GreedySolution(Solution):
     solver converged. ``history`` has the ``"row"`` changed in each stage, the ``"step"`` of its
     multiplier (negative where a revisit took some of it back) and the ``"loss"``, the dual
     objective ``a' Kt a / 2 - sum(a)`` after the stage. ``stop_reason`` is ``"converged"``,
-    ``"exhausted"`` (every row has used up its visits), ``"max_stages"``, ``"max_time"`` or
-    ``"callback"``.
+    ``"exhausted"`` (every row has used up its visits), ``"max_stages"`` or the
+    monitor's.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class HardMarginSolution(Solution):
     Multipliers add up to one, so the margin is `rho` at the optimum; divided by `rho`, coefficients
     and intercept are those of the usual form, whose margin is one. The certificate is the relative
     distance between `rho` and its lower bound; ``stop_reason`` is ``"converged"``, ``"rho_zero"``
-    (no plane separates the classes), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+    (no plane separates the classes), ``"max_stages"`` or the monitor's.
 
     Attributes
     ----------

@@ -130,7 +130,7 @@ class MultiplicativeSolution(Solution):
     stop_reason : str
         ``"converged"``, ``"not_separable"`` (the dual proves that the margin is practically 0),
         ``"diverged"`` (a fixed rate that is too large), ``"stalled"`` (rounding allows no
-        further rise of the objective), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+        further rise of the objective), ``"max_stages"`` or the monitor's.
     n_stages : int
         T, the number of epochs.
     history : dict of arrays

@@ -135,7 +135,7 @@ class Solution(Expansion):
     certificate : float
         A bound on the distance from the optimum, as defined in the solver's module.
     stop_reason : str
-        Why training ended.
+        Why training ended: a reason of the solver's own, or :attr:`Monitor.stop_reason`.
     n_stages : int
         Accepted updates.
     n_kernel_evaluations : int

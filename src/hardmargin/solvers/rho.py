@@ -130,7 +130,7 @@ class RhoSolution(Solution):
         ``"eps"`` (epsilon fell below its limit), ``"n_stages"`` (as many as requested),
         ``"rho_zero"`` (the classes overlap), ``"eta_zero"`` (no rate moves the plane),
         ``"infeasible"``, ``"overshoot"``, ``"converged"`` (forms with a known optimum or a fixed
-        rate), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+        rate), ``"max_stages"`` or the monitor's.
     history : dict of arrays
         For each of the T + 1 planes: ``"rho"``, its objective, and ``"intercept"``, the bias that
         gives both classes the same least margin (0 in the form without bias). If there was no time

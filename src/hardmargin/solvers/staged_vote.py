@@ -131,7 +131,7 @@ class StagedSolution(Solution):
     The certificate is the least held-out loss. ``history`` has the ``"stage"`` of every judgement
     and its ``"loss"``. ``stop_reason`` is ``"patience"`` (the loss has not fallen for a while),
     ``"outrun"`` (by other kernels), ``"n_stages"``, ``"max_stages"``, ``"rho_zero"`` (no step
-    helps), ``"max_time"`` or ``"callback"``.
+    helps) or the monitor's.
 
     Attributes
     ----------

@@ -131,7 +131,7 @@ class L2Solution(Solution):
         ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
         is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
         semi-definite, and the problem has no optimum), ``"stalled"`` (it is so close to singular
-        that steps make no progress), ``"max_stages"``, ``"max_time"`` or ``"callback"``.
+        that steps make no progress), ``"max_stages"`` or the monitor's.
     """
 
     machine: int
@@ -404,7 +404,7 @@ def _train_in_turn(
             its = found[place]
             if solution.weight_norm > 0 or not its:
                 its.append(solution)
-            is_stopped = solution.stop_reason in ("max_time", "callback")
+            is_stopped = solution.stop_reason == monitor.stop_reason
             is_ended[place] = (
                 is_stopped or solution.weight_norm == 0 or len(its) >= options.n_directions
             )

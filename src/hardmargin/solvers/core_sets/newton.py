@@ -118,7 +118,7 @@ def train(
         tol = HALF_TOL if level else options.tol
         alpha, stages, factored, reason = _minimise(part, start, tol, n_stages, max_stages, monitor)
         n_stages, n_factored = stages, n_factored + factored
-        if reason in ("max_time", "callback", "max_stages", "indefinite"):
+        if reason not in ("optimal", "rounding"):  # more rows would not end otherwise
             whole = np.zeros(len(machine.labels))
             whole[every] = alpha
             alpha = whole

@@ -71,8 +71,8 @@ class RegularizationPath:
         Number of events, and how often the problem was solved anew.
     stop_reason : str
         ``"hard_margin"``: a larger C changes nothing. ``"norm"``: ``||w||`` has reached the limit
-        that was given. ``"C_max"``, ``"max_stages"``, ``"max_time"``, ``"callback"``: so has C, or
-        another limit. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
+        that was given. ``"C_max"``, ``"max_stages"`` or the monitor's: so has C, or another
+        limit. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
         path holds as far as it goes.
     """
 
