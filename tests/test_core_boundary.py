@@ -440,7 +440,7 @@ def staged_vote(dtype: str) -> dict[str, Argument]:
         "loss": word("logistic"),
         "bias": flag(True),
         "sharpness": number(0.3, -1.0, INF),
-        "n_stages": count(0),
+        "n_stages": count(0, 21, 200),  # more than max_stages
         "max_stages": count(20),
         "race": flag(True),
         "compact": flag(False),
@@ -714,6 +714,7 @@ def test_a_missing_argument_is_refused(name, make):
         ("greedy", "machines", [([0], [5])], r"machines\[0\]\[1\]\[0\] is 5"),
         ("hard_margin", "memory_bytes", -3, "memory_bytes is -3"),
         ("staged_vote_float64", "loss", "hinge", "loss is 'hinge'"),
+        ("staged_vote_float64", "n_stages", 200, "200, expected at most max_stages, 20"),
         ("sum_columns_float64", "slots", np.array([0, 1, 99]), r"slots\[2\] is 99"),
         ("sum_columns_float64", "out", read_only(np.zeros(19)), "out is read-only"),
         ("tilt", "weights", np.zeros(N + 1), "weights has 21 entries, expected 20"),

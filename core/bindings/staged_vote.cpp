@@ -131,6 +131,8 @@ staged_vote(const std::vector<nb::object>& arrays, const std::vector<Candidate>&
     problem.options.sharpness = to_number("sharpness", sharpness, 0.0);
     problem.options.n_stages = to_count("n_stages", n_stages);
     problem.options.max_stages = to_count("max_stages", max_stages);
+    if (n_stages > max_stages)
+        refuse("n_stages is ", n_stages, ", expected at most max_stages, ", max_stages);
     problem.race = race;
     problem.memory_bytes = to_count("memory_bytes", memory_bytes);
     problem.n_threads = to_n_threads(n_threads);

@@ -33,7 +33,7 @@ enum class PathStop { running, patience, n_stages, max_stages, rho_zero, outrun,
 struct PathOptions {
     PathLoss loss = PathLoss::logistic;
     bool bias = true;
-    std::size_t n_stages = 0;  // 0: chosen by the held-out loss
+    std::size_t n_stages = 0;  // at most max_stages; 0: chosen by the held-out loss
     std::size_t max_stages = 0;
     double sharpness = 0;
 };
