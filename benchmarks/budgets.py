@@ -56,7 +56,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "RhoEnsembleSVC, low rank": ("RhoEnsembleSVC", {"rank": "auto"}),
     "DiversifiedSVC, 3 splits": ("DiversifiedSVC", {"cv": 3}),
     "DiversifiedSVC, network": ("DiversifiedSVC", {"final_estimator": "mlp"}),
-    "Discriminants, exact": ("MarginDiscriminantAnalysis", {"solver": "exact"}),
+    "Discriminants, Newton": ("MarginDiscriminantAnalysis", {"solver": "newton"}),
     "Discriminants, Nystroem": ("MarginDiscriminantAnalysis", {"solver": "nystroem"}),
     "PathSVC, leave one out": ("PathSVC", {"selection": "loo"}),
 }

@@ -1,10 +1,10 @@
-"""Measure how core sets scale, and compare them with exact solvers and other classifiers.
+"""Measure how core sets scale, and compare them with dense solvers and other classifiers.
 
-    python benchmarks/core_sets.py --data-dir DIR [--parts scaling,exact,classifiers,directions]
+    python benchmarks/core_sets.py --data-dir DIR [--parts scaling,dense,classifiers,directions]
         [--n-jobs 1] [--repeats 3] [--out core_sets.csv]
 
 * `scaling`: the time of CoreVectorSVC against the rows of covtype, by both of its stopping rules;
-* `exact`: MarginDiscriminantAnalysis by core sets against its two exact solvers;
+* `dense`: MarginDiscriminantAnalysis by core sets against its two dense solvers;
 * `classifiers`: CoreVectorSVC against SVC and GreedySVC on adult, web and covtype;
 * `directions`: five directions per class on pendigits.
 
@@ -51,7 +51,7 @@ SCALING_CLASSES = (7, 2)  # few noisy labels, and many
 DIRECTIONS = (1, 3)
 
 MAX_EXPONENT = 1.2
-MIN_RATIOS = {"lagrangian": 10.0, "exact": 5.0}
+MIN_RATIOS = {"lagrangian": 10.0, "newton": 5.0}
 MAX_SECONDS = 60.0
 
 COLUMNS = (
@@ -139,7 +139,7 @@ def scaling(options: argparse.Namespace) -> Iterator[list[Cell]]:
         ]
 
 
-def exact(options: argparse.Namespace) -> Iterator[list[Cell]]:
+def dense(options: argparse.Namespace) -> Iterator[list[Cell]]:
     letter = load_folder("letter-uci", options.data_dir)
     pendigits = load_folder("pendigits", options.data_dir)
     for name, (X, y) in {
@@ -374,15 +374,15 @@ def slope(sizes: list[int], times: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
-EXACT = (
+DENSE = (
     *("set", "rows", "directions", "solver", "CPU s (spread)", "wall s (spread)"),
     *("CPU ratio (spread)", "wall ratio (spread)", "bar", "", "core", "gap %", "MB", "stop"),
     "note",
 )
 
 
-def exact_text(rows: list[Row]) -> str:
-    lines = [EXACT]
+def dense_text(rows: list[Row]) -> str:
+    lines = [DENSE]
     for name, n, n_directions, solver in cell_keys(rows, "set", "n_train", "n_directions", "model"):
         same = [row for row in rows if (row["set"], row["n_directions"]) == (name, n_directions)]
         ours = [row for row in same if row["model"] == "core"]
@@ -543,7 +543,7 @@ def table(lines: list[tuple[str, ...]]) -> str:
 Problems = Callable[[argparse.Namespace], Iterator[list[Cell]]]
 PARTS: dict[str, tuple[Problems, Callable[[list[Row]], str]]] = {
     "scaling": (scaling, scaling_text),
-    "exact": (exact, exact_text),
+    "dense": (dense, dense_text),
     "classifiers": (classifiers, classifiers_text),
     "directions": (directions, directions_text),
 }

@@ -51,7 +51,7 @@ MODELS = {
     "RigorousSVC": RigorousSVC(),
     "RigorousSVC, bound": RigorousSVC(5.0),
     "MarginDiscriminantAnalysis": MarginDiscriminantAnalysis(2, constraint="uncorrelated"),
-    "MarginDiscriminantAnalysis, exact": MarginDiscriminantAnalysis(2, solver="exact"),
+    "MarginDiscriminantAnalysis, Newton": MarginDiscriminantAnalysis(2, solver="newton"),
     "DiversifiedSVC": DiversifiedSVC(final_estimator="vote"),
     "MinimumEnclosingBall": MinimumEnclosingBall(),
     "MinimumEnclosingBall, slacks": MinimumEnclosingBall(C=1.0),

@@ -101,12 +101,12 @@ CASES = {
         MarginDiscriminantAnalysis(2, kernel="linear", random_state=0),
         lambda: cancer(),
     ),
-    "MarginDiscriminantAnalysis, exact": (
-        MarginDiscriminantAnalysis(2, solver="exact"),
+    "MarginDiscriminantAnalysis, Newton": (
+        MarginDiscriminantAnalysis(2, solver="newton"),
         lambda: digits(300),
     ),
-    "MarginDiscriminantAnalysis, exact, many rows": (
-        MarginDiscriminantAnalysis(solver="exact"),
+    "MarginDiscriminantAnalysis, Newton, many rows": (
+        MarginDiscriminantAnalysis(solver="newton"),
         lambda: two_classes(1_500, 10),
     ),
     "MarginDiscriminantAnalysis, Lagrangian": (

@@ -51,7 +51,7 @@ def test_directions_are_orthonormal_within_a_class(iris):
         np.testing.assert_allclose(W @ K @ W.T, np.eye(3), atol=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
+@pytest.mark.parametrize("solver", ["core", "newton", "lagrangian"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_scope_all_is_the_oracles_with_the_machines_of_all_classes(iris, constraint, solver):
     X, y = iris
@@ -193,14 +193,14 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(iris):
     assert vars(mda) == before
 
 
-# --- exact solvers -------------------------------------------------------------------------------
+# --- dense solvers -------------------------------------------------------------------------------
 
-EXACT = pytest.mark.parametrize("solver", ["exact", "lagrangian"])
+DENSE = pytest.mark.parametrize("solver", ["newton", "lagrangian"])
 
 
-@EXACT
+@DENSE
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_exact_features_are_those_of_the_oracle(iris, solver, constraint):
+def test_dense_features_are_those_of_the_oracle(iris, solver, constraint):
     X, y = iris
     mda = MarginDiscriminantAnalysis(3, constraint=constraint, solver=solver, tol=1e-10).fit(X, y)
     features = mda.transform(X)
@@ -217,7 +217,7 @@ def test_exact_features_are_those_of_the_oracle(iris, solver, constraint):
     assert (mda.objective_ <= mda.lower_bound_ * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize("solver", ["core", "nystroem", "exact", "lagrangian"])
+@pytest.mark.parametrize("solver", ["core", "nystroem", "newton", "lagrangian"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_precomputed_kernel_gives_the_same_features(iris, solver, n_classes):
     X, y = iris[0], np.minimum(iris[1], n_classes - 1)
@@ -237,8 +237,8 @@ def test_a_precomputed_kernel_gives_the_same_features(iris, solver, n_classes):
     assert not mda.__sklearn_tags__().input_tags.sparse
 
 
-@EXACT
-def test_exact_solvers_take_weights(iris, solver):
+@DENSE
+def test_dense_solvers_take_weights(iris, solver):
     X, y = iris
     w = np.arange(150) % 3
     mda = MarginDiscriminantAnalysis(2, solver=solver, gamma=0.2, tol=1e-10)
@@ -247,9 +247,9 @@ def test_exact_solvers_take_weights(iris, solver):
     np.testing.assert_allclose(weighted, repeated, atol=1e-5)
 
 
-@EXACT
+@DENSE
 @pytest.mark.parametrize("variant", ["float32", "sparse", "threads"])
-def test_exact_solvers_on_other_input(iris, solver, variant):
+def test_dense_solvers_on_other_input(iris, solver, variant):
     X, y = iris
     expected = MarginDiscriminantAnalysis(2, solver=solver).fit_transform(X, y)
     mda = MarginDiscriminantAnalysis(2, solver=solver)
@@ -261,13 +261,13 @@ def test_exact_solvers_on_other_input(iris, solver, variant):
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
-@EXACT
+@DENSE
 def test_a_matrix_beyond_the_memory_is_an_error(iris, solver):
     with pytest.raises(ValueError, match=r"memory_limit.*solver='core'"):
         MarginDiscriminantAnalysis(solver=solver, memory_limit="100kB").fit(*iris)
 
 
-@EXACT
+@DENSE
 def test_kernel_values_must_be_finite(iris, solver):
     K = gram(iris[0], 0.3)
 
@@ -282,11 +282,11 @@ def test_kernel_values_must_be_finite(iris, solver):
 
 def test_the_fixed_point_says_where_it_does_not_end(iris, monkeypatch):
     monkeypatch.setattr("hardmargin.solvers.core_sets.lagrangian.MAX_STAGES", 3)
-    with pytest.warns(ConvergenceWarning, match="solver='exact'"):
+    with pytest.warns(ConvergenceWarning, match="solver='newton'"):
         MarginDiscriminantAnalysis(C=1000.0, solver="lagrangian").fit(*iris)
 
 
-@EXACT
+@DENSE
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_more_directions_than_there_are_stay_finite(iris, solver, kernel, monkeypatch):
     monkeypatch.setattr("hardmargin.solvers.core_sets.lagrangian.MAX_STAGES", 500)
@@ -298,14 +298,14 @@ def test_more_directions_than_there_are_stay_finite(iris, solver, kernel, monkey
     assert np.isfinite(features).all()
 
 
-@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
+@pytest.mark.parametrize("solver", ["core", "newton", "lagrangian"])
 def test_time_is_limited_for_every_solver(iris, solver):
     with pytest.warns(ConvergenceWarning, match="max_time"):
         mda = MarginDiscriminantAnalysis(3, solver=solver, max_time=1e-9).fit(*iris)
     assert np.isfinite(mda.transform(iris[0])).all()
 
 
-@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian"])
+@pytest.mark.parametrize("solver", ["core", "newton", "lagrangian"])
 def test_interruption_leaves_the_estimator_as_it_was(iris, solver, monkeypatch):
     mda = MarginDiscriminantAnalysis(solver=solver).fit(*iris)
     before = dict(vars(mda))
@@ -320,7 +320,7 @@ def test_interruption_leaves_the_estimator_as_it_was(iris, solver, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("solver", "what"), [("core", "violation"), ("exact", "gap"), ("lagrangian", "gap")]
+    ("solver", "what"), [("core", "violation"), ("newton", "gap"), ("lagrangian", "gap")]
 )
 def test_verbose_shows_progress(iris, solver, what, capsys):
     MarginDiscriminantAnalysis(2, C=10, tol=1e-5, solver=solver, verbose=10**9).fit(*iris)
@@ -330,7 +330,7 @@ def test_verbose_shows_progress(iris, solver, what, capsys):
     assert what in printed
 
 
-@pytest.mark.parametrize("solver", ["core", "exact"])
+@pytest.mark.parametrize("solver", ["core", "newton"])
 def test_short_fits_are_silent(iris, solver, capsys):
     MarginDiscriminantAnalysis(solver=solver, verbose=1).fit(*iris)
     assert capsys.readouterr().out == ""
@@ -360,7 +360,7 @@ def test_a_precomputed_kernel_must_be_square(iris):
         MarginDiscriminantAnalysis(kernel="precomputed").fit(*iris)
 
 
-@pytest.mark.parametrize("solver", ["core", "exact", "lagrangian", "nystroem"])
+@pytest.mark.parametrize("solver", ["core", "newton", "lagrangian", "nystroem"])
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_linear_directions_are_orthogonal_vectors(solver, C):
     """Expansions over many more rows than features cancel; the directions must not suffer."""
@@ -371,5 +371,5 @@ def test_linear_directions_are_orthogonal_vectors(solver, C):
         mda.set_params(tol=1e-3)
     W = mda.fit(X, y).directions_ @ mda.support_vectors_
     np.testing.assert_allclose(W @ W.T, np.eye(4), atol=1e-9)
-    exact = MarginDiscriminantAnalysis(4, C=C, kernel="linear", solver="exact").fit(X, y)
-    assert (mda.objective_ >= 0.85 * exact.objective_).all()
+    newton = MarginDiscriminantAnalysis(4, C=C, kernel="linear", solver="newton").fit(X, y)
+    assert (mda.objective_ >= 0.85 * newton.objective_).all()

@@ -56,8 +56,8 @@ CASES = {
     "core sets, not stored": lambda: (CoreVectorSVC(memory_limit="300MB"), *noise(40_000, 4)),
     "diversified": lambda: (DiversifiedSVC(n_jobs=2), *noise(20_000, 4)),
     "diversified, splits": lambda: (DiversifiedSVC(cv=5), *noise(20_000)),
-    "exact discriminants": lambda: (
-        MarginDiscriminantAnalysis(3, solver="exact", memory_limit="2GB"), *noise(5_000, 4)
+    "discriminants by Newton": lambda: (
+        MarginDiscriminantAnalysis(3, solver="newton", memory_limit="2GB"), *noise(5_000, 4)
     ),
     "enclosing ball": lambda: (MinimumEnclosingBall(5.0, C=None, tol=1e-6), *noise(40_000)),
     "soft ball": lambda: (MinimumEnclosingBall("pairwise", C=0.01, tol=1e-4), *noise(400_000)),
@@ -176,7 +176,7 @@ CASES = [
     "core sets, not stored",
     "diversified",
     "diversified, splits",
-    "exact discriminants",
+    "discriminants by Newton",
     "enclosing ball",
     "soft ball",
     "rho ensemble, streamed",

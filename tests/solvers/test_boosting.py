@@ -136,8 +136,10 @@ def test_a_constant_nu_equals_algorithm_1_for_one_stage():
 
 def test_the_closed_form_has_shorter_steps():
     K, y = problem()
-    exact, bound = (boost(K, y, nu=0.002, n_stages=1, step=step) for step in ("exact", "bound"))
-    assert 0 < bound.history["step"][0] < exact.history["step"][0]
+    searched, bound = (
+        boost(K, y, nu=0.002, n_stages=1, step=step) for step in ("line_search", "bound")
+    )
+    assert 0 < bound.history["step"][0] < searched.history["step"][0]
     edge, target = bound.history["edge"][0], bound.history["target"][0]
     expected = 0.5 * np.log((1 + edge) / (1 - edge)) - 0.5 * np.log((1 + target) / (1 - target))
     assert bound.history["step"][0] == pytest.approx(expected)
@@ -191,7 +193,7 @@ def test_rows_without_weight_take_no_part():
     ("options", "message"),
     [
         ({"nu": 0.1, "eps": EPS}, "are two targets"),
-        ({"step": "closed"}, "step='closed' must be 'exact' or 'bound'"),
+        ({"step": "closed"}, "step='closed' must be 'line_search' or 'bound'"),
     ],
 )
 def test_bad_options(options, message):

@@ -1,4 +1,4 @@
-"""Forward selection by inner products: the columns that exact least squares would choose."""
+"""Forward selection by inner products: the columns that least squares would choose."""
 
 import numpy as np
 import pytest

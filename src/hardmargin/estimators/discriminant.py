@@ -51,13 +51,13 @@ from hardmargin.solvers.core_sets.lagrangian import LagrangianOptions
 from hardmargin.solvers.problem import KernelRows, Problem, finite_diagonal
 from hardmargin.warn import warn_caller
 
-Solver = Literal["core", "exact", "lagrangian", "nystroem"]
+Solver = Literal["core", "newton", "lagrangian", "nystroem"]
 
 #: The most matrices of the size of the kernel matrix that a solver holds at a time.
-N_MATRICES = {"exact": 3, "lagrangian": 2}
+N_MATRICES = {"newton": 3, "lagrangian": 2}
 
 #: Values of ``tol="auto"``.
-DEFAULT_TOL = {"core": 0.05, "nystroem": 0.05, "exact": 1e-6, "lagrangian": 1e-6}
+DEFAULT_TOL = {"core": 0.05, "nystroem": 0.05, "newton": 1e-6, "lagrangian": 1e-6}
 
 #: Advice for machines that stopped uncertified.
 ADVICE = {
@@ -66,7 +66,7 @@ ADVICE = {
     "indefinite": "the kernel is not positive semi-definite; use another, or lower C",
     "stalled": "scale the features, or lower C",
     "radius": "use stopping='margin'",
-    "max_stages": "raise tol, lower C, or use solver='exact'",
+    "max_stages": "raise tol, lower C, or use solver='newton'",
     "max_time": "raise max_time, or tol",
 }
 
@@ -108,39 +108,39 @@ default="rbf"
         class, or of all classes, which is another possible reading of section 4.1 of the paper
         [2]_. With ``"all"`` the classes take turns, on one thread, and their machines have more
         support rows.
-    solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
-        ``"core"`` finds the directions by core sets. ``"exact"`` takes Newton steps on the whole
+    solver : {"core", "newton", "lagrangian", "nystroem"}, default="core"
+        ``"core"`` finds the directions by core sets. ``"newton"`` takes Newton steps on the whole
         kernel matrix, to the optimum. ``"lagrangian"`` is the fixed-point iteration of the
         Lagrangian SVM, as published [2]_, on the inverse of that matrix: it finds the same optimum
-        more slowly, especially for large C. ``"nystroem"`` uses core sets on an approximation of
-        the kernel through `rank` landmark rows, which are then the only support rows: there are
-        fewer of them, at some cost in accuracy.
+        more slowly, especially for large C. These two are the dense solvers. ``"nystroem"`` uses
+        core sets on an approximation of the kernel through `rank` landmark rows, which are then the
+        only support rows: there are fewer of them, at some cost in accuracy.
     rank : int, default=400
         Number of landmarks of ``solver="nystroem"``.
     tol : float or "auto", default="auto"
-        Core sets end when ``lower_bound_ >= (1 - tol) ** 2 * objective_``; ``"exact"`` and
-        ``"lagrangian"`` end when the relative gap between the primal and the dual objective is at
-        most `tol`. ``"auto"`` is 0.05 for core sets and 1e-6 for the exact solvers.
+        Core sets end when ``lower_bound_ >= (1 - tol) ** 2 * objective_``, dense solvers
+        when the relative gap between the primal and the dual objective is at most `tol`.
+        ``"auto"`` is 0.05 for core sets and 1e-6 for dense solvers.
     stopping : {"margin", "radius"}, default="margin"
         When core sets are complete: certified by a pass over all rows, or by the rule of the paper,
-        with `eps` and samples of 59 rows, as in `CoreVectorSVC`. Exact solvers need no such rule.
+        with `eps` and samples of 59 rows, as in `CoreVectorSVC`. Dense solvers need no such rule.
     eps : float, default=1e-5
         For ``stopping="radius"``: how far outside the ball rows may lie, relative to its radius.
     moment_rows : int or None, default=10_000
         Number of rows that estimate the moments of the uncorrelated constraints; None is all.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above, and
-        always float64 with the exact solvers. Sums are always float64.
+        always float64 with the dense solvers. Sums are always float64.
     memory_limit : str, number or None, default=None
         Memory limit of a fit, such as ``"2GB"`` or a number of bytes; None is half the free memory.
-        If an exact solver needs more, ``fit`` raises an error.
+        If a dense solver needs more, ``fit`` raises an error.
     n_jobs : int or None, default=None
         Number of threads: over classes in ``fit``, over rows in ``transform``. The directions do
         not depend on it.
     max_time : float or None, default=None
         Seconds after which ``fit`` returns the directions so far, with a warning. Without time for
-        the matrices of ``solver="exact"``, ``"lagrangian"`` or ``"nystroem"``, these are directions
-        of core sets of a few rows.
+        the matrices of the dense solvers or of ``"nystroem"``, these are directions of core sets of
+        a few rows.
     verbose : int, default=0
         Print the progress of long fits.
     random_state : int, RandomState instance or None, default=None
@@ -165,13 +165,13 @@ default="rbf"
         The optimum of each machine lies between these two; with ``solver="nystroem"``, the optimum
         for the approximate kernel.
     core_size_ : (n_components,) array
-        Number of rows in each core set; all rows with the exact solvers.
+        Number of rows in each core set; all rows with the dense solvers.
     n_kernel_evaluations_ : (n_components,) array
         Number of kernel values evaluated for each machine, not counting those that earlier machines
-        had evaluated; always counted as if the machines were trained one after another. The exact
+        had evaluated; always counted as if the machines were trained one after another. The dense
         solvers evaluate all values for the first machine.
     stop_reason_ : (n_components,) array
-        As in `CoreVectorSVC`, or ``"optimal"`` with the exact solvers.
+        As in `CoreVectorSVC`, or ``"optimal"`` with the dense solvers.
     gamma_ : float
         The kernel's gamma as a number.
     n_features_in_ : int

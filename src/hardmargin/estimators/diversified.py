@@ -146,7 +146,7 @@ default="rbf"
         ``"uncorrelated-centred"`` subtracts their means.
     scope : {"class", "all"}, default="class"
         Whether these constraints hold within each class, or between the machines of all classes.
-    solver : {"core", "exact", "lagrangian", "nystroem"}, default="core"
+    solver : {"core", "newton", "lagrangian", "nystroem"}, default="core"
         How the machines are trained, as in `MarginDiscriminantAnalysis`.
     rank : int, default=400
         Number of landmarks of ``solver="nystroem"``.

@@ -40,8 +40,8 @@ Two of them equal the rho-SVM by multiplicative updates (``rho.py``) stage by st
 
 AdaBoost*_nu itself, with a constant nu, therefore equals Algorithm 1 only while nu is
 :math:`\nu_t`, which is for one stage. As the edges fall, a constant nu becomes an ever larger part
-of them and finally exceeds them. The equality also needs the exact minimum of eq. (20)
-(``step="exact"``); the closed form that is usual for AdaBoost (``step="bound"``),
+of them and finally exceeds them. The equality also needs the minimum of eq. (20) itself
+(``step="line_search"``); the closed form that is usual for AdaBoost (``step="bound"``),
 
 .. math:: c_t = \tfrac12 \ln \tfrac{1 + \gamma_t}{1 - \gamma_t}
               - \tfrac12 \ln \tfrac{1 + \varrho_t}{1 - \varrho_t},
@@ -83,23 +83,23 @@ class BoostingOptions:
         AdaBoost*_nu with this precision, in place of `target`.
     eps : (float, float) or None
         Relative precision in place of `target`: the first epsilon, and the one below which it ends.
-    step : {"exact", "bound"}
-        Eq. (20) of the paper, or the closed form for hypotheses within [-1, 1].
+    step : {"line_search", "bound"}
+        The minimum of eq. (20) of the paper, or the closed form for hypotheses within [-1, 1].
     """
 
     n_stages: int = 100
     target: float = 0.0
     nu: float | None = None
     eps: tuple[float, float] | None = None
-    step: Literal["exact", "bound"] = "exact"
+    step: Literal["line_search", "bound"] = "line_search"
 
     def __post_init__(self) -> None:
         if self.nu is not None and self.eps is not None:
             raise ValueError(
                 f"nu={self.nu!r} and eps={self.eps!r} are two targets; give one of them."
             )
-        if self.step not in ("exact", "bound"):
-            raise ValueError(f"step={self.step!r} must be 'exact' or 'bound'.")
+        if self.step not in _STEPS:
+            raise ValueError(f"step={self.step!r} must be 'line_search' or 'bound'.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +267,7 @@ class _Windows:
         )
 
 
-def _exact_step(window: _Window, level: float) -> float:
+def _line_search(window: _Window, level: float) -> float:
     """Eq. (20): the step after which the mean margin is `level`; infinite if there is none."""
     log_d, margins = window.log_d, window.margins
     if margins.min() >= level:
@@ -288,11 +288,11 @@ def _bound_step(window: _Window, level: float) -> float:
     if largest > 1:
         raise ValueError(
             f"step='bound' needs a kernel with values within [-1, 1], but a window reaches "
-            f"{largest:.3g}; use step='exact' or scale the kernel down."
+            f"{largest:.3g}; use step='line_search' or scale the kernel down."
         )
     if level <= -1 or window.edge >= 1:
         return np.inf
     return float(np.arctanh(window.edge) - np.arctanh(level))
 
 
-_STEPS = {"exact": _exact_step, "bound": _bound_step}
+_STEPS = {"line_search": _line_search, "bound": _bound_step}

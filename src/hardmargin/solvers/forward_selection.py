@@ -6,8 +6,7 @@ those before it leave of the target:
 .. math:: \text{gain} = (k' r)^2 / (\|k\|^2 - \|U'k\|^2),
 
 with an orthonormal basis U of the columns so far, the residual r and a candidate k. Candidates are
-chosen in batches that grow with the number so far, each by exact selection among the most
-promising.
+chosen in batches that grow with the number so far, by their gains among the most promising.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class Selection:
         return len(self.chosen) > n_before
 
     def _batch(self, size: int) -> tuple[NDArray[np.intp], FloatArray]:
-        """Choose a few of the most promising rows exactly; also return the new part of columns."""
+        """Choose a few of the most promising rows; also return the new part of their columns."""
         gains = _gains(self._products, self._new_norms, self._least)
         gains = np.where(self._is_free, gains.reshape(self._n_kernels, -1).sum(axis=0), 0.0)
         n_promising = min(CANDIDATES_PER_ROW * size, len(gains))

@@ -5,7 +5,7 @@ trained on their outputs. The base machines are one of
 
 - ``core``, the paper's orthogonal CVM: `MarginDiscriminantAnalysis` by core sets;
 - ``lagrangian``, its orthogonal SVM: the same machines by the published fixed point;
-- ``exact``: the same optimum by Newton steps, which the paper does not have;
+- ``newton``: the same optimum by Newton steps, which the paper does not have;
 - ``bagged``: scikit-learn's ``SVC`` on bootstraps of the rows (``BaggingClassifier``),
 
 and the second classifier is ``svm`` (``SVC``), ``mlp`` (10 hidden units, on centred inputs),
@@ -109,7 +109,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
 
     Parameters
     ----------
-    base : {"lagrangian", "exact", "core", "bagged"}
+    base : {"lagrangian", "newton", "core", "bagged"}
         Which; bagged machines give their decision values.
     split : tuple
         ``X_train, y_train, X_test, y_test``, scaled.
@@ -148,7 +148,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
     except MemoryError as error:
         raise CutError("more memory than there is") from error
     except ValueError as error:
-        # The exact solvers refuse rows whose kernel matrix is too large.
+        # The dense solvers refuse rows whose kernel matrix is too large.
         if "memory_limit" in str(error):
             raise CutError(str(error)) from error
         raise

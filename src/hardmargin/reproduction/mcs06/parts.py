@@ -64,7 +64,7 @@ or a vote. As in the paper, C is 1 and the Gaussian kernel is as wide as the mea
 between rows, in both layers. There are 1, 3 or 5 base machines per class (Nc, 3Nc and 5Nc in all).
 
 The optimum of the orthogonal SVM has two solvers here: the published fixed point
-(solver="lagrangian"), which is timed, and Newton steps (solver="exact"), which are much faster and
+(solver="lagrangian"), which is timed, and Newton steps (solver="newton"), which are much faster and
 give the machines for the errors. Both end within 1e-6 of the same optimum.
 
 Bagged machines pass on their predicted labels, -1 or 1, and votes are counted without scores. The
@@ -160,7 +160,7 @@ def _beats_bagging(found: Found) -> Finding:
     for name in DATA_SETS:
         for column in ("3Nc", "5Nc"):
             bagged = found.ours(row_of(name, BASES["bagged"], "SVM"), column)
-            for base in ("exact", "core"):
+            for base in ("newton", "core"):
                 ours = found.ours(row_of(name, BASES[base], "SVM"), column)
                 if ours is not None and bagged is not None:
                     verdicts.append(ours < bagged)
@@ -198,7 +198,7 @@ def _curves_of(found: Found, method: str) -> dict[tuple[str, float], float]:
 def _below_bagging(found: Found) -> Finding:
     bagged = _curves_of(found, BASES["bagged"])
     verdicts = []
-    for base in ("exact", "core"):
+    for base in ("newton", "core"):
         ours = _curves_of(found, BASES[base])
         places = [place for place in ours if place[1] in (3, 4, 5) and place in bagged]
         verdicts += [ours[place] < bagged[place] for place in places]
@@ -218,8 +218,8 @@ def _resists_noise(found: Found) -> Finding:
 
 
 def _is_sparser(found: Found) -> Finding:
-    core, exact = _curves_of(found, BASES["core"]), _curves_of(found, BASES["exact"])
-    return share_of([core[place] < exact[place] for place in core if place in exact], "points")
+    core, newton = _curves_of(found, BASES["core"]), _curves_of(found, BASES["newton"])
+    return share_of([core[place] < newton[place] for place in core if place in newton], "points")
 
 
 PARTS = (

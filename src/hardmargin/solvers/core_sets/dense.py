@@ -1,4 +1,4 @@
-r"""L2-SVMs under constraints with the kernel matrix in memory, for Newton and Lagrangian.
+r"""The dense solvers, Newton and Lagrangian: L2-SVMs with the whole kernel matrix in memory.
 
 .. math:: \max_{\alpha \ge 0} 2 \alpha'1 - \alpha'Q\alpha, \qquad
           Q_{ij} = y_i y_j (k_{ij} - F_i'F_j + 1) + [i = j] / (C w_i),

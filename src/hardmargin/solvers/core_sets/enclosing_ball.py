@@ -149,7 +149,7 @@ class HalfDistances(KernelColumns):
     def __init__(self, *args: Any, **parameters: Any) -> None:
         super().__init__(*args, **parameters)
         largest = float(np.abs(self.diagonal[np.isfinite(self.diagonal)]).max(initial=0.0))
-        #: A power of two, so that dividing by it is exact.
+        #: A power of two, so that dividing by it does not round.
         self.unit = float(np.exp2(np.floor(np.log2(largest)))) if largest > 0 else 1.0
         #: k(x, x) / 2 of every row.
         self.halves = self.diagonal / self.unit / 2

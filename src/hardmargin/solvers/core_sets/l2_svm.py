@@ -126,8 +126,8 @@ class L2Solution(Solution):
     n_kernel_evaluations : int
         Kernel values evaluated; those kept from earlier machines cost nothing.
     stop_reason : str
-        ``"certified"`` (a full pass found no row that is too close), ``"optimal"`` (by Newton or
-        Lagrangian: the two bounds meet, to the tolerance), ``"radius"`` (the paper's rule),
+        ``"certified"`` (a full pass found no row that is too close), ``"optimal"`` (by a dense
+        solver: the two bounds meet, to the tolerance), ``"radius"`` (the paper's rule),
         ``"core_full"`` (the memory holds no larger core set), ``"rounding"`` (the tolerance
         is beyond the precision of the kernel values), ``"indefinite"`` (the kernel is not positive
         semi-definite, and the problem has no optimum), ``"stalled"`` (it is so close to singular
