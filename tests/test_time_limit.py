@@ -25,7 +25,7 @@ from hardmargin.kernels.matrix import StreamedMatrix, kernel_matrix
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers import multiplicative, regularization_path, rho
 from hardmargin.solvers.problem import Problem
-from hardmargin.solvers.regularization_path import PathKernel, tracer
+from hardmargin.solvers.regularization_path import ScaledKernel, tracer
 from hardmargin.solvers.regularization_path.state import Stuck
 
 X, Y = make_classification(120, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
@@ -94,9 +94,9 @@ def test_a_kernel_function_is_stopped_between_blocks():
 def test_the_kernel_of_a_path_takes_time():
     K = RBF.block(X)
     with pytest.raises(Stopped):
-        PathKernel.of(K, monitor=late())
+        ScaledKernel.of(K, monitor=late())
     np.testing.assert_array_equal(
-        PathKernel.of(K, monitor=Monitor(1e6)).values, PathKernel.of(K).values
+        ScaledKernel.of(K, monitor=Monitor(1e6)).values, ScaledKernel.of(K).values
     )
 
 
@@ -200,7 +200,7 @@ def test_a_product_that_is_given_up_leaves_the_stages_before_it(solver, n_produc
 @pytest.mark.parametrize("n_steps", [0, 1, 5])
 def test_a_path_that_is_blocked_when_time_is_up_ends_before(n_steps, monkeypatch):
     rows, y = some(2)
-    problem = Problem.two_class(PathKernel.of(RBF.block(rows)), np.where(y > 0, 1.0, -1.0))
+    problem = Problem.two_class(ScaledKernel.of(RBF.block(rows)), np.where(y > 0, 1.0, -1.0))
     now, n_events, go = [0.0], [0], tracer._Tracer._go
 
     def blocked(self, event):

@@ -113,7 +113,7 @@ def test_classes_that_overlap_may_not_reach_the_bound():
 
 def test_no_time_for_the_path(cancer):
     X, y = cancer
-    with pytest.warns(ConvergenceWarning, match="path stopped at max_time"):
+    with pytest.warns(ConvergenceWarning, match="regularisation path stopped at max_time"):
         clf = RigorousSVC(2.0, max_time=1e-9).fit(X, y)
     assert clf.stop_reason_ == "max_time"
     assert np.isfinite(clf.decision_function(X)).all()

@@ -10,8 +10,8 @@ from sklearn.svm import SVC
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.regularization_path import (
-    PathKernel,
     RegularizationPathOptions,
+    ScaledKernel,
     solve,
     start,
     tracer,
@@ -26,7 +26,7 @@ def kernel_of(X, kernel, gamma=0.5):
 
 
 def solve_one(K, y, w=None, *, copies=None, monitor=None, **options):
-    problem = Problem.two_class(PathKernel.of(K, copies), y, w)
+    problem = Problem.two_class(ScaledKernel.of(K, copies), y, w)
     (solution,) = solve(problem, RegularizationPathOptions(**options), monitor)
     return solution
 
@@ -357,7 +357,7 @@ def test_one_path_per_machine():
     K = kernel_of(X, "rbf")
     machines = [([0], [1]), ([0], [2]), ([0, 1], [2])]
     solutions = solve(
-        Problem(PathKernel.of(K), codes, machines), RegularizationPathOptions(C_max=10.0)
+        Problem(ScaledKernel.of(K), codes, machines), RegularizationPathOptions(C_max=10.0)
     )
     for machine, (negative, positive) in enumerate(machines):
         labels = np.isin(codes, positive) * 1.0 - np.isin(codes, negative)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hardmargin.solvers.problem import Problem
-from hardmargin.solvers.regularization_path import PathKernel, RegularizationPathOptions, solve
+from hardmargin.solvers.regularization_path import RegularizationPathOptions, ScaledKernel, solve
 from hardmargin.solvers.regularization_path.elbow import Elbow
 from hardmargin.solvers.regularization_path.state import Conditions, MarginState, Stuck
 
@@ -49,7 +49,7 @@ def worst(path, K, y):
 
 def traced(K, y, C_max=1e4):
     (solution,) = solve(
-        Problem.two_class(PathKernel.of(K), y), RegularizationPathOptions(C_max=C_max)
+        Problem.two_class(ScaledKernel.of(K), y), RegularizationPathOptions(C_max=C_max)
     )
     return solution.path
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from hardmargin.solvers.problem import Problem
-from hardmargin.solvers.regularization_path import PathKernel, RegularizationPathOptions, solve
+from hardmargin.solvers.regularization_path import RegularizationPathOptions, ScaledKernel, solve
 
 
 def trace(K, y, w=None, *, copies=None, **options):
-    kernel = PathKernel.of(K, copies, has_bias=False)
+    kernel = ScaledKernel.of(K, copies, has_bias=False)
     problem = Problem.two_class(kernel, y, w)
     (solution,) = solve(problem, RegularizationPathOptions(**options))
     return solution.path
@@ -134,4 +134,4 @@ def test_values_that_are_not_finite(bad):
     K = np.eye(3)
     K[0, 1] = K[1, 0] = bad
     with pytest.raises(ValueError, match="finite"):
-        PathKernel.of(K, has_bias=False)
+        ScaledKernel.of(K, has_bias=False)

@@ -214,7 +214,7 @@ default="rbf"
         """
         with self._fitting() as monitor:
             training = self._training(self._check_training(X, y, sample_weight))
-            # Greedy machines are of no use without room for the path.
+            # Greedy machines are of no use without room for the regularisation path.
             memory_of_path(training, memory_bytes(self.memory_limit))
             if self.norm_bound == "greedy":
                 bounds = self._greedy_norms(training, monitor)

@@ -37,7 +37,7 @@ class Curve:
         is_best = self.error <= self.error.min() + 1e-12
         edges = np.flatnonzero(np.diff(np.concatenate([[False], is_best, [False]]).astype(int)))
         starts, ends = edges[::2], np.minimum(edges[1::2], len(self.C) - 1)
-        places = np.log(np.maximum(self.C, np.finfo(np.float64).tiny))  # a path may end at 0
+        places = np.log(np.maximum(self.C, np.finfo(np.float64).tiny))  # C may be 0
         longest = int((places[ends] - places[starts]).argmax())
         first, last = starts[longest], ends[longest]
         middle = float(np.exp((places[first] + places[last]) / 2))
@@ -80,14 +80,14 @@ def held_out_curve(
     weights: FloatArray,
     C_min: float | None,
 ) -> Curve:
-    """Return the held-out error for all C that every path reaches.
+    """Return the held-out error for all C that every regularisation path reaches.
 
     Parameters
     ----------
     path : RegularizationPath
-        The path of all rows.
+        The regularisation path of all rows.
     parts : sequence of (RegularizationPath, bool array)
-        Paths that were each trained on a part of the rows, and the rows that they score.
+        Those that were each trained on a part of the rows, and the rows that they score.
     positive : (n,) bool array
         Labels.
     weights : (n,) array

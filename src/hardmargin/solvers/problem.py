@@ -39,7 +39,7 @@ class Problem(Generic[Values]):
 
     Attributes
     ----------
-    values : KernelRows, KernelMatrix, DenseKernel, KernelColumns or PathKernel
+    values : KernelRows, KernelMatrix, DenseKernel, KernelColumns or ScaledKernel
         Where kernel values come from; every solver states which it needs.
     codes : (n,) int32 array
         Class of each row; -1 for rows that take no part.

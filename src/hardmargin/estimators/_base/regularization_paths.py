@@ -24,10 +24,10 @@ from hardmargin.selection.folds import Folds
 from hardmargin.solvers import regularization_path
 from hardmargin.solvers.problem import Expansion, Problem, finite_diagonal
 from hardmargin.solvers.regularization_path import (
-    PathKernel,
     RegularizationPath,
     RegularizationPathOptions,
     RegularizationPathSolution,
+    ScaledKernel,
 )
 from hardmargin.warn import warn_caller
 
@@ -59,7 +59,7 @@ class RegularizationPathClassifier(KernelClassifier):
     }
 
     def at(self, C: float) -> Any:
-        """Return the SVM of any C, as a fitted copy of this estimator without the path.
+        """Return the SVM of any C, as a fitted copy without the regularisation path.
 
         Nothing is trained: between breakpoints, multipliers and intercepts are linear in C. Beyond
         the last breakpoint, the SVM of that breakpoint is returned. That is correct if
@@ -245,7 +245,7 @@ def follow_paths(
 
     def follow(machine: int, monitor: Monitor) -> MachinePaths:
         n_jobs = classifier.n_jobs if n_machines == 1 else 1
-        kernel = _path_kernel(training, machine, classifier.fit_intercept, n_jobs, monitor)
+        kernel = _machine_kernel(training, machine, classifier.fit_intercept, n_jobs, monitor)
         problems, scored = _problems(training, machine, folds, kernel)
 
         def follow_one(task: int, monitor: Monitor) -> RegularizationPathSolution:
@@ -265,10 +265,10 @@ def follow_paths(
     return monitor.part("C", n_machines=n_machines).each(follow, n_machines, at_once)
 
 
-def _path_kernel(
+def _machine_kernel(
     training: Training, machine: int, has_bias: bool, n_jobs: int | None, monitor: Monitor
-) -> PathKernel:
-    """Make the kernel matrix of a machine; if there is no time for it, the path ends at C = 0."""
+) -> ScaledKernel:
+    """Make the kernel of a machine; without time, the regularisation path will end at C = 0."""
     rows = training.rows_of(machine)
     matrix = kernel_matrix(
         training.kernel,
@@ -282,15 +282,15 @@ def _path_kernel(
     copies = None if training.weights is None else training.weights[rows]
     try:
         if isinstance(matrix, StoredMatrix):
-            return PathKernel.of(matrix.values, copies, has_bias=has_bias, monitor=monitor)
+            return ScaledKernel.of(matrix.values, copies, has_bias=has_bias, monitor=monitor)
     except Stopped:
         pass
-    return PathKernel.unknown(len(rows), has_bias=has_bias)
+    return ScaledKernel.unknown(len(rows), has_bias=has_bias)
 
 
 def _problems(
-    training: Training, machine: int, folds: Folds | None, kernel: PathKernel
-) -> tuple[list[Problem[PathKernel]], list[NDArray[np.bool_]]]:
+    training: Training, machine: int, folds: Folds | None, kernel: ScaledKernel
+) -> tuple[list[Problem[ScaledKernel]], list[NDArray[np.bool_]]]:
     """Make a problem of all rows of a machine, and one of the training part of each split.
 
     Also return the rows that each split scores. Splits that leave nothing to train on or to score

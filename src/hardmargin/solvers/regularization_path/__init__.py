@@ -1,6 +1,6 @@
 """The SVM for every C at once: ``solve`` follows its regularisation path."""
 
-from hardmargin.solvers.regularization_path.kernel import PathKernel
+from hardmargin.solvers.regularization_path.kernel import ScaledKernel
 from hardmargin.solvers.regularization_path.record import RegularizationPath
 from hardmargin.solvers.regularization_path.tracer import (
     RegularizationPathOptions,
@@ -9,9 +9,9 @@ from hardmargin.solvers.regularization_path.tracer import (
 )
 
 __all__ = [
-    "PathKernel",
     "RegularizationPath",
     "RegularizationPathOptions",
     "RegularizationPathSolution",
+    "ScaledKernel",
     "solve",
 ]

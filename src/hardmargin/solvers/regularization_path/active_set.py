@@ -1,4 +1,4 @@
-"""The SVM of one C from any feasible start, by an active set: used where the path is blocked."""
+"""The SVM of one C by an active set: used where the regularisation path is blocked."""
 
 from __future__ import annotations
 

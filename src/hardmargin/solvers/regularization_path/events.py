@@ -21,7 +21,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Event(NamedTuple):
-    """Where the path leads, how far, and the row that changes its place there; -1 for none."""
+    """Where the way leads, how far, and the row that changes its place there; -1 for none."""
 
     direction: Direction
     step: float

@@ -12,7 +12,7 @@ from hardmargin.kernels import FloatArray
 from hardmargin.monitor import Monitor
 from hardmargin.resources import new_array
 
-#: Kernels of this size, or its inverse, have no path: their products with multipliers overflow.
+#: Kernels of this size, or its inverse, are refused: their products with multipliers overflow.
 _LARGEST_SCALE = 1e150
 
 #: Rows of the matrix that are worked on between two looks at the clock.
@@ -23,7 +23,7 @@ _SAME_POINT = 1e-12
 
 
 @dataclass(frozen=True)
-class PathKernel:
+class ScaledKernel:
     """A kernel matrix, scaled and, for SVMs with bias, which that does not change, centred.
 
     Attributes
@@ -60,7 +60,7 @@ class PathKernel:
         *,
         has_bias: bool = True,
         monitor: Monitor | None = None,
-    ) -> PathKernel:
+    ) -> ScaledKernel:
         """Scale a symmetric kernel matrix (into a copy), and centre it for an SVM with bias.
 
         Raises Stopped if the time of the monitor is up before that is done.
@@ -91,8 +91,8 @@ class PathKernel:
             return cls(np.zeros_like(values), means, 1.0, diagonal, first, copies, has_bias)
         if not 1.0 / _LARGEST_SCALE <= scale <= _LARGEST_SCALE:
             raise ValueError(
-                f"Squared distances in the kernel's space are of size {scale:.2g}, "
-                "beyond the precision of a path; scale the features, or choose another gamma."
+                f"Squared distances in the kernel's space are of size {scale:.2g}, beyond the "
+                "precision of a regularisation path; scale the features, or choose another gamma."
             )
         for part in _blocks(n, watch):
             values[part] /= scale
@@ -104,8 +104,8 @@ class PathKernel:
         return cls(values, means, scale, diagonal, twins, copies, has_bias)
 
     @classmethod
-    def unknown(cls, n_rows: int, *, has_bias: bool = True) -> PathKernel:
-        """Return zeros for a matrix that there was no time for: its path has to end at C = 0."""
+    def unknown(cls, n_rows: int, *, has_bias: bool = True) -> ScaledKernel:
+        """Return zeros for a matrix that there was no time for: nothing may follow C = 0."""
         zeros = np.zeros(n_rows)
         nothing = np.broadcast_to(0.0, (n_rows, n_rows))
         return cls(nothing, zeros, 1.0, zeros, np.arange(n_rows), None, has_bias)

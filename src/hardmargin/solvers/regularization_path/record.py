@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
-from hardmargin.solvers.regularization_path.kernel import PathKernel
+from hardmargin.solvers.regularization_path.kernel import ScaledKernel
 from hardmargin.solvers.regularization_path.state import MarginState
 
 #: Fields that are joined end to end from the arrays kept at the breakpoints.
@@ -23,11 +23,11 @@ _ARRAYS = {
 
 @dataclass(frozen=True, repr=False)
 class RegularizationPath:
-    """The path of one machine; arrays have one entry per breakpoint, in ascending order of C.
+    """The regularisation path of one machine.
 
-    Between breakpoints multipliers, intercepts and decisions are linear in C. The first breakpoint
-    is C = 0. A value of C appears twice where rows exchanged multipliers, which leaves the
-    decisions the same.
+    Arrays have one entry per breakpoint, in ascending order of C. Between breakpoints multipliers,
+    intercepts and decisions are linear in C. The first breakpoint is C = 0. A value of C appears
+    twice where rows exchanged multipliers, which leaves the decisions the same.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class RegularizationPath:
         ``"hard_margin"``: a larger C changes nothing. ``"norm"``: ``||w||`` has reached the limit
         that was given. ``"C_max"``, ``"max_stages"`` or the monitor's: so has C, or another
         limit. ``"stalled"``: rounding, or a kernel that is not positive semi-definite; the
-        path holds as far as it goes.
+        breakpoints up to there hold.
     """
 
     C: FloatArray
@@ -117,7 +117,7 @@ class RegularizationPath:
         clipped, since their sum would then be wrong.
         """
         if len(self.elbow_starts) == 0:
-            raise ValueError("This path was traced without keeping its multipliers.")
+            raise ValueError("This regularisation path was traced without keeping its multipliers.")
         k = range(len(self))[breakpoint]
         changes = self.change_rows[: self.change_starts[k + 1]]
         is_bound = np.bincount(changes, minlength=len(self.labels)) % 2 == 1
@@ -190,14 +190,14 @@ class Breakpoint(NamedTuple):
 
 
 class Recorder:
-    """Keeps breakpoints while a path is followed, on the scale of the problem as it was given.
+    """Keeps breakpoints while a regularisation path is followed.
 
-    On that scale, C is `C_unit` times that of the states.
+    They are on the scale of the problem as it was given: C is `C_unit` times that of the states.
     """
 
     def __init__(
         self,
-        kernel: PathKernel,
+        kernel: ScaledKernel,
         labels: FloatArray,
         weights: FloatArray,
         C_unit: float,
@@ -262,7 +262,7 @@ class Recorder:
     def path(
         self, C_end: float, violation: float, n_stages: int, n_restarts: int, stop_reason: str
     ) -> RegularizationPath:
-        """Assemble the path; a C that differs from C_end only by rounding becomes C_end."""
+        """Assemble what was kept; a C that differs from C_end only by rounding becomes C_end."""
         kept: dict[str, Any] = {
             name: np.concatenate(values) if name in _ARRAYS else np.array(values)
             for name, values in self.kept.items()

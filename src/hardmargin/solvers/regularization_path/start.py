@@ -5,7 +5,7 @@ For small C all rows of the smaller class have a slack, and multipliers are C ti
 .. math:: \min_\theta \tfrac12 \Big\| \sum_i \theta_i y_i \varphi(x_i) \Big\|^2
           \quad : \quad 0 \le \theta_i \le w_i, \ \sum_i \theta_i y_i = 0,
 
-where :math:`\theta_i = w_i` in the smaller class. This needs no general solver, but another path:
+where :math:`\theta_i = w_i` in the smaller class. This needs no general solver, only other events:
 with all of the larger class at its bounds too, only the sum is wrong. As the sum falls to its
 proper value, rows leave their bounds one after another.
 
@@ -31,7 +31,7 @@ from hardmargin.solvers.regularization_path.state import (
 #: Events between evaluations from scratch, and the limit on events per row.
 _REFRESH_EVERY, _STAGES_PER_ROW = 100, 20
 
-#: Along the path, violations here are multiplied by C, so these tolerances are much smaller.
+#: Violations here are multiplied by C later on, so these tolerances are much smaller.
 _MAX_VIOLATION, _TOLERANCE = 1e-12, 1e-14
 
 
@@ -96,7 +96,7 @@ def share_excess(conditions: Conditions, monitor: Monitor) -> MarginState | None
 
 
 def _let_sum_fall(state: MarginState, excess: float, monitor: Monitor) -> None:
-    """Follow the path on which the sum of c falls by the excess."""
+    """Let the sum of c fall by the excess, from one event to the next."""
     left = excess
     for stage in range(_STAGES_PER_ROW * np.count_nonzero(state.y)):
         monitor.check()

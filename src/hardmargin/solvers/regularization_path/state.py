@@ -49,7 +49,7 @@ class Stuck(Exception):
 
 
 class Direction(NamedTuple):
-    """Rates of change along the path: of the bias, of c on the elbow, and of f on all rows."""
+    """Rates of change along the way: of the bias, of c on the elbow, and of f on all rows."""
 
     bias: float
     elbow: FloatArray
@@ -68,7 +68,7 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions that a solution has to satisfy; by default those of the path.
+    """The conditions that a solution has to satisfy; by default those of the regularisation path.
 
     Attributes
     ----------
@@ -234,9 +234,9 @@ class MarginState:
     def move(self, d: Direction, step: float) -> None:
         """Go along a direction.
 
-        Along the path, f is evaluated from the new multipliers. Adding up its rates, which are
-        zero on the elbow, would keep f on the margin there, whatever rounding has done to the
-        multipliers.
+        Along the regularisation path, f is evaluated from the new multipliers. Adding up its rates,
+        which are zero on the elbow, would keep f on the margin there, whatever rounding has done to
+        the multipliers.
         """
         rows, conditions = self.elbow.rows, self.conditions
         self.alpha[rows] += step * d.elbow * self.y[rows]

@@ -27,7 +27,8 @@ slightly larger C (``active_set.py``; ``n_restarts`` counts these).
 Certificate: the largest violation of the conditions of optimality, over all breakpoints and pieces
 that are kept. It is below 1e-8, unless rounding alone causes more: where C times the largest
 weight is beyond about 1e7 in units of the kernel, or where a kernel is so smooth that almost flat
-functions separate the rows. A path ends (``"stalled"``) where it would be above 1e-4.
+functions separate the rows. Where it would be above 1e-4, the regularisation path ends
+(``"stalled"``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.problem import Problem, Solution
 from hardmargin.solvers.regularization_path.active_set import solved_anew
 from hardmargin.solvers.regularization_path.events import Event, next_event
-from hardmargin.solvers.regularization_path.kernel import PathKernel
+from hardmargin.solvers.regularization_path.kernel import ScaledKernel
 from hardmargin.solvers.regularization_path.record import Recorder, RegularizationPath
 from hardmargin.solvers.regularization_path.start import first_event
 from hardmargin.solvers.regularization_path.state import Conditions, MarginState, Snapshot, Stuck
@@ -48,8 +49,8 @@ from hardmargin.solvers.regularization_path.state import Conditions, MarginState
 #: Events after which the inverse and the pull are evaluated from scratch.
 _REFRESH_EVERY = 100
 
-#: The problem is solved anew at violations above the first; where that does not help, the path ends
-#: at violations above the second.
+#: The problem is solved anew at violations above the first; where that does not help, the
+#: regularisation path ends at violations above the second.
 _MAX_VIOLATION, _BEARABLE = 1e-8, 1e-4
 
 #: Events allowed by default: the first number, or the second per row if that is more.
@@ -58,10 +59,10 @@ _MIN_MAX_STAGES, _STAGES_PER_ROW = 10_000, 100
 #: Shares of C to skip where rounding blocks the way, tried one after another until one helps.
 _SKIPS = tuple(1e-8 * 16.0**k for k in range(5))
 
-#: Limits to which the end of a path is clipped, in units of the kernel and the weights.
+#: Limits to which the last C is clipped, in units of the kernel and the weights.
 _LEAST_C, _LARGEST_C = 1e-100, 1e20
 
-#: How often a way is cut to a quarter of its length before the path is given up.
+#: How often a way is cut to a quarter of its length before the regularisation path is given up.
 _N_SHORTER = 30
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -74,13 +75,13 @@ class RegularizationPathOptions:
     Attributes
     ----------
     C_max : float
-        Where the path ends at the latest.
+        Where the regularisation path ends at the latest.
     max_stages : int or None
         Limit on the events; None is 10,000, or 100 per row if that is more.
     keep_multipliers : bool
         Whether the multipliers of the breakpoints are kept, and the leave-one-out bound.
     max_squared_norm : float
-        The path ends once ``||w||^2`` is as large as this.
+        The regularisation path ends once ``||w||^2`` is as large as this.
     """
 
     C_max: float = 1e4
@@ -91,7 +92,7 @@ class RegularizationPathOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RegularizationPathSolution(Solution):
-    """The SVM that a path ends with; its certificate is the largest violation along the path.
+    """The SVM that a regularisation path ends with; the certificate is its largest violation.
 
     Attributes
     ----------
@@ -103,21 +104,21 @@ class RegularizationPathSolution(Solution):
 
 
 def solve(
-    problem: Problem[PathKernel],
+    problem: Problem[ScaledKernel],
     options: RegularizationPathOptions | None = None,
     monitor: Monitor | None = None,
 ) -> list[RegularizationPathSolution]:
-    """Follow the path of every machine from C = 0.
+    """Follow the regularisation path of every machine from C = 0.
 
     Parameters
     ----------
     problem : Problem
         Its kernel should be positive semi-definite. Rows that take no part in a machine are scored
-        along its path; the others need positive weights, and both classes need rows.
+        along its regularisation path; the others need positive weights, and both classes need rows.
     options : RegularizationPathOptions, optional
         How to run.
     monitor : Monitor, optional
-        Receives the C of every event; the path so far is returned when it says stop.
+        Receives the C of every event; the regularisation path so far is returned when it says stop.
 
     Returns
     -------
@@ -129,11 +130,11 @@ def solve(
 
 
 class _Tracer:
-    """One path being traced; its C is that of the scaled kernel and weights."""
+    """One regularisation path being traced; its C is that of the scaled kernel and weights."""
 
     def __init__(
         self,
-        problem: Problem[PathKernel],
+        problem: Problem[ScaledKernel],
         machine: int,
         options: RegularizationPathOptions,
         monitor: Monitor,
@@ -161,7 +162,7 @@ class _Tracer:
         self.violation = self.here = 0.0  # of everything kept, and of the state
         self.blocked, self.n_skipped = 0.0, 0  # where the way was last blocked, and the last skip
         self.allowed = _MAX_VIOLATION
-        self.is_lost = False  # whether the path ends at the last breakpoint, not at the state
+        self.is_lost = False  # whether it ends at the last breakpoint, not at the state
 
     def run(self) -> RegularizationPathSolution:
         # 1.
@@ -185,7 +186,7 @@ class _Tracer:
         return self._solution(reason)
 
     def _solution(self, reason: str) -> RegularizationPathSolution:
-        """Assemble the path, and the SVM that it ends with."""
+        """Assemble the regularisation path, and the SVM that it ends with."""
         end = self.record.last
         assert end is not None
         rows = np.flatnonzero(end.c)
@@ -283,7 +284,8 @@ class _Tracer:
         The first solution that is accurate enough is accepted, with a straight way to it from the
         last breakpoint. If none is, the best one is accepted, unless it is too far from the
         optimum: then the last way is shortened. If that does not help either, this returns False,
-        and the path ends at the last breakpoint. It also ends there if time runs out (Stopped).
+        and the regularisation path ends at the last breakpoint. It also ends there if time runs out
+        (Stopped).
         """
         self.n_restarts += 1
         self.here = self.state.violation()
