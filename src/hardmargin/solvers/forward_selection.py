@@ -5,8 +5,15 @@ those before it leave of the target:
 
 .. math:: \text{gain} = (k' r)^2 / (\|k\|^2 - \|U'k\|^2),
 
-with an orthonormal basis U of the columns so far, the residual r and a candidate k. Candidates are
-chosen in batches that grow with the number so far, by their gains among the most promising.
+with an orthonormal basis U of the columns so far, the residual r and a candidate k:
+
+1. Evaluate the gain of every candidate.
+2. Choose the largest, and take its direction off the other candidates.
+3. Take its direction off the residual, and go to step 1.
+
+:class:`Selection` makes step 2 many times before step 3, for a batch that grows with the number so
+far, among the candidates of the largest gains. :func:`forward_order` makes all of it with inner
+products.
 """
 
 from __future__ import annotations
@@ -79,6 +86,7 @@ class Selection:
 
     def _batch(self, size: int) -> tuple[NDArray[np.intp], FloatArray]:
         """Choose a few of the most promising rows; also return the new part of their columns."""
+        # 1. The candidates that gain most; their new parts are evaluated again.
         gains = _gains(self._products, self._new_norms, self._least)
         gains = np.where(self._is_free, gains.reshape(self._n_kernels, -1).sum(axis=0), 0.0)
         n_promising = min(CANDIDATES_PER_ROW * size, len(gains))
@@ -88,6 +96,7 @@ class Selection:
         new = self._columns[:, at]
         new -= self.basis @ (self.basis.T @ new)
         inner, products, least = new.T @ new, new.T @ self._residual, self._least[at]
+        # 2. One of them after the other.
         picked: list[int] = []
         while len(picked) < min(size, len(promising)):
             gains = _gains(products, inner.diagonal(), least).reshape(self._n_kernels, -1)
@@ -120,6 +129,7 @@ class Selection:
         directions = directions[:, : n * self._n_kernels]
         explained = explained[: n * self._n_kernels]
 
+        # 3. Their directions join the basis, and leave the residual.
         end = self._width + directions.shape[1]
         self._basis[:, self._width : end] = directions
         self._width = end
@@ -152,14 +162,14 @@ def forward_order(gram: FloatArray, products: FloatArray, most: int) -> NDArray[
     factor = np.zeros((most, len(gram)), dtype=gram.dtype)
     chosen: list[int] = []
     for i in range(most):
-        gains = _gains(products, new_norms, least)
-        best = int(gains.argmax())
+        gains = _gains(products, new_norms, least)  # 1.
+        best = int(gains.argmax())  # 2.
         if not gains[best] > 0:
             break
         chosen.append(best)
         root = np.sqrt(new_norms[best])
         factor[i] = (gram[best] - factor[:i, best] @ factor[:i]) / root
-        products = products - np.outer(factor[i], products[best] / root)
+        products = products - np.outer(factor[i], products[best] / root)  # 3.
         new_norms -= factor[i] ** 2
         new_norms[best] = 0.0
     return np.array(chosen, dtype=np.intp)

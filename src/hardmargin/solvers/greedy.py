@@ -5,13 +5,13 @@ The dual of the hard-margin SVM without bias,
 .. math:: \min_{\alpha \ge 0} L(\alpha) = \tfrac12 \alpha' \tilde K \alpha - \sum_i \alpha_i,
           \qquad \tilde K_{ij} = y_i y_j K_{ij},
 
-is lowered one multiplier at a time. With the gradient :math:`g = \tilde K\alpha - 1`,
+is lowered one multiplier at a time, from 0. With the gradient :math:`g = \tilde K\alpha - 1`,
 
 1. choose the row b whose step lowers L most: the largest :math:`g_b^2 / 2 K_{bb}` among the rows
    with :math:`g_b < 0`, eqs. (20) and (21) (ties go to the lowest row);
 2. set :math:`\alpha_b = -g_b / K_{bb}`, eq. (22);
 3. add its column: :math:`g_j \mathrel{+}= \alpha_b \tilde K_{jb}`;
-4. stop when no row is left with :math:`g < 0`.
+4. stop when no row is left with :math:`g < 0`; otherwise go to step 1.
 
 In the paper each row is visited at most once; stopping there is what regularises. With
 ``max_visits`` > 1 a row may be visited again and its multiplier may shrink: the step is

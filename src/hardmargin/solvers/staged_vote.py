@@ -1,20 +1,23 @@
 r"""Paths whose stages are judged on held-out rows: IJCAI-07's partially trained machines.
 
-Every stage moves the scores :math:`F = Kc` of a machine along :math:`G = K a`, where the signed
-multipliers a are the rows' weights, of which each class gets one half:
+Column 0 holds the labels y of all rows, and a column for every split those of its training rows,
+with 0 for the others. With scores :math:`F = Kc` and bias b of each column, the steps of a stage
+are:
 
-.. math:: a_i = \tfrac12 y_i w_i / \sum_{y_j = y_i} w_j, \qquad
-          w_i = v_i / (1 + \exp(2 y_i (F_i + b))).
-
-IJCAI-07 has :math:`w_i = v_i \exp(-y_i F_i)`, the weights of the exponential loss; the logistic
-ones above do not let single rows outweigh all others. The step along G is a damped Newton step,
-with Nesterov's momentum and restarts; the bias b follows by Newton steps of its own.
-
-The machines of all splits advance together on the same kernel matrix: one product serves them all,
-and also gives the scores of the rows held out. A stage is judged by the logistic loss of those
-scores, at the scale that suits them best. All stages of a path vote with the weight
-:math:`\exp(-0.3\, n (q_t - q_{min}))`, where q are their held-out losses (exponential weighting),
-and the path ends once the loss has not fallen for a while.
+1. Weigh the rows: :math:`w_i = v_i / (1 + \exp(2 y_i (F_i + b)))`, where v are the sample weights.
+   IJCAI-07 has :math:`w_i = v_i \exp(-y_i F_i)`, the weights of the exponential loss; the logistic
+   ones do not let single rows outweigh all others.
+2. Make signed multipliers of them, half of the mass for each class:
+   :math:`a_i = \tfrac12 y_i w_i / \sum_{y_j = y_i} w_j`. A Newton step moves b. (Without bias, b is
+   0 and :math:`a_i = y_i w_i / \sum_j w_j`.)
+3. Multiply: :math:`G = Ka`. One product serves all columns, and also gives the scores of the rows
+   held out.
+4. Step along G: a damped Newton step of column 0, common to all columns, with Nesterov's momentum
+   and restarts.
+5. Judge the stage by the logistic loss q of the held-out scores, at the scale that suits them best.
+   (Not every later stage is judged.) It votes with the weight
+   :math:`\exp(-0.3\, n (q_t - q_{min}))` (exponential weighting).
+6. Stop when the loss has not fallen for a while.
 
 With the linear kernel of sparse rows X, G is :math:`X (X'a)`: a product with one weight per column
 and one with the rows, without a kernel matrix.
@@ -22,7 +25,7 @@ and one with the rows, without a kernel matrix.
 The kernels of a machine are raced: all advance in rounds, and those whose loss can no longer catch
 up with the best are stopped; where a machine has many rows, only the best few go on. Kernels of
 extreme width start only if their neighbour survived the first round. The loops are in the compiled
-core (``core/src/staged_vote.cpp``).
+core: a path in ``core/src/staged_vote.cpp``, the race in ``core/src/staged_vote_machines.cpp``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ on the simplex, :math:`a = \alpha/\sum\alpha` minimises :math:`d = a'Qa`, and th
    :math:`\alpha` is free, so a step is the minimum over both).
 4. When a sample has no such row, or suggests that the tolerance is met, price all rows. Those
    found are the candidates from then on; when the bounds are close enough, stop: ``"certified"``.
-5. Add the machine's direction to those that the next one must be orthogonal to.
+5. Add the machine's direction to those that the next one must be orthogonal to
+   (``l2_svm.py``, which has the loop over directions).
 
 For any :math:`\alpha`, :math:`p = 1/d \le p^*`; and :math:`p^*` is at most
 :math:`d/(\min_i s_i)^2`, s = Qa, and at most the primal objective of the machine itself. Training

@@ -26,8 +26,10 @@ constant diagonal, eq. (6), because :math:`-D/2` always has one.
 1. The core set S starts with a random row, the row furthest from it, and the one furthest from
    that. Their distances give c: the radius is at most the largest distance from any one row, or
    from the origin.
-2. Rows outside the ball by more than the tolerance join S, 3. the problem on S is solved, and
-   4. all rows are checked, as in :mod:`hardmargin.solvers.core_sets.core_vector`.
+2. Some rows outside the ball by more than the tolerance join S.
+3. Solve the problem on S.
+4. Check all rows when a sample has none that should join. Steps 2 to 4 are those of
+   :mod:`hardmargin.solvers.core_sets.core_vector`.
 
 For any a, :math:`c - d` is at most the optimum :math:`p^*`; and the best R for the centre z, which
 needs the distances of all rows, gives an objective of at least :math:`p^*`. Training ends when the
@@ -216,7 +218,7 @@ def solve(
     goal = BallGoal(run.tol, bool(np.isinf(C)), c, c - max(most, 0.0), rounding)
     with columns.workspace(len(rows), run.memory_bytes) as matrix:
         core = CoreSet(columns, labels, slack, np.zeros((len(labels), 0)), c, matrix)
-        # 2. to 4.
+        # 2. to 4. (``core_vector.py``)
         reason, n_stages = grow(
             core, goal, start, run.by_radius, run.max_stages, random, monitor or Monitor()
         )

@@ -409,6 +409,7 @@ def _train_in_turn(
                 is_stopped or solution.weight_norm == 0 or len(its) >= options.n_directions
             )
             if solution.weight_norm > 0 and not is_stopped and not all(is_ended):
+                # 5. (of ``core_vector.py``) The next ones must be orthogonal to this one.
                 after = constrained(l2, solution, options, weights, product)
                 problems = [replace(other, F=after.F, U=after.U) for other in problems]
                 problems[place] = after

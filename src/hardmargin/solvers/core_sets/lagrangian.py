@@ -2,13 +2,16 @@ r"""L2-SVMs under constraints by the Lagrangian SVM's fixed point: MMDA as it wa
 
 Tsang, Kocsor & Kwok (MCS-06), section 3.2, after Mangasarian & Musicant (JMLR 2001). The optimum
 of the dual (2), eq. (9), has :math:`Q\alpha = 1 + \mu` with :math:`0 \le \mu \perp \alpha \ge 0`,
-which holds if and only if :math:`\mu = (\mu - \tau\alpha)_+`. Hence
+which holds if and only if :math:`\mu = (\mu - \tau\alpha)_+`. Hence, from :math:`\mu = 0`:
 
-.. math:: \mu \leftarrow (\mu - \tau\alpha)_+, \qquad \alpha \leftarrow Q^{-1}(1 + \mu),
+1. :math:`\alpha \leftarrow Q^{-1}(1 + \mu)`.
+2. Alpha's positive part bounds the optimum from both sides (``l2_svm.py``); stop (``"optimal"``)
+   when the two are within ``tol`` of each other. They are evaluated less and less often, as they
+   take another product.
+3. :math:`\mu \leftarrow (\mu - \tau\alpha)_+`.
 
-from :math:`\alpha = Q^{-1}1`; it converges at a linear rate for :math:`0 < \tau < 2/C`. The paper
-has :math:`\tau = 1.9/C`. With weights, the smallest value on the diagonal, :math:`1/(C \max w)`,
-replaces 1/C.
+This converges at a linear rate for :math:`0 < \tau < 2/C`. The paper has :math:`\tau = 1.9/C`.
+With weights, the smallest value on the diagonal, :math:`1/(C \max w)`, replaces 1/C.
 
 The paper's G has the constraints as further rows and columns; without them (their multipliers
 gamma follow from alpha) it is Q of ``l2_svm.py``. All classes and machines share one inverse:
@@ -17,9 +20,8 @@ w))`, so that
 
 .. math:: Q^{-1} = Y \left(P^{-1} + P^{-1}F (I - F'P^{-1}F)^{-1} F'P^{-1}\right) Y,
 
-and an iteration is one product with :math:`P^{-1}`, which is several times faster than solving with
-a factor of P. The two bounds on the optimum (``l2_svm.py``) are those of alpha's positive part;
-they take another product, and are evaluated less and less often.
+and step 1 is one product with :math:`P^{-1}`, which is several times faster than solving with a
+factor of P.
 """
 
 from __future__ import annotations
@@ -143,13 +145,14 @@ def train(
         if not monitor.go_on(n_stages, gap):
             reason = monitor.stop_reason
             break
-        # alpha = Q^-1 (1 + mu)
+        # 1. alpha = Q^-1 (1 + mu)
         Pv = _times(inverse, y * (1.0 + mu))
         before, alpha = alpha, y * (Pv + correction @ (F.T @ Pv))
         n_stages += 1
         if not np.abs(alpha).sum() <= largest_mass:
             alpha, reason = before, "rounding"
             break
+        # 2. The bounds.
         if n_stages >= next_look:
             next_look = n_stages + max(1, int(LOOK_SHARE * n_stages))
             positive = np.maximum(alpha, 0.0)
@@ -157,7 +160,7 @@ def train(
             if gap <= options.tol:
                 reason = "optimal"
                 break
-        # mu = (mu - tau alpha)_+
+        # 3. mu = (mu - tau alpha)_+
         next_mu = np.maximum(mu - tau * alpha, 0.0)
         if np.array_equal(next_mu, mu):
             reason = "rounding"

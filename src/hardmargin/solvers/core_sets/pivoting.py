@@ -2,12 +2,17 @@ r"""Small quadratic problems over non-negative numbers, by block principal pivot
 
 .. math:: \min_{\alpha \ge 0} \tfrac{1}{2} \alpha'Q\alpha - \alpha'1
 
-for positive definite Q: Portugal, Judice & Vicente (Mathematics of Computation, 1994). A guess A of
-the rows with a multiplier gives :math:`Q_{AA}\alpha_A = 1`. Rows of A whose multiplier is negative
-leave it, and others whose :math:`g = Q\alpha` is below 1 join it: all at once as long as they
-become fewer, otherwise only the last of them. This always terminates.
+for positive definite Q: Portugal, Judice & Vicente (Mathematics of Computation, 1994). From a guess
+A of the rows with a multiplier:
 
-Steps on two multipliers take very long where Q is close to singular; a few factorisations do not.
+1. Solve :math:`Q_{AA}\alpha_A = 1`; other rows have :math:`\alpha = 0`.
+2. Wrong are the rows of A whose multiplier is negative, and others whose :math:`g = Q\alpha` is
+   below 1. Stop if there are none.
+3. Wrong rows leave A or join it: all at once as long as they become fewer, otherwise only the last
+   of them. Go to step 1.
+
+This always terminates. Steps on two multipliers take very long where Q is close to singular; a few
+factorisations do not.
 """
 
 from __future__ import annotations
@@ -68,6 +73,7 @@ def solve_by_pivoting(
     for _ in range(MAX_EXCHANGES):
         if monitor is not None:
             monitor.check()
+        # 1. The multipliers of A.
         rows = np.flatnonzero(active)
         alpha = np.zeros(len(Q))
         if len(rows):
@@ -78,10 +84,12 @@ def solve_by_pivoting(
             except np.linalg.LinAlgError:
                 return None
             alpha[rows] = scipy.linalg.cho_solve(factor, np.ones(len(rows)), check_finite=False)
+        # 2. The rows that are wrong.
         is_wrong = np.where(active, alpha < 0, Q @ alpha < 1.0 - tol)
         n_wrong = int(is_wrong.sum())
         if n_wrong == 0:
             return alpha
+        # 3. All of them, or the last one, change places.
         if n_wrong < fewest:
             fewest, patience = n_wrong, _PATIENCE
         elif patience:

@@ -227,13 +227,13 @@ class _Tracer:
         return reason
 
     def _reason_to_stop(self) -> str | None:
-        """Step 4, and the limits."""
+        """Return why to stop: step 4, or a limit."""
         state = self.state
         if self.n_stages >= self.max_stages:
             return "max_stages"
         if not self.monitor.go_on(self.n_stages, state.level * self.unit):
             return self.monitor.stop_reason
-        if not state.is_below.any():
+        if not state.is_below.any():  # 4.
             return "hard_margin"
         if self.record.squared_norm >= self.max_squared_norm:
             return "norm"
