@@ -3,6 +3,9 @@
 A :class:`Problem` is one or several two-class machines on the same rows, with a source of kernel
 values that suits the solver: rows and a kernel, a kernel matrix, or its columns. Options are a
 frozen dataclass of the solver's own; the :class:`~hardmargin.monitor.Monitor` decides when to stop.
+
+Two kinds of solvers return more than one Solution per machine: ``staged_vote.py`` a list of them,
+one for each kernel, and those of L2-SVMs in ``core_sets`` one for each direction.
 """
 
 from __future__ import annotations
