@@ -394,8 +394,10 @@ def test_time_is_left_to_price_all_rows(monkeypatch):
     X, y = many()
     clock, plain = Clock(), CoreSet.price
 
-    def price(self, rows):
-        clock.now += 1e-6 * len(rows) * int(np.count_nonzero(self.alpha))
+    def price(self, rows=None):
+        if rows is not None or self._priced is None:
+            n_rows = len(self.all_rows if rows is None else rows)
+            clock.now += 1e-6 * n_rows * int(np.count_nonzero(self.alpha))
         return plain(self, rows)
 
     monkeypatch.setattr(CoreSet, "price", price)

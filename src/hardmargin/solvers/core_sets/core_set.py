@@ -131,7 +131,7 @@ class CoreSet:
         self.is_member = np.zeros(len(labels), dtype=bool)
         self.alpha, self.gradient = np.empty(0), np.empty(0)
         self.n_steps = 0
-        self._priced: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._priced: tuple[FloatArray, FloatArray] | None = None
 
     def join(self, rows: IndexArray, gradient: FloatArray) -> None:
         """Let rows join, with their g; where memory limits Q, a few at a time.
@@ -159,33 +159,30 @@ class CoreSet:
         self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
         self.gradient = np.concatenate([self.gradient, gradient])
 
-    def price(self, rows: IndexArray) -> tuple[FloatArray, FloatArray]:
-        """Return the scores ``w'phi(x)`` of some rows, and g, where members lack their slack."""
+    def price(self, rows: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the scores ``w'phi(x)`` of some rows, and g, where members lack their slack.
+
+        All rows, by default, are priced once per set of multipliers, which also corrects the
+        members' g; rows that are left out have zeros.
+        """
+        if rows is None and self._priced is not None:
+            return self._priced
+        some = self.all_rows if rows is None else rows
         has_mass = self.alpha > 0
         support = self.rows[has_mass]
         c = self.y[support] * self.alpha[has_mass]
-        is_all = len(rows) == self.columns.n_rows
-        scores = self.columns.product(support, c, None if is_all else rows)
-        scores -= self.F[rows] @ (self.F[support].T @ c)
+        is_all = len(some) == self.columns.n_rows
+        scores = self.columns.product(support, c, None if is_all else some)
+        scores -= self.F[some] @ (self.F[support].T @ c)
         if not np.isfinite(scores).all():
             raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
-        shift = self.bias * (self.y[self.rows] @ self.alpha)
-        return scores, self.y[rows] * (scores + shift)
-
-    def price_all(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Price all rows, once per set of multipliers; this also corrects the members' g.
-
-        Returns
-        -------
-        alpha, scores, g : (n,) arrays
-            0 for rows that are left out.
-        """
-        if self._priced is None:
-            alpha, scores, g = np.zeros((3, len(self.y)))
-            alpha[self.rows] = self.alpha
-            scores[self.all_rows], g[self.all_rows] = self.price(self.all_rows)
-            self.gradient = g[self.rows] + self.slack[self.rows] * self.alpha
-            self._priced = alpha, scores, g
+        g = self.y[some] * (scores + self.bias * (self.y[self.rows] @ self.alpha))
+        if rows is not None:
+            return scores, g
+        all_scores, all_g = np.zeros((2, len(self.y)))
+        all_scores[some], all_g[some] = scores, g
+        self.gradient = all_g[self.rows] + self.slack[self.rows] * self.alpha
+        self._priced = all_scores, all_g
         return self._priced
 
     def solve(self, limits: Limits, stage: int, monitor: Monitor) -> str | None:

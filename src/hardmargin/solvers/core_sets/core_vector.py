@@ -131,9 +131,11 @@ def solve(
     list of L2Solution
         Those of the first machine first.
     """
-    run = options or CoreVectorOptions()
+    run, n_machines = options or CoreVectorOptions(), len(problem.machines)
     columns = problem.values
-    tasks, at_once = columns.for_tasks(len(problem.machines), run.memory_bytes)
+    tasks, at_once = [columns], 1  # one machine has the columns to itself
+    if n_machines > 1:
+        tasks, at_once = columns.for_tasks(n_machines, run.memory_bytes)
     found = train_machines(
         problem,
         run,
@@ -143,7 +145,7 @@ def solve(
         monitor or Monitor(),
         at_once,
     )
-    return _count_once(found, tasks) if len(tasks) > 1 else found[0]
+    return _count_once(found, tasks) if n_machines > 1 else found[0]
 
 
 def train(
@@ -166,7 +168,9 @@ def train(
         reason, n_stages = grow(
             core, goal, start, by_radius, options.max_stages, l2.random, monitor
         )
-        alpha, scores, _ = core.price_all()
+        alpha = np.zeros(columns.n_rows)
+        alpha[core.rows] = core.alpha
+        scores, _ = core.price()
         solution = l2.solution(
             alpha,
             scores,
@@ -202,9 +206,9 @@ def grow(
     monitor: Monitor,
 ) -> tuple[str, int]:
     """Let the core set grow until its goal is met; return why it ended, and the stages."""
-    n_rows, n_stages = len(core.all_rows), 0
-    pace = 0.0  # seconds per kernel value when rows are priced
     outside = RowsOutside(core, goal, by_radius, random)
+    n_rows, n_stages, n_repeats = len(core.all_rows), 0, 0
+    pace = 0.0  # seconds per kernel value when rows are priced
     # 1. Start.
     core.join(start, np.zeros(len(start)))
     reason = core.solve(goal.limits(core), n_stages, monitor)
@@ -219,22 +223,27 @@ def grow(
             reason = monitor.stop_reason
             break
         # 2. Price a sample, if that costs less than all rows.
-        if core.columns.is_kept.any():  # a sample reads every cache line of its columns
-            is_cheaper = ROWS_PER_CACHE_LINE * outside.sample_size < n_rows
-        else:
-            is_cheaper = outside.candidates is not None or 2 * outside.sample_size < n_rows
         reason = "price_all"
-        if by_radius or is_cheaper:
+        if by_radius or outside.is_sample_cheaper:
             joining, gradient, reason = outside.price_sample()
             n_values = outside.n_priced * int(np.count_nonzero(core.alpha))
             if monitor.has_limit and n_values >= _LEAST_TIMED:
                 pace = (left - monitor.seconds_left) / n_values
         # 4. Price all rows.
         if reason == "price_all":
-            core.price_all()
-            reason = "certified"
-            if not goal.is_certified(core):
-                joining, gradient, reason = outside.worst_of_all()
+            _, g = core.price()
+            if goal.is_certified(core):
+                reason = "certified"
+                break
+            is_wanted = (g < goal.limits(core).least_gradient) & (core.y != 0)
+            joining = outside.candidates = np.flatnonzero(is_wanted & ~core.is_member)
+            if len(joining) > outside.sample_size:
+                joining = random.choice(joining, outside.sample_size, replace=False)
+            joining = joining[np.argsort(g[joining], kind="stable")[: outside.n_joining]]
+            gradient, reason = g[joining], None
+            if len(joining) == 0:  # the core set's own gradients had drifted
+                n_repeats += 1
+                reason = "rounding" if n_repeats > _MAX_REPEATS else None
         if reason is not None:
             break
         room = len(core.matrix) - len(core.rows)
@@ -253,10 +262,6 @@ def grow(
     return reason, n_stages
 
 
-#: Rows that should join, the worst first; their g; and a reason to stop or to price all rows.
-Priced = tuple[IndexArray, FloatArray, str | None]
-
-
 @dataclass
 class RowsOutside:
     """The rows outside a core set, some of which join it.
@@ -273,8 +278,6 @@ class RowsOutside:
         The remaining rows of those that the last pass over all rows found.
     share_wanted : float
         Share of the last sample that should have joined.
-    n_repeats : int
-        How often a pass over all rows found none that should join.
     n_priced : int
         Rows in the last sample.
     """
@@ -285,11 +288,18 @@ class RowsOutside:
     random: np.random.Generator
     candidates: IndexArray | None = None
     share_wanted: float = 1.0
-    n_repeats: int = 0
     n_priced: int = 0
 
-    def price_sample(self) -> Priced:
-        """Find rows in a sample that should join, or a reason to stop or to price all rows."""
+    def price_sample(self) -> tuple[IndexArray, FloatArray, str | None]:
+        """Find rows in a sample that should join, or a reason to stop or to price all rows.
+
+        Returns
+        -------
+        rows, g : arrays
+            Those that should join, the worst first.
+        reason : str or None
+            Why there are none.
+        """
         core, nothing = self.core, (np.empty(0, dtype=np.int64), np.empty(0))
         n_outside = len(core.all_rows) - len(core.rows)
         if self.candidates is not None:
@@ -317,25 +327,18 @@ class RowsOutside:
             return *nothing, "price_all"
         return sample[is_wanted][order], g[is_wanted][order], None
 
-    def worst_of_all(self) -> Priced:
-        """Find rows among all that should join, or a reason to stop."""
-        core, nothing = self.core, (np.empty(0, dtype=np.int64), np.empty(0))
-        _, _, g = core.price_all()
-        is_candidate = (g < self.goal.limits(core).least_gradient) & (core.y != 0)
-        self.candidates = np.flatnonzero(is_candidate & ~core.is_member)
-        if len(self.candidates) == 0:  # the core set's own gradients had drifted
-            self.n_repeats += 1
-            return *nothing, "rounding" if self.n_repeats > _MAX_REPEATS else None
-        some = self.candidates
-        if len(some) > self.sample_size:
-            some = self.random.choice(some, self.sample_size, replace=False)
-        some = some[np.argsort(g[some], kind="stable")[: self.n_joining]]
-        return some, g[some], None
-
     @property
     def n_joining(self) -> int:
         """Rows that may join at once."""
         return max(JOINING_ROWS, int(JOINING_SHARE * len(self.core.rows)))
+
+    @property
+    def is_sample_cheaper(self) -> bool:
+        """Whether a sample costs less to price than all rows."""
+        n_rows = len(self.core.all_rows)
+        if self.core.columns.is_kept.any():  # a sample reads every cache line of its columns
+            return ROWS_PER_CACHE_LINE * self.sample_size < n_rows
+        return self.candidates is not None or 2 * self.sample_size < n_rows
 
     @property
     def sample_size(self) -> int:
@@ -400,7 +403,9 @@ class MarginGoal:
     def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
         """Whether the optimum is known as closely as required, or seems to be by the sample."""
         if sample is None:
-            alpha, _, g = core.price_all()
+            _, g = core.price()
+            alpha = np.zeros(len(g))
+            alpha[core.rows] = core.alpha
             rows = core.all_rows
             bounds = bounds_of(alpha[rows], g[rows], core.slack[rows])
         else:

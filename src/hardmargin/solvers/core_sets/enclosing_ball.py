@@ -292,7 +292,7 @@ class BallGoal:
     def squared_distances(self, core: CoreSet) -> FloatArray:
         """Squared distances of all rows from the centre."""
         # Not computed from g, where large slacks would swamp them.
-        _, scores, _ = core.price_all()
+        scores, _ = core.price()
         halves = scores / core.alpha.sum()
         mean_half = float(core.alpha @ halves[core.rows] / core.alpha.sum())
         away: FloatArray = mean_half - 2 * halves[core.all_rows]
