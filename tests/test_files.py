@@ -17,8 +17,6 @@ from hardmargin.kernels.blocks import (
     Resident,
     as_blocks,
     in_blocks,
-    is_large_file,
-    some_rows,
 )
 
 MODELS = {
@@ -28,6 +26,10 @@ MODELS = {
     "greedy": GreedySVC(),
     "core vectors": CoreVectorSVC(),
 }
+
+
+def is_in_file(X):
+    return isinstance(as_blocks(X), FileRows)
 
 
 @pytest.fixture(autouse=True)
@@ -49,9 +51,9 @@ def in_file(tmp_path):
 def test_some_rows_of_much_memory_go_to_a_file():
     X = np.random.default_rng(0).normal(size=(60, 5))
     rows = np.arange(50)[::-1]
-    small, large = some_rows(X, rows, X.nbytes), some_rows(X, rows, 200)
-    assert not is_large_file(small)
-    assert is_large_file(large)
+    small, large = as_blocks(X, X.nbytes)[rows], as_blocks(X, 200)[rows]
+    assert not is_in_file(small)
+    assert is_in_file(large)
     np.testing.assert_array_equal(large, X[rows])
     np.testing.assert_array_equal(small, X[rows])
 
@@ -59,15 +61,15 @@ def test_some_rows_of_much_memory_go_to_a_file():
 def test_temporary_files_are_large_sooner_than_others(monkeypatch, in_file):
     monkeypatch.setattr(blocks, "LEAST_FILE_BYTES", 10_000)
     X = np.zeros((200, 4))  # more than a block
-    assert not is_large_file(in_file(X))
-    assert is_large_file(some_rows(X, np.arange(199), 1_000))
+    assert not is_in_file(in_file(X))
+    assert is_in_file(as_blocks(X, 1_000)[np.arange(199)])
 
 
 def test_support_rows_of_much_memory_are_in_a_file():
     X, y = many_rows(600)
     model, limited = (ParzenClassifier(memory_limit=limit).fit(X, y) for limit in (None, 1_000))
-    assert not is_large_file(model.support_vectors_)
-    assert is_large_file(limited.support_vectors_)
+    assert not is_in_file(model.support_vectors_)
+    assert is_in_file(limited.support_vectors_)
     np.testing.assert_array_equal(limited.predict(X), model.predict(X))
 
 
@@ -97,7 +99,7 @@ def test_missing_values_constant_columns_and_weights(model, in_file):
 def test_scaled_rows_of_a_file_are_in_a_file(in_file):
     rows = FileRows(in_file(np.arange(4000.0).reshape(1000, 4)))
     doubled = rows.map(lambda block: 2 * block)
-    assert is_large_file(doubled)
+    assert is_in_file(doubled)
     np.testing.assert_array_equal(doubled[np.array([999, 0])], 2 * rows.X[[999, 0]])
     assert sum(rows.each(len)) == 1000
 
@@ -156,10 +158,10 @@ def test_packed_rows_need_a_folder(in_file, monkeypatch, tmp_path):
 def test_some_rows_of_a_file(in_file):
     X = np.arange(4000.0).reshape(1000, 4)
     rows = np.arange(999, 0, -1)
-    found = some_rows(in_file(X), rows)
-    assert is_large_file(found)
+    found = as_blocks(in_file(X))[rows]
+    assert is_in_file(found)
     np.testing.assert_array_equal(found, X[rows])
-    np.testing.assert_array_equal(some_rows(in_file(X), X[:, 0] > 99), X[X[:, 0] > 99])
+    np.testing.assert_array_equal(as_blocks(in_file(X))[X[:, 0] > 99], X[X[:, 0] > 99])
 
 
 def test_models_of_files_are_saved_and_copied(in_file, tmp_path):

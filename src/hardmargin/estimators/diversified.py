@@ -30,8 +30,7 @@ from hardmargin.estimators._base.second_layer import (
     shifts_and_scales,
 )
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis, Solver
-from hardmargin.kernels import FloatArray, KernelFunction, Rows
-from hardmargin.kernels.blocks import some_rows
+from hardmargin.kernels import FloatArray, KernelFunction, Rows, as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import (
     CORE_ROW_BYTES,
@@ -343,7 +342,7 @@ default="rbf"
                 def project(some: NDArray[np.intp]) -> FloatArray:
                     if len(some) == X.shape[0]:
                         return _projections(mda, X)
-                    return _projections(mda, some_rows(X, rows[some], self._most_row_bytes))
+                    return _projections(mda, as_blocks(X, self._most_row_bytes)[rows[some]])
 
                 projected = _Projections(np.empty((len(rows), len(mda.directions_))), project)
             second = self._second_layer(

@@ -42,7 +42,6 @@ from hardmargin.kernels import (
     is_sparse,
     make_kernel,
 )
-from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
 from hardmargin.selection.calibration import cut_machines
@@ -756,9 +755,8 @@ default="cv"
         self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))
         self._given_back_vectors_: Any = None
         if training.kernel.name != "precomputed":
-            self._given_back_vectors_ = some_rows(
-                training.X, self._given_back_, self._most_row_bytes
-            )
+            rows = as_blocks(training.X, self._most_row_bytes)
+            self._given_back_vectors_ = rows[self._given_back_]
 
     def _number_rows(self, rows: NDArray[np.intp]) -> None:
         super()._number_rows(rows)

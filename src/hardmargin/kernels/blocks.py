@@ -127,13 +127,16 @@ class FileRows(Resident):
     ----------
     X : (n, d) array
         The rows.
+    most_bytes : float
+        If some of them take more, they are in a temporary file, too.
     """
 
     _maps_to_file = True
 
-    def __init__(self, X: NDArray[Any]) -> None:
+    def __init__(self, X: NDArray[Any], most_bytes: float = BLOCK_BYTES) -> None:
         super().__init__(X)
         self.starts = np.append(np.arange(0, len(X), rows_per_block(X)), len(X))
+        self._most_bytes = most_bytes
 
     def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
         """Call the function with one block after the other."""
@@ -144,19 +147,35 @@ class FileRows(Resident):
         ]
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
-        return self.X[rows] if isinstance(rows, slice) else some_rows(self.X, rows)
+        if isinstance(rows, slice):
+            return self.X[rows]
+        chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
+        if len(chosen) * self.X[:1].nbytes <= self._most_bytes:
+            return self.X[chosen]
+        out = temporary_rows((len(chosen), self.n_columns), self.dtype)
+        step = rows_per_block(self.X)
+        for begin in range(0, len(chosen), step):
+            out[begin : begin + step] = self.X[chosen[begin : begin + step]]
+        return out
 
 
 def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:
     """Rows in memory as one block, those of a large file as several.
 
-    Dense rows of more than `most_bytes` are several blocks too; what `map` makes of them is in a
-    temporary file.
+    Dense rows of more than `most_bytes` are several blocks too; what `map` makes of them, and parts
+    of them that still take more, are in temporary files.
     """
     if isinstance(X, RowBlocks):
         return X
-    is_large = is_large_file(X) or (not sp.issparse(X) and X.nbytes > most_bytes)
-    return FileRows(X) if is_large else Resident(X)
+    if sp.issparse(X):
+        return Resident(X)
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    least = min(LEAST_FILE_BYTES, BLOCK_BYTES) if isinstance(base, _Temporary) else LEAST_FILE_BYTES
+    if isinstance(base, mmap.mmap) and X.nbytes > least:
+        return FileRows(X, BLOCK_BYTES)
+    return FileRows(X, most_bytes) if X.nbytes > most_bytes else Resident(X)
 
 
 class ColumnEnds(NamedTuple):
@@ -258,19 +277,6 @@ class _Temporary(mmap.mmap):
     """A temporary file that holds rows to save memory."""
 
 
-def is_large_file(X: Any) -> bool:
-    """Whether rows are a large array that lives in a memory-mapped file."""
-    if not (isinstance(X, np.ndarray) and X.ndim == 2):
-        return False
-    base: Any = X
-    while isinstance(base, np.ndarray):
-        base = base.base
-    least = LEAST_FILE_BYTES
-    if isinstance(base, _Temporary):
-        least = min(least, BLOCK_BYTES)
-    return isinstance(base, mmap.mmap) and X.nbytes > least
-
-
 def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Make an array in a temporary file, which is gone when nothing refers to the array.
 
@@ -284,24 +290,6 @@ def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]
         else:
             file.truncate(n_bytes)
         return np.ndarray(shape, dtype, buffer=_Temporary(file.fileno(), n_bytes))
-
-
-def some_rows(X: Any, rows: NDArray[Any], most_bytes: float = math.inf) -> Any:
-    """Return some rows, by their numbers or a mask.
-
-    Many rows of a file are in a file again, and so are dense rows of more than `most_bytes`.
-    """
-    most = BLOCK_BYTES if is_large_file(X) else most_bytes
-    if not isinstance(X, np.ndarray) or X.nbytes <= most:
-        return X[rows]
-    chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
-    shape = len(chosen), X.shape[1]
-    if shape[0] * shape[1] * X.itemsize <= most:
-        return X[chosen]
-    out, step = temporary_rows(shape, X.dtype), rows_per_block(X)
-    for begin in range(0, shape[0], step):
-        out[begin : begin + step] = X[chosen[begin : begin + step]]
-    return out
 
 
 def rows_per_block(X: Any) -> int:

@@ -21,7 +21,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from hardmargin import _core
-from hardmargin.kernels.blocks import BLOCK_BYTES, column_ends, is_large_file, some_rows
+from hardmargin.kernels.blocks import BLOCK_BYTES, FileRows, as_blocks, column_ends
 from hardmargin.kernels.views import View
 from hardmargin.monitor import Stopped
 from hardmargin.resources import multiply, new_array
@@ -371,7 +371,7 @@ class KernelRows:
         is_matrix = self.kernel.name == "precomputed"
         return replace(
             self,
-            X=self.X[np.ix_(rows, rows)] if is_matrix else some_rows(self.X, rows),
+            X=self.X[np.ix_(rows, rows)] if is_matrix else as_blocks(self.X)[rows],
             metric=None,
         )
 
@@ -436,7 +436,8 @@ class KernelRows:
             return np.asarray(sums.T, dtype=np.float64)
         if kernel.name == "precomputed":
             return kernel.expand(X[queries][:, support], None, coef, n_jobs=n_jobs)
-        Q, S = some_rows(X, queries), some_rows(X, support)
+        blocks = as_blocks(X)
+        Q, S = blocks[queries], blocks[support]
         return kernel.expand(Q, S, coef, dtype=self.dtype, n_jobs=n_jobs)
 
     @property
@@ -517,7 +518,7 @@ def make_kernel(
         return Kernel(kernel)
     if sample_weight is not None and not sample_weight.all():
         present = sample_weight > 0
-        X, sample_weight = some_rows(X, present), sample_weight[present]
+        X, sample_weight = as_blocks(X)[present], sample_weight[present]
     value = resolve_gamma(gamma, X, kernel=kernel, sample_weight=sample_weight)
     made = Kernel(kernel, gamma=value, degree=degree, coef0=coef0)
     if kernel == "poly" and float(degree) % 1 != 0:
@@ -631,7 +632,8 @@ def _absolute_width(gamma: str, X: Rows, w: FloatArray) -> float:
     if gamma == "pairwise" and not is_sparse(X) and (w == w[0]).all():
         # As below, where rows have equal weights, so that values alone are sorted.
         below = np.arange(1, len(w)) / len(w)
-        step = max(1, BLOCK_BYTES // (8 * len(w))) if is_large_file(X) else X.shape[1]
+        is_file = isinstance(as_blocks(X), FileRows)
+        step = max(1, BLOCK_BYTES // (8 * len(w))) if is_file else X.shape[1]
         widths = []
         for begin in range(0, X.shape[1], step):
             columns = np.asarray(X[:, begin : begin + step].T, dtype=np.float64, order="C")

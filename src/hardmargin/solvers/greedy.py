@@ -34,7 +34,7 @@ import numpy as np
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
-from hardmargin.kernels.blocks import is_large_file
+from hardmargin.kernels.blocks import FileRows, as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited
 from hardmargin.solvers.problem import (
@@ -173,7 +173,7 @@ def solve(
             memory_bytes=memory_bytes,
             block_rows=options.block_rows,
             n_threads=n_threads,
-            folder=tempfile.gettempdir() if is_large_file(rows.X) else "",
+            folder=tempfile.gettempdir() if isinstance(as_blocks(rows.X), FileRows) else "",
             states=[] if unfinished is None else unfinished.states(len(problem.machines)),
             keep=None if unfinished is None else unfinished.keep,
             keep_seconds=0.0 if unfinished is None else unfinished.seconds,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,11 +38,12 @@ from hardmargin.kernels import (
     Precision,
     Rows,
     View,
+    as_blocks,
     is_sparse,
     linear_weights,
     make_kernel,
 )
-from hardmargin.kernels.blocks import FileRows, is_large_file, some_rows
+from hardmargin.kernels.blocks import FileRows
 from hardmargin.resources import multiply, queries_at_once, single_threaded_blas
 from hardmargin.selection.calibration import (
     Calibration,
@@ -365,7 +365,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if kernel.name == "precomputed":
             self.support_vectors_: Rows = np.empty((0, 0))
         else:
-            self.support_vectors_ = some_rows(training.X, support, self._most_row_bytes)
+            self.support_vectors_ = as_blocks(training.X, self._most_row_bytes)[support]
         codes = training.codes[support]
         self.n_support_ = np.bincount(codes, minlength=len(training.classes)).astype(np.int32)
         self.intercept_ = np.array([m.intercept for m in machines])
@@ -509,8 +509,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """
         blocks = [X]
         is_plain = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object
-        if is_large_file(X) or (is_plain and X.nbytes > self._most_row_bytes):
-            blocks = [X[begin:end] for begin, end in pairwise(FileRows(X).starts)]
+        if is_plain and isinstance(rows := as_blocks(X, self._most_row_bytes), FileRows):
+            blocks = rows.each(lambda block: block)
         return np.concatenate(
             [
                 function(margins)

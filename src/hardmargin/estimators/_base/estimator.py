@@ -47,11 +47,11 @@ from hardmargin.kernels import (
     KernelFunction,
     Precision,
     Rows,
+    as_blocks,
     canonical,
     check_indices,
     is_sparse,
 )
-from hardmargin.kernels.blocks import some_rows
 from hardmargin.monitor import Monitor
 from hardmargin.progress import shown
 from hardmargin.resources import (
@@ -388,7 +388,7 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
     """Warn if the kernel cannot distinguish rows: nothing can then be learned from them."""
     if kernel.name in ("precomputed", "callable"):
         return
-    X = X if weights is None or weights.all() else some_rows(X, weights > 0)
+    X = X if weights is None or weights.all() else as_blocks(X)[weights > 0]
     metric = kernel.name if kernel.name in DISTANCE_KERNELS else "laplacian"
     some = np.unique(np.linspace(0, X.shape[0] - 1, ROWS_TO_TELL_APART).astype(np.intp))
     with np.errstate(all="ignore"):

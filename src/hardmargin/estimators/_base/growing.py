@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
-from hardmargin.kernels.blocks import some_rows
+from hardmargin.kernels import as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import log_loss
@@ -109,7 +109,7 @@ def _fit_some(
         if estimator.kernel == "precomputed":
             X = rows.X[np.ix_(some, some)]
         else:
-            X = some_rows(rows.X, some, estimator._most_row_bytes)
+            X = as_blocks(rows.X, estimator._most_row_bytes)[some]
         rows = TrainingRows(
             X,
             rows.codes[some],
