@@ -219,17 +219,26 @@ class KernelVote:
         if is_stored:  # every thread has a matrix of its own
             most = max((self.memory_bytes - memory.pairs) // (2 * largest**2) + 1, 1)
             options = replace(options, n_threads=min(options.n_threads, most))
+        with_linear = is_stored and is_linear_candidate(X)
         relevance = None
         if is_stored and has_views and len(folds.train) and not is_sparse(X):
             kernels, relevance = self._candidates(
-                problem, dtype, folds, options, random, monitor, largest, is_quick=is_quick
+                problem,
+                dtype,
+                folds,
+                options,
+                random,
+                monitor,
+                largest,
+                with_linear=with_linear,
+                is_quick=is_quick,
             )
         else:
             present = problem.codes >= 0
             kernels = self.plain_kernels(
                 X if present.all() else X[present],
                 None if problem.weights is None else problem.weights[present],
-                with_linear=is_stored and is_linear_candidate(X),
+                with_linear=with_linear,
             )
         if is_stored:
             votes = self._stored(problem, dtype, folds, options, monitor, kernels=kernels)
@@ -253,6 +262,7 @@ class KernelVote:
         monitor: Monitor,
         largest: int,
         *,
+        with_linear: bool,
         is_quick: bool,
     ) -> tuple[list[Kernel], FloatArray | None]:
         """Kernels that see the rows through views, and the relevance that scales the columns.
@@ -295,7 +305,7 @@ class KernelVote:
                 widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
                 relevance = mean / mean.max()
         kernels = view_kernels(pairs, X, weights, widths)
-        if self.kernel == "cv" and is_linear_candidate(X):
+        if self.kernel == "cv" and with_linear:
             kernels += [Kernel("linear", view=view) for view in dict.fromkeys(v for v, _ in pairs)]
         best = kernels
         if codes is not problem.codes:  # 2.
