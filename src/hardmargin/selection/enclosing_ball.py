@@ -3,8 +3,8 @@ r"""What :class:`~hardmargin.MinimumEnclosingBall` chooses by itself: kernel, sl
 Three rules, none of which looks at labels:
 
 *gamma* (``"near"``) is one over the squared distance within which a tenth of the pairs of different
-rows lie. A few far rows change it much less than the mean distance. Where the rows form clusters it
-is about the width of one of them, not the distance between them.
+rows lie. A few far rows change it much less than the mean distance. Where the rows form clusters,
+this distance is about the width of a cluster, not the distance between clusters.
 
 *C* (``"auto"``) lets rows exceed the ball by a tenth of the variance
 :math:`V = \tfrac{1}{2} \sum_{ij} w_i w_j D_{ij} / W^2` in the kernel's space, on average:
@@ -93,7 +93,7 @@ def near_gamma(
 
 
 def _of_pairs(matrix: NDArray[Any]) -> FloatArray:
-    """Return what is above the diagonal, row after row; indices would take twice its memory."""
+    """Return what is above the diagonal, row after row; indices would take twice the memory."""
     above = [row[i + 1 :] for i, row in enumerate(matrix)]
     return np.concatenate([np.empty(0), *above], dtype=np.float64)
 

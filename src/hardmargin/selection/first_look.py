@@ -1,8 +1,8 @@
-"""A first look at sparse rows, and at rows of common norm: a few of them say how to treat all.
+"""A first look at sparse rows, and at rows of common norm: a sample shows how to treat them all.
 
-Columns of tables have units of their own, so that they are standardised. Words have not: their
-frequencies, and the common norm of the rows, mean something. What suits the data is found by the
-held-out loss of a sample, standardised and as it came. On text, the same sample says whether RBF
+Columns of tables have units of their own, so they are standardised. Words have none: their
+frequencies, and the common norm of the rows, mean something. The held-out loss of a sample,
+standardised and as it came, shows what suits the data. On text, the same sample shows whether RBF
 kernels are worth their time: mostly, linear kernels do as well, and their paths need no kernel
 matrix.
 """
@@ -35,13 +35,13 @@ from hardmargin.selection.vote import MANY_COLUMNS, matrix_votes
 from hardmargin.solvers.problem import Machine, Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
-#: Rows of the sample; as many or fewer are not sampled, and let all kernels vote.
+#: Rows of the sample. Up to this many rows, there is no sample, and all kernels vote.
 SAMPLE_ROWS = 2_000
 
-#: Norms differ by no more than this share of the largest.
+#: Common norms differ by no more than this share of the largest.
 LARGEST_DIFFERENCE = 1e-3
 
-#: RBF kernels must lower the loss of linear ones by this share to vote on text of more rows.
+#: On larger text, RBF kernels vote only if their loss is below that of linear ones by this share.
 LEAST_GAIN = 0.02
 
 #: Larger numbers, and rows whose numbers are all smaller than one over this, are extreme.
@@ -72,15 +72,15 @@ def is_text(X: Rows) -> bool:
 
 
 def is_linear_candidate(X: Rows) -> bool:
-    """Whether a linear kernel may suit rows: sparse ones, and those of many and more columns."""
+    """Whether a linear kernel may suit rows: if sparse, or if their many columns outnumber them."""
     return is_sparse(X) or X.shape[1] > max(X.shape[0], MANY_COLUMNS)
 
 
 def is_open(X: Rows | RowBlocks) -> bool:
-    """Whether rows may be better as they came than standardised: sparse ones, and of common norm.
+    """Whether rows may be better as they came than standardised: if sparse or of common norm.
 
-    Where all columns have two values, standardising changes no distance. Numbers of extreme size
-    need it.
+    Not if all columns have two values, as standardising changes no distance then, nor if numbers
+    have extreme sizes, as they must be standardised.
     """
     blocks = as_blocks(X)
     if is_sparse(X):
@@ -96,7 +96,7 @@ def is_open(X: Rows | RowBlocks) -> bool:
 
 
 def _sparse_sizes(X: Rows) -> tuple[float, bool]:
-    """Find the largest size of an entry of a block, and whether some entry is not one."""
+    """Find the largest absolute value in a block, and whether any entry is not 1."""
     return float(np.abs(X.data).max(initial=0.0)), not (X.data == 1).all()
 
 
@@ -169,9 +169,9 @@ def first_look(
     sample : Sample
         Some of the rows.
     seen : mapping of rows
-        What kernels may see of them: False as they came, True standardised, or one of both.
+        The rows as kernels may see them: False as they came, True standardised; or one of these.
     make_kernels : callable
-        Kernels that may vote on rows like these.
+        Makes the kernels that may vote on rows like these.
     machines : sequence of machines
         How classes are divided.
     options : StagedVoteOptions

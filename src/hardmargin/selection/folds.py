@@ -28,7 +28,7 @@ MISSING_GROUPS = (
     "params={'<step>__groups': groups}), besides groups=groups for the outer splitter. A search "
     "passes them on to a step of a pipeline: "
     "search.fit(X, y, groups=groups, <step>__groups=groups). "
-    "With metadata routing, call set_fit_request(groups=True); groups then reach both."
+    "With metadata routing, call set_fit_request(groups=True); groups then reach both splitters."
 )
 
 #: The fewest rows of each class in a fold; with fewer rows there are fewer folds.
@@ -51,14 +51,14 @@ SUBSAMPLE_ROWS = 2_000
 #: A quick choice is made on a subsample of this many rows, and not judged on folds of all rows.
 QUICK_ROWS = 1_000
 
-#: The largest training part that a choice is followed on, as a share of all rows (but at least so
-#: many rows, if there are as many), how parts grow up to it, and the most rows that are held out.
+#: The largest training part on which a choice is followed: its share of all rows, and the fewest
+#: rows that it has if there are enough; how parts grow up to it; and the most rows held out.
 LARGEST_SHARE = 0.4
 LEAST_LARGEST_ROWS = 4_000
 GROWTH = 4
 MAX_HELD_OUT_ROWS = 10_000
 
-#: Up to this many rows, so many splits of all of them judge the choice.
+#: Up to the first number of rows, the choice is judged on the second number of splits of all rows.
 MAX_FOLDED_ROWS = 20_000
 SPLITS_TO_JUDGE = 3
 
@@ -85,7 +85,7 @@ class Folds:
 
     @property
     def n_splits(self) -> int:
-        """Number of splits; none where there are too few rows to hold any out."""
+        """Number of splits; zero where there are too few rows to hold any out."""
         return len(self.train)
 
     def among(self, rows: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -100,7 +100,7 @@ class Folds:
 
 def warn_of_shortage(folds: Folds) -> None:
     """Warn of what is wrong with the splits."""
-    warn_caller(f"Cross-validation is less than it should be: {folds.shortage}.", UserWarning)
+    warn_caller(f"Cross-validation is less reliable than usual: {folds.shortage}.", UserWarning)
 
 
 def make_folds(
@@ -171,7 +171,7 @@ def even_folds(
 ) -> Folds:
     """Deal the rows of every class out to the folds, in a random order.
 
-    It is much faster than `make_folds`, and does not look for copies of rows.
+    This is much faster than `make_folds`, and does not look for copies of rows.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def growing_splits(
 
 
 def random_ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDArray[np.intp]:
-    """Put the rows that have a class in a random order, and others last."""
+    """Put the rows that have a class in a random order, and the others last."""
     present = np.flatnonzero(codes >= 0)
     rank = np.full(len(codes), len(codes), dtype=np.intp)
     rank[present] = random_state.permutation(len(present))
@@ -244,7 +244,7 @@ def random_ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) 
 
 
 def subsample(codes: NDArray[Any], rank: NDArray[np.intp], n_rows: int) -> BoolArray:
-    """Draw rows by class, in proportion but some of each; smaller samples are parts of larger."""
+    """Draw a share of every class, but at least a few rows; larger samples contain smaller ones."""
     chosen = np.zeros(len(codes), dtype=bool)
     sizes = np.bincount(codes[codes >= 0])
     share = min(1.0, n_rows / max(sizes.sum(), 1))
@@ -259,7 +259,7 @@ def _of_splitter(cv: Any, X: Any, codes: NDArray[np.int32], groups: Any) -> Fold
     present = np.flatnonzero(codes >= 0)
     if groups is not None:
         groups = _groups_of_rows(groups, len(codes))
-    # Their indices refer to all rows, including those of weight zero.
+    # The indices of given splits refer to all rows, including those of weight zero.
     given_splits = isinstance(cv, PredefinedSplit) or not hasattr(cv, "split")
     n = len(codes)
     trains: list[BoolArray] = []
@@ -274,7 +274,7 @@ def _of_splitter(cv: Any, X: Any, codes: NDArray[np.int32], groups: Any) -> Fold
             # The caller warns once of classes with few rows.
             warnings.filterwarnings("ignore", message="The least populated class")
             try:
-                # Splitters that look at rows cannot split those that live elsewhere.
+                # Splitters that look at rows cannot split rows that live elsewhere.
                 own = np.empty((len(present), 0)) if isinstance(X, RowBlocks) else X[present]
                 splits = list(cv.split(own, codes[present], among))
             except (TypeError, ValueError) as error:
@@ -345,8 +345,8 @@ def first_copies(X: Rows | RowBlocks, codes: NDArray[np.int32]) -> NDArray[np.in
 
     Rows with few possible values are often equal by chance, and do not count as copies. Copies are
     looked for only if a feature takes at least half as many values as there are different rows, and
-    at least twenty. They must be at least a quarter of the rows, as where rows were resampled: a
-    few repeated rows do no harm, as new rows repeat some as well.
+    at least twenty. They must be at least a quarter of the rows, as after resampling: a few
+    repeated rows do no harm, as new rows repeat some too.
 
     Parameters
     ----------

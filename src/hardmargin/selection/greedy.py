@@ -4,17 +4,18 @@ One candidate serves all machines: the one of least held-out log-loss (``greedy_
 
 1. Kernels and views of the rows are compared on two splits, with the fewest visits and a coarse
    search of gamma. Rows as they came must be clearly better than standardised ones.
-2. The columns are scaled by their relevance to the best of these, by that of each split's training
-   rows alone, so that held-out rows have no part in it; the kernels are tried again.
+2. The columns are scaled by their relevance to the best of these, and the kernels are tried again.
+   Each split's relevance is that of its training rows, so that held-out rows have no part in it.
 3. What is near the best so far is tried with more visits.
 4. The best of all climbs along gamma on all splits, then with more visits, then in finer steps.
 
-Above 2,500 rows, that is done on a subsample of 2,000. What came near the best is followed on one
-split, with training parts that grow fourfold up to four tenths of the rows, gamma with them: the
-best gamma grows with the rows. More visits survive only where they clearly pay and are not expected
-to cost many plain fits. Up to 20,000 rows, two splits of all rows then score the winner.
+Above 2,500 rows, all this is done on a subsample of 2,000. What came near the best is followed on
+one split, with training parts that grow fourfold up to four tenths of the rows. Larger gammas are
+tried on the way, as the best gamma grows with the rows. More visits survive only where they clearly
+pay and are not expected to cost as much as many plain fits. Up to 20,000 rows, three splits of all
+rows then score the winner.
 
-Nothing here depends on a clock unless there is a time limit, nor on the number of threads.
+Nothing here depends on the number of threads or, unless there is a time limit, on the clock.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from hardmargin.solvers.problem import Machine
 VISITS = (1, 4, 64)
 
 #: Gammas to begin with, as exponents of two relative to the source's gamma, and those to go on with
-#: where none of these has less than this share of the log-loss of a constant.
+#: if the least log-loss so far is above this share of a constant's.
 GRID = (-4, 0, 4)
 WIDE_GRID = (-12, -8, 8, 12)
 NOTHING_LEARNED = 0.97
@@ -48,32 +49,33 @@ NOTHING_LEARNED = 0.97
 FIRST_SPLITS = 2
 
 #: How near to the best, as a factor of the log-loss, another source must come to be tried with more
-#: visits or on more rows, and how many of them.
+#: visits or on more rows, and the most sources that are tried.
 NEAR_SOURCE = 1.05
 MOST_SOURCES = 4
 
-#: The same for another view, on more rows: which view is best may only show on many.
+#: The same for another view, on more rows: which view is best may show only on many.
 NEAR_VIEW = 1.15
 
-#: Scaled columns must lower the log-loss by this factor: relevance may be an accident.
+#: Scaled columns must lower the log-loss by this factor: relevance may be due to chance.
 HANDICAP_SCALED = 1.01
 
-#: How near to the best other visits must come to be tried again.
+#: How near to the best another number of visits must come to be tried again.
 NEAR = 1.02
 
-#: On growing parts, more visits must lower the log-loss by this factor. They may cost so many plain
-#: fits, or so many multiplications in a fit of all rows (a few seconds).
+#: On growing parts, more visits must lower the log-loss by this factor. They may cost at most
+#: this many plain fits, or this many multiplications in a fit of all rows (a few seconds).
 CLEAR_GAIN = 0.98
 MAX_COST = 6.0
 MAX_WORK = 3e10
 
-#: Splits of all rows score a choice of more visits if its fit takes no more multiplications.
+#: A choice of more visits is scored on splits of all rows if its fit takes at most this many
+#: multiplications.
 MAX_JUDGED_WORK = 2e10
 
 #: A kernel value costs as much as this many multiplications, besides one for each column.
 COST_OF_VALUE = 8
 
-#: About how many times as long a stage with revisits takes as one without.
+#: A stage with revisits takes about this many times as long as one without.
 COST_OF_REVISITS = 2.0
 
 
@@ -85,7 +87,7 @@ class Task:
     ----------
     sources : sequence of Source
         Kernels and views of the rows to choose from, view after view; the first is used where
-        nothing can be compared. Those of the first view may be scaled by relevance.
+        nothing can be compared. Sources of the first view may be scaled by relevance.
     codes : (n,) int32 array
         Class of each row, -1 for rows that take no part.
     machines : sequence of (negative classes, positive classes)
@@ -161,7 +163,7 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
     Parameters
     ----------
     task : Task
-        What for.
+        What to choose for.
     folds : Folds
         The splits, over all rows.
     random_state : RandomState
@@ -221,7 +223,7 @@ def _search(
     few, *more = task.visits
     first = min(FIRST_SPLITS, trials.n_splits)
     # 1. Compare kernels and views, gammas from coarse to fine. Further views have the best kernel
-    # alone, unless rows are so many that another one may be best there.
+    # alone, unless there are many rows: another kernel may then be best there.
     _, of_constant, _ = trials.judge(None, first)
     in_all_views = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
     names = [source.values.kernel.name for source in trials.sources]
@@ -276,9 +278,9 @@ def _search(
 
 
 def _near(trials: Trials, visits: int | None, n_splits: int) -> list[Trial]:
-    """Best trials of the sources that come near the best of all, which is the first.
+    """Best trial of each source that comes near the best of all, which is the first.
 
-    There are not many of them, and one of every view that comes near.
+    There are only a few, but at least one of every view that comes near.
     """
     bests: dict[int, Trial] = {}
     for trial in trials.ranked(visits=visits, n_splits=n_splits):
@@ -335,7 +337,7 @@ def _survivors(found: _Found, task: Task) -> list[Candidate]:
 
 
 def _is_affordable(trials: Trials, candidate: Candidate, plain: Candidate, task: Task) -> bool:
-    """Whether revisits cost no more than some plain fits, or little anyway."""
+    """Whether revisits cost no more than a few plain fits, or little in any case."""
     n_stages, n_plain = trials.n_stages(candidate), trials.n_stages(plain)
     is_cheap = COST_OF_REVISITS * n_stages <= MAX_COST * n_plain
     return is_cheap or _work(trials, candidate, task) <= MAX_WORK
@@ -365,7 +367,7 @@ def _follow(trials: Trials, survivors: list[Candidate], few: int) -> None:
 def _so_far(trials: Trials | None) -> _Found | None:
     """Return the best that was tried before time was up, with the fewest visits.
 
-    More visits take long on all rows: out of time, the fewest are the safe choice.
+    More visits take long on all rows: when time is up, the fewest are the safe choice.
     """
     if trials is None or not trials.tried:
         return None

@@ -1,10 +1,10 @@
 """Trials of the greedy stagewise SVM: its held-out log-loss on some splits, candidate by candidate.
 
 A candidate is a source of kernel values (a kernel, and the rows as it sees them), a power of two
-times the source's gamma, and the visits allowed per row. One candidate serves all machines: its
-loss is that of their held-out scores once a Platt sigmoid is fitted to each machine's, averaged
-over the machines by their rows. Candidates may be tried on some of the splits first, and on the
-others later; nothing is trained twice.
+times the source's gamma, and the visits allowed per row. One candidate serves all machines. A Platt
+sigmoid is fitted to each machine's held-out scores; the candidate's loss is the mean of the
+machines' losses, weighted by their rows. Candidates may be tried on some of the splits first, and
+on the others later; nothing is trained twice.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Source:
     Attributes
     ----------
     values : KernelRows
-        A kernel, whose gamma is where a search starts, and rows, in the precision of choosing.
+        A kernel, whose gamma is where the search starts, and rows, in the precision of the search.
     weights : (n,) array or None
         Weights of the rows, zero for those that take no part; None if all are one.
     view : int
-        Which of the views that the rows come in: standardised, or as they came.
+        Which view of the rows: standardised, or as they came.
     tunes_gamma : bool
         Whether to try other gammas.
     handicap : float
@@ -92,7 +92,7 @@ class Source:
 
     @property
     def for_all(self) -> Source:
-        """The source with one relevance: the mean of that of the splits."""
+        """The source with one relevance: the mean over the splits."""
         if len(self.relevance) < 2:
             return self
         mean = np.mean(self.relevance, axis=0)
@@ -126,7 +126,7 @@ class Source:
 
 
 class Candidate(NamedTuple):
-    """Which source, the power of two times its gamma, and the visits."""
+    """A source, the exponent of two that multiplies its gamma, and the visits."""
 
     source: int
     exponent: int
@@ -217,7 +217,7 @@ class Trials:
     tried : dict of Trial
         All trials, by candidate and number of splits.
     lines : list of tuples
-        A line of the table of everything that was tried for each of them; see `TABLE`.
+        One for each trial, in the table of everything that was tried; see `TABLE`.
     machines : dict of lists of Expansion, or None
         The machines of candidates with distance kernels, by candidate and split; None to keep none.
     rows : (n_some,) int array
@@ -283,9 +283,9 @@ class Trials:
     def ranked(
         self, source: int | None = None, visits: int | None = None, n_splits: int | None = None
     ) -> list[Trial]:
-        """Return the trials on so many splits, or on all, the best of them first.
+        """Return the trials on a given number of splits, or on all, best first.
 
-        Only those of a source and a number of visits, if given.
+        Only those of a source or with a number of visits, if given.
         """
         n = self.n_splits if n_splits is None else n_splits
         among = [
@@ -315,9 +315,9 @@ class Trials:
         shifts: Sequence[int] = (0,),
         n_splits: int | None = None,
     ) -> None:
-        """Try candidates, their exponents shifted, on threads; raises Stopped when time is up.
+        """Try candidates with shifted exponents, on threads; raise Stopped when time is up.
 
-        Those that were tried before on these splits, or are out of range, are left out.
+        Candidates that were tried before on these splits, or are out of range, are left out.
         """
         n = self.n_splits if n_splits is None else min(n_splits, self.n_splits)
         shifted = [c._replace(exponent=c.exponent + s) for c in candidates for s in shifts]
@@ -393,7 +393,7 @@ class Trials:
         rows = replace(rows, kernel=kernel)
         may_overflow = source.tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
-            # Reject a gamma at which the kernel overflows; if all do, the final fit raises.
+            # Reject gammas at which the kernel overflows; if it always does, the final fit raises.
             return Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
         solutions = greedy.solve(
             Problem(rows, codes, self._pairs, self.weights),
@@ -462,10 +462,10 @@ class Trials:
     def relevance(
         self, candidate: Candidate, random_state: np.random.RandomState
     ) -> list[FloatArray]:
-        """Relevance of the columns to the machines of a candidate that all splits have tried.
+        """Relevance of the columns to the machines of a candidate that was tried on all splits.
 
-        There is one for each split, that of its training rows, so that held-out rows have no part
-        in it; none at all where nothing moves the log-odds.
+        Each split has its own, that of its training rows, so that held-out rows have no part in
+        it. The list is empty where nothing moves the log-odds.
         """
         assert self.machines is not None
         values, view = self._values[candidate.source], View("standardized")
@@ -500,7 +500,7 @@ def _side_by_side(
     position = np.empty(len(codes), dtype=np.int32)
     position[support] = np.arange(len(support), dtype=np.int32)
     places = position[rows]
-    # By support row, as kernels need them: converting them would take longer than small fits do.
+    # By support row, as kernels need them: a conversion would take longer than small fits.
     order = np.argsort(places, kind="stable")
     sizes = [len(s.rows) for s in solutions]
     machines = np.repeat(np.arange(len(solutions), dtype=np.int32), sizes)

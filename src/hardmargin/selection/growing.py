@@ -1,13 +1,13 @@
 """How many rows to fit when time is limited: few at first, then more.
 
 1. The first fit is of few rows.
-2. What the fits so far took predicts what a larger one will take: seconds grow as a power of the
+2. The time of the fits so far predicts the time of a larger one: seconds grow as a power of the
    rows. The power is estimated from the last two fits, with a margin; after one fit it is assumed
    to be two.
-3. If all rows fit in the time left even at the highest power, they come next. So they do where a
-   fit of all rows that is stopped in time is worth having, and there is time for a share of it.
-   Otherwise the rows grow by a factor. If there would be no time for another fit after that, the
-   next one is of as many rows as fit, or of all.
+3. All rows come next if they fit in the time left even at the highest power, or if a fit of all
+   rows is worth having even when it is cut short, and there is time for a share of it. Otherwise
+   the rows grow by a factor. If there would be no time for another fit after that, the next fit
+   has as many rows as the time allows, or all.
 4. It ends with a fit of all rows, or when the time left does not allow clearly more rows.
 
 A prediction can be wrong: the caller then stops the fit at the limit, and keeps an earlier one.
@@ -40,10 +40,10 @@ MARGIN = 0.7
 #: The time left must be this many times the prediction.
 SAFETY = 1.3
 
-#: Shorter times are taken for this, in seconds.
+#: Shorter times count as this, in seconds.
 LEAST_SECONDS = 1e-6
 
-#: No number of rows takes as many fits.
+#: More fits than any number of rows needs.
 MAX_FITS = 64
 
 
@@ -60,14 +60,14 @@ class Growth:
     first : int
         Rows of the first fit.
     cost_of_all : float
-        All rows may be fitted in another way than a part: the time that they take, relative to a
-        part that would have as many rows.
+        All rows may be fitted in another way than a part: the time that this takes, relative to
+        that of a part with as many rows.
     linear_above : int or None
-        Fits of more rows than this take time in proportion to them ..
+        Fits of more rows than this take time in proportion to their rows.
     linear_from : int
-        .. in which this many rows take as long as a fit of as many.
+        Such a fit takes as long per row as a fit of this many rows.
     least_share : float
-        Such a fit is worth beginning if there is time for this share of it.
+        A linear fit of all rows is worth beginning if there is time for this share of it.
     """
 
     n_rows: int
@@ -85,7 +85,7 @@ class Growth:
         return math.pow(self.linear_from, power - 1) * size
 
     def affordable(self, work: float, power: float) -> float:
-        """Return the most rows that take no more than that."""
+        """Return the most rows whose fit takes no more than `work`."""
         size = math.pow(work, 1 / power)
         if self.linear_above is None:
             return size
@@ -94,7 +94,7 @@ class Growth:
 
 
 def growing_sizes(growth: Growth, monitor: Monitor) -> Iterator[int]:
-    """Yield numbers of rows to fit; the time until the next one is asked for is what a fit took.
+    """Yield numbers of rows to fit; the time until the next request counts as the time of a fit.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def next_size(fits: Sequence[tuple[int, float]], growth: Growth, seconds_left: f
     all_fit = work_of_all <= work
     is_linear = growth.linear_above is not None and n_rows > growth.linear_above
     if is_linear and growth.least_share * work_of_all <= work:
-        return n_rows  # smaller fits that are not of this kind would take as long
+        return n_rows  # smaller fits that are not linear would take as long
     near = LEAST_GROWTH * FACTOR * size
     if all_fit and n_rows <= near:
         return n_rows
@@ -164,7 +164,7 @@ def next_size(fits: Sequence[tuple[int, float]], growth: Growth, seconds_left: f
 
 
 def power(fits: Sequence[tuple[int, float]]) -> float:
-    """Estimate the power of the rows by which seconds grow, rather too high than too low."""
+    """Estimate the power of the rows by which seconds grow, erring on the high side."""
     if len(fits) < 2:
         return USUAL_POWER
     (few, before), (many, after) = fits[-2:]

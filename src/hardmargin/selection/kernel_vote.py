@@ -3,9 +3,9 @@
 1. Dense rows that are standardised are seen through views: as they are, and as normal scores of
    their ranks. A first vote, of few stages and few rows, shows how much each column matters; the
    views are scaled by that.
-2. Where there are many more rows than in the first vote, the scaled kernels vote on the same few,
-   and only the best of them on all rows.
-3. All candidates vote on all rows (``vote.py``). If the distances between all rows do not fit in
+2. Where there are many more rows than in the first vote, the scaled kernels vote on the same few
+   rows, and only the best of them go on.
+3. The candidates vote on all rows (``vote.py``). If the distances between all rows do not fit in
    memory, or a rank is given, kernels are approximated through landmarks (``low_rank_vote.py``).
 
 Other rows have one plain view; a linear kernel that votes alone needs no distances at all.
@@ -79,7 +79,7 @@ MOST_FAMILIES = 4
 #: Share of the time left that the first vote may take.
 FIRST_SHARE = 0.3
 
-#: Kernels that may vote on all rows after a vote on some of them, and their least share of that.
+#: The most kernels that go on to all rows after a vote on some, and the least share that they need.
 MOST_KERNELS = 8
 LEAST_CHANCE = 0.01
 
@@ -92,10 +92,10 @@ class VoteMemory(NamedTuple):
     copies : int
         What copies of dense rows take.
     pairs : int
-        What pairs of rows take: distances of families of kernels, and a thread's matrix. A tenth
-        more is for copies of the rows, and for paths.
+        What pairs of rows take: distances of families of kernels, and a thread's matrix, plus a
+        tenth for copies of the rows and for paths.
     room : int
-        What there is for pairs, besides copies.
+        What copies leave for pairs.
     is_enough : bool
         Whether the distances between all rows may be stored.
     """
@@ -108,7 +108,7 @@ class VoteMemory(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelVote:
-    """A vote of kernels, as the parameters of an estimator settle it.
+    """A vote of kernels, as an estimator's parameters define it.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class KernelVote:
     def memory_for(
         self, n_rows: int, n_columns: int = 0, n_families: int = LEAST_FAMILIES
     ) -> VoteMemory:
-        """Memory of a vote on so many rows; of sparse rows, no columns are copied."""
+        """Memory of a vote on `n_rows` rows; columns of sparse rows are not copied."""
         copies = 8 * COPIES_OF_ROWS * n_rows * n_columns
         pairs = math.ceil(1.1 * (4 * n_families + 2)) * n_rows**2
         room = self.memory_bytes - min(copies, self.memory_bytes // 2)
@@ -411,7 +411,7 @@ class KernelVote:
         return [kernel for kernel in kernels if (kernel.name, kernel.view) in families[:n_kept]]
 
     def _warn_of_approximation(self, rank: int, n_rows: int, n_columns: int) -> None:
-        """Warn that distances between so many rows do not fit in memory."""
+        """Warn that distances between that many rows do not fit in memory."""
         needed = self.memory_for(n_rows, n_columns).pairs
         most = self.memory_for(n_rows, n_columns, MOST_FAMILIES)
         warn_caller(
@@ -441,7 +441,7 @@ def _warn_of_rank(found: LowRankVotes, limit: int, copies: int) -> None:
     if len(found.losses) > 1:
         reason = (
             f"the held-out log-loss still fell from {found.losses[-2]:.4f} to "
-            f"{found.losses[-1]:.4f} when it was last doubled"
+            f"{found.losses[-1]:.4f} when the rank was last doubled"
         )
         if found.full_bytes <= limit:
             advice = "Set a higher rank, which takes more time and memory"

@@ -173,7 +173,7 @@ def _votes_of_factors(
     options: StagedVoteOptions,
     monitor: Monitor,
 ) -> tuple[list[Vote], int, float]:
-    """Run all candidates at one rank; return the votes, number and held-out loss of the best."""
+    """Run all candidates at one rank; return the votes, index and held-out loss of the best."""
     assert problem.weights is not None
     scales = np.array([diagonal_scale(factor.diagonal) for factor in factors])
     candidates = Candidates(

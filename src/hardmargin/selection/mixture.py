@@ -1,4 +1,4 @@
-"""Mixtures of experts: sums of their log-probabilities, weighted by what rows held out say."""
+"""Mixtures of experts: sums of their log-probabilities, with weights from held-out rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hardmargin.kernels import FloatArray
 #: Weights are no larger than this.
 LARGEST_WEIGHT = 3.0
 
-#: Before anything is known, weights add up to one, give or take this. It keeps experts that hardly
-#: ever err from becoming too sure.
+#: The weights are expected to add up to one, give or take this. It keeps experts that hardly ever
+#: err from becoming too sure.
 SPREAD_OF_SUM = 0.5
 
 

@@ -3,8 +3,8 @@
 The relevance of a column is the root of the mean squared derivative of the log-odds along it, over
 some training rows and summed over machines. A column of two values, 1 apart, has the difference
 between the two instead of a derivative. The columns of one feature in one-hot encoding share the
-mean of their squares, as those of rare categories alone would be noisy. Columns that are scaled by
-their relevance set rows apart as far as they matter. One round is enough: a second one overfits.
+mean of their squares, as those of rare categories alone would be noisy. A column that is scaled by
+its relevance separates rows as far as it matters. One round is enough: a second one overfits.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, View, column_ends
 
-#: Training rows that derivatives are taken at, at most.
+#: The most training rows at which derivatives are taken.
 MAX_ROWS = 150
 
 #: The machines that relevance rests on: factors of the usual width of their kernels, their splits,
-#: and the limit of their stages.
+#: and the limit on their stages.
 FIRST_WIDTHS = {"rbf": (1 / 4, 1.0), "laplacian": (1.0,)}
 FIRST_SPLITS = 2
 FIRST_STAGES = 24
@@ -32,18 +32,18 @@ LEAST_SCALE = 0.02
 #: Fewer columns of which at most one is high may be a coincidence.
 LEAST_CATEGORIES = 3
 
-#: Derivatives that are held at once.
+#: Derivatives that are in memory at once.
 NUMBERS_AT_ONCE = 10_000_000
 
 #: Up to this many rows, derivatives are float64.
 MAX_FLOAT64_ROWS = 500
 
-#: A kernel that is narrower than this grows beyond all bounds between two values.
+#: Differences between the two values of a column could overflow at larger gammas.
 _LARGEST_GAMMA = 80.0
 
 
 class LogOdds(Protocol):
-    """A machine, and what its scores are multiplied by to be log-odds."""
+    """A machine, and the slope that turns its scores into log-odds."""
 
     @property
     def rows(self) -> NDArray[Any]:
@@ -105,9 +105,9 @@ class _Part(NamedTuple):
     def differences(
         self, at_high: NDArray[Any], is_high: NDArray[Any], rows: Sequence[NDArray[np.intp]]
     ) -> NDArray[Any]:
-        """Take the changes of the log-odds where queries have the other of a column's two values.
+        """Take the changes of the log-odds when queries get the other of a column's two values.
 
-        Whether values are the higher of the two is known for queries and rows.
+        `at_high` and `is_high` tell which queries and rows have the higher value.
         """
         gamma = self.K.dtype.type(min(self.kernel.gamma, _LARGEST_GAMMA))
         away, nearer = np.expm1(-gamma), np.expm1(gamma)
@@ -135,13 +135,13 @@ def relevance_of(
     Parameters
     ----------
     view : View
-        Derivatives are along its columns, of what its kernels say.
+        Its kernels' log-odds are differentiated along its columns.
     kernels : sequence of Kernel
         RBF and Laplacian kernels.
     votes : sequence of LogOdds
-        What they vote, one per machine.
+        Their votes, one per machine.
     X : (n, d) array
-        The rows; columns of two values have these 1 apart.
+        The rows; where a column has two values, they are 1 apart.
     weights : (n,) array
         Weights of the rows.
     random_state : RandomState
@@ -153,7 +153,7 @@ def relevance_of(
     """
     rows, mass = np.flatnonzero(weights > 0), weights[weights > 0]
     if mass.sum() > MAX_ROWS:
-        # Every so many rows along a random direction: a weight of two equals the row twice.
+        # Rows at equal intervals along a random direction: a weight of two equals the row twice.
         order = np.argsort(X[rows] @ random_state.normal(size=X.shape[1]), kind="stable")
         at = (np.arange(MAX_ROWS) + 0.5) / MAX_ROWS * mass.sum()
         rows = rows[order[np.searchsorted(np.cumsum(mass[order]), at).clip(max=len(order) - 1)]]
@@ -196,10 +196,10 @@ def relevance_of(
 
 
 def column_scales(relevance: FloatArray, X: NDArray[Any]) -> FloatArray:
-    """Turn relevance into what columns are multiplied by, which is no less than `LEAST_SCALE`.
+    """Turn relevance into the factors of the columns, which are at least `LEAST_SCALE`.
 
-    Columns of two values have powers of two: those of equal scale can then be packed as bits, and
-    predictions are much faster where most columns are of this kind.
+    For columns of two values they are powers of two. Such columns of equal scale can be packed as
+    bits, and predictions are much faster where most columns are of this kind.
     """
     scales = np.maximum(relevance, LEAST_SCALE)
     is_many_valued = column_ends(X).has_others
@@ -219,7 +219,7 @@ def one_hot_columns(X: NDArray[Any], weights: FloatArray) -> list[list[int]]:
     Returns
     -------
     list of lists of int
-        Neighbouring columns of two values, three or more, of which one is high in most rows.
+        Three or more neighbouring columns of two values, one of which is high in most rows.
     """
     low, high, has_others = column_ends(X)
     is_two_valued = ~has_others

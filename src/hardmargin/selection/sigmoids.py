@@ -2,7 +2,7 @@
 
 Platt's sigmoid is ``P(positive) = 1 / (1 + exp(-(A f + B)))``. Its targets are drawn in by one row
 per class, so that scores that separate the classes keep a finite slope (Platt 1999; Lin, Lin & Weng
-2007). All fits are Newton's method with a bounded number of steps; weights count rows, as
+2007). Sigmoids are fitted by Newton's method with a bounded number of steps; weights count rows, as
 in `as_rows`.
 """
 
@@ -23,7 +23,7 @@ BoolArray = NDArray[np.bool_]
 #: Slopes, times the largest score, lie between these; at the lower one, scores mean nothing.
 SLOPE_BOUNDS = (1e-3, 1e6)
 
-#: The softmax of sums of probabilities is sharpened or flattened by a factor between these.
+#: The softmax of many classes is sharpened or flattened by a factor between these.
 TAU_BOUNDS = (1e-2, 1e3)
 
 _MAX_NEWTON_STEPS = 50

@@ -2,8 +2,8 @@
 
 The candidates are RBF and Laplacian kernels of widths around the spread of the rows and, where
 columns are many or rows sparse, a linear one. Each runs a path of stages
-(``solvers/staged_vote.py``). Its weight in the vote is its path's mass, and falls the more its
-held-out loss exceeds the best of all.
+(``solvers/staged_vote.py``). Its weight in the vote is in proportion to its path's mass, and falls
+as its held-out loss exceeds the least of all.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ SCALED_WIDTHS = {"rbf": (1 / 16, 1 / 4, 1.0, 4.0, 16.0), "laplacian": (1 / 4, 1.
 #: The rule for the gamma that a factor of one stands for.
 _UNIT_RULES = {"rbf": "spread", "laplacian": "pairwise"}
 
-#: Sparse rows of more columns than this have no Laplacian candidates: they would be slow.
+#: Sparse rows of more columns than this have no Laplacian candidates, which would be slow.
 MANY_COLUMNS = 1_000
 
 #: A kernel with a smaller share of the vote is left out.
 LEAST_SHARE = 0.05
 
-#: Kernels that several machines may share: each makes predictions slower.
+#: The most kernels that several machines share: each makes predictions slower.
 MOST_SHARED = 5
 
 _KERNEL = [("view", "U12"), ("kernel", "U11"), ("gamma", np.float64)]
@@ -117,7 +117,7 @@ class Voted(NamedTuple):
     votes : list of Vote
         One per machine.
     relevance : (d,) array or None
-        How much each column matters, where that scaled the views.
+        How much each column matters, if the views were scaled by it.
     rank : int or None
         The rank of the kernels, if they are approximated.
     """
@@ -202,11 +202,11 @@ def view_kernels(
     Parameters
     ----------
     pairs : sequence of (View, str)
-        What kernels see, and their name: RBF or Laplacian.
+        The view of every kernel, and its name: RBF or Laplacian.
     X : rows
         The rows before the view.
     weights : (n,) array
-        Their weights; those of weight zero are ignored.
+        Their weights; rows of weight zero are ignored.
     widths : mapping of sequences
         Factors of the usual width, by the name of the kernel.
     """
@@ -249,7 +249,7 @@ def matrix_votes(
     dtype : {"float32", "float64"}
         Precision of distances and kernel values.
     """
-    # Rows of a class are contiguous, so that those of a machine are a few runs.
+    # Rows of a class are contiguous, so that a machine's rows form a few runs.
     rows = np.flatnonzero(problem.codes >= 0)
     rows = rows[np.argsort(problem.codes[rows], kind="stable")]
     arrays, sources, scales = _arrays(kernels, problem.values, rows, dtype, options.n_threads)
@@ -264,7 +264,7 @@ def matrix_votes(
         options,
         monitor,
     )
-    # Used where nothing is held out: the kernel of middle width, of the first kind.
+    # The kernel of middle width, of the first kind, is used where nothing is held out.
     middle = sum(kernel.name == kernels[0].name for kernel in kernels) // 2
     votes = []
     for m, paths in enumerate(found):
@@ -293,7 +293,7 @@ def count_votes(
     machine : int
         Which machine of the problem.
     prior : (n_kernels,) array
-        Weight of every kernel before the losses; where no rows were held out, its share.
+        Weight of every kernel before the losses count; its share if no rows were held out.
     """
     rows, held_rows = paths[0].rows, paths[0].held_rows
     n_rows, held_weights = float(len(rows)), None
@@ -346,7 +346,7 @@ def counted_together(votes: Sequence[Vote], problem: Problem[Any]) -> list[Vote]
 def _arrays(
     kernels: Sequence[Kernel], X: Rows, rows: NDArray[Any], dtype: Precision, n_jobs: int
 ) -> tuple[list[Rows], list[KernelSource], FloatArray]:
-    """Distances, values or sparse rows that kernels are computed from, and their divisors."""
+    """Distances, values or sparse rows to compute kernels from, and the kernels' divisors."""
     arrays: list[Rows] = []
     sources: list[KernelSource] = []
     of_distance: dict[tuple[str, View | None], int] = {}
@@ -397,7 +397,7 @@ def diagonal_scale(diagonal: NDArray[Any]) -> float:
 
 @dataclass(frozen=True)
 class Losses:
-    """The loss of every stage that held-out rows judged, of every kernel and machine.
+    """The held-out loss of every stage that was judged, of every kernel and machine.
 
     Attributes
     ----------
@@ -417,7 +417,7 @@ class Losses:
 
     @classmethod
     def of(cls, kernels: Sequence[Kernel], votes: Sequence[Vote], rows_are: str) -> Losses:
-        """Collect them from votes; `rows_are` is the view of kernels that have none."""
+        """Collect the losses from votes; `rows_are` is the view of kernels that have none."""
         judged = [
             (m, k, path.history["stage"], path.history["loss"])
             for m, vote in enumerate(votes)
