@@ -39,7 +39,7 @@ Two of them equal the rho-SVM by multiplicative updates (``rho.py``) stage by st
   for n rows.
 
 AdaBoost*_nu itself, with a constant nu, therefore equals Algorithm 1 only while nu is
-:math:`\nu_t`, which is for one stage. As the edges fall, a constant nu becomes an ever larger part
+:math:`\nu_t`, that is, for one stage. As the edges fall, a constant nu becomes an ever larger part
 of them and finally exceeds them. The equality also needs the minimum of eq. (20) itself
 (``step="line_search"``); the closed form that is usual for AdaBoost (``step="bound"``),
 
@@ -283,7 +283,7 @@ def _line_search(window: _Window, level: float) -> float:
 
 
 def _bound_step(window: _Window, level: float) -> float:
-    """Minimise the bound of eq. (20) that holds for all hypotheses within [-1, 1] of this edge."""
+    """Minimise the bound of eq. (20) that holds for all hypotheses of this edge within [-1, 1]."""
     largest = float(np.abs(window.margins).max())
     if largest > 1:
         raise ValueError(

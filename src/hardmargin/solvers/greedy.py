@@ -20,8 +20,8 @@ where the diagonal is not constant), and the path ends at steps below ``step_tol
 
 Returned per machine: the path, and as certificate the largest step still open. The loop itself is
 in the compiled core (``core/src/greedy.cpp``); it evaluates a kernel value only when the next
-choice can depend on it. Only of wide or sparse rows, all distances are evaluated at once where
-memory allows it: as a product of matrices that is many times as fast as column by column.
+choice can depend on it. For wide or sparse rows alone, all distances are evaluated at once where
+memory allows: a product of matrices is many times as fast as column after column.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class GreedyOptions:
     max_visits : int
         Visits allowed per row (times its weight); 1 is the paper's algorithm.
     step_tol : float
-        With revisits, stop when no step would change its row's gradient by more.
+        With revisits, stop when no step would change its row's gradient by more than this.
     max_stages : int or None
         Limit on the stages of a machine; None allows one per row (times its weight), or 8 with
         revisits.
@@ -129,7 +129,7 @@ def solve(
     options : GreedyOptions, optional
         How to run.
     monitor : Monitor, optional
-        The clock; it receives the largest step that is still open, and has states to go on from.
+        The clock; it receives the largest step still open, and may hold states to resume from.
     """
     options, monitor = options or GreedyOptions(), monitor or Monitor()
     rows, weights, codes = problem.values, problem.weights, problem.codes
@@ -181,12 +181,12 @@ def solve(
         )
     except (_core.MemoryTooSmall, _core.NothingToPack) as error:
         raise rows.core_error(error, options.method) from None
-    give_back_if_limited()  # cached columns would count on top of what is made of the results
+    give_back_if_limited()  # cached columns would add to the memory of what follows
     # All machines at once, as there may be many small ones.
     sides, supports = problem.sides, [r.support for r in results]
     machine = np.repeat(np.arange(len(results)), [len(rows) for rows in supports])
     support, alpha = np.concatenate(supports), np.concatenate([r.multipliers for r in results])
-    if not alpha.all():  # rows that gave everything back
+    if not alpha.all():  # some multipliers are back at zero
         machine, support, alpha = machine[alpha != 0], support[alpha != 0], alpha[alpha != 0]
     coefficients = sides[machine, codes[support]] * alpha
     starts = np.searchsorted(machine, np.arange(len(results) + 1)).tolist()

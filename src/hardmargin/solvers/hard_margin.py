@@ -14,7 +14,7 @@ There is no C. With :math:`g = \tilde K\alpha` and the objective
    :math:`(u_j (g_j - c) - u_i (g_i - c))^2 / (K_{ii} + K_{jj} - 2 u_i u_j y_i y_j K_{ij})`
    (second-order working set selection: Fan, Chen & Lin, JMLR 2005);
 2. change :math:`\alpha_i` by :math:`u_i t` and :math:`\alpha_j` by :math:`-u_j t`, where t leads
-   to the minimum along the way, or to where a multiplier becomes 0. Without bias that moves mass
+   to the minimum on this line, or to where a multiplier becomes 0. Without bias this moves mass
    from j to i. With bias, multipliers of opposite labels may also grow or fall together, and
    scaling restores the fixed sums. (Moves within the classes alone would zigzag between close
    rows of opposite labels. Without bias every other step therefore uses u = y too.)

@@ -1,4 +1,4 @@
-r"""The SVM with bias by multiplicative updates: Cristianini, Campbell & Shawe-Taylor, ESANN 1999.
+r"""The SVM with bias by multiplicative updates: Cristianini, Campbell & Shawe-Taylor (ESANN-99).
 
 The dual of the hard-margin SVM, eq. (1) of the paper,
 
@@ -26,7 +26,7 @@ Bias: at the optimum :math:`\lambda` is the bias. The bias that is returned bala
 margins of the two classes, :math:`b = (\min_- \gamma - \min_+ \gamma)/2`: it gives any plane the
 largest margin it can have and does not depend on the rate. For a plane that does not separate the
 classes it would depend on the two worst rows alone. Such a plane gets the limit of :math:`\lambda`
-for small rates, which is the same with means weighted by alpha in place of the minima.
+for small rates: the same formula, with means weighted by alpha in place of the minima.
 
 Certificate: with :math:`m = (\min_+ \gamma + \min_- \gamma)/2` the plane divided by m is feasible
 in the primal, and the best multiple of :math:`\alpha` is feasible in the dual, so that
@@ -34,7 +34,7 @@ in the primal, and the best multiple of :math:`\alpha` is feasible in the dual, 
 .. math:: \frac{(1'\alpha)^2}{2\|w\|^2} \le \tfrac12\|w^*\|^2 \le \frac{\|w\|^2}{2 m^2},
           \qquad \text{gap} = 1 - \frac{(1'\alpha)^2 m^2}{\|w\|^4}.
 
-Both bounds are free of the scale of :math:`\alpha`. A run has converged when the gap is at most
+Neither bound depends on the scale of :math:`\alpha`. A run has converged when the gap is at most
 ``tol`` and the scale is right as well: :math:`1'\alpha = \|w\|^2` to the same relative accuracy.
 The lower bound also proves that classes overlap: it then grows beyond every limit.
 """
@@ -56,10 +56,11 @@ from hardmargin.solvers.problem import Problem, Solution
 
 #: Classes overlap when the dual proves a margin below 1e-4 of the rows' spread around their mean,
 #: that is, multipliers that add up to 1e8 for rows of unit spread: beyond that, rounding of the
-#: kernel values decides on the plane.
+#: kernel values determines the plane.
 MAX_SQUARED_NORM = 1e8
 
-#: Squared distances are differences of kernel values; below this part of those they are rounding.
+#: Squared distances are differences of kernel values; below this part of the values, they are
+#: rounding errors.
 ROUNDING = 1e-14
 
 #: A fixed rate is given up after this many epochs in a row without a new best objective: a rate
@@ -93,7 +94,7 @@ class MultiplicativeOptions:
     keep_planes : int
         Bytes that the planes of a machine may take in its solution; 0 keeps none.
     smallest_kept : float
-        Planes are kept without their multipliers of up to this part of the largest.
+        Planes are kept without multipliers up to this part of their largest.
     """
 
     learning_rate: float | Literal["auto"] = "auto"
@@ -137,16 +138,16 @@ class MultiplicativeSolution(Solution):
         For the start and the plane of each epoch: ``"margin"``, the distance of the nearest row at
         the bias that balances the margins (negative where the plane does not separate the classes);
         ``"objective"`` of the dual; ``"bias"``; ``"error"``, the number of training rows
-        misclassified. For each epoch: its ``"rate"``. If there was no time to judge the start, it
-        has the bias 0, and the others are NaN.
+        misclassified. For each epoch: its ``"rate"``. If there was no time to judge the start, its
+        bias is 0, and its other entries are NaN.
     last_rate : float
-        The last rate or, with no epoch, the rate that the first would have been tried with.
+        The last rate or, without any epoch, the rate that would have been tried first.
     squared_norm : float
         ``||w||^2``.
     n_tried : int
         Number of epochs made; more than T where an earlier plane is returned.
     planes : (T + 1, n_support) CSR array or None
-        Coefficients of every plane; None where they did not fit `keep_planes`.
+        Coefficients of every plane; None where they did not fit in `keep_planes`.
     """
 
     last_rate: float

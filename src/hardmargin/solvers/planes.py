@@ -1,4 +1,4 @@
-"""Keeps the planes that a solver passes, for as long as they fit the memory."""
+"""Keeps the planes that a solver passes, as long as they fit in memory."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Problem(Generic[Values]):
 
     @cached_property
     def sides(self) -> NDArray[np.int8]:
-        """The side of every machine that each class is on: -1, +1, or 0 for neither."""
+        """The side that each class is on in every machine: -1, +1, or 0 for neither."""
         machine, code, side = np.array(
             [
                 (m, c, side)

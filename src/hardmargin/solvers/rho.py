@@ -30,7 +30,7 @@ that ensemble descends on the exponential loss, and the number of stages is its 
 
 Other constraints: for a known optimum (section 2.2), the printed equality
 :math:`\alpha' g = \rho^*` or :math:`\alpha' g \le (\rho^* + \bar\rho)/2`, which the optimum
-always satisfies; and a fixed rate in place of any constraint (Cristianini et al., ESANN 1999).
+always satisfies; and a fixed rate in place of any constraint (ESANN-99).
 
 With bias, each class holds half of the mass, and a stage also moves
 :math:`b_t = (\ln Z_+ - \ln Z_-) / 2\eta_t`; the least and the mean margin are then
@@ -136,8 +136,8 @@ class RhoSolution(Solution):
         gives both classes the same least margin (0 in the form without bias). If there was no time
         for a single product, they are NaN and 0. For each of the T stages: ``"rate"``, ``"bias"``
         (0 in the form without bias), ``"epsilon"`` and ``"cosine"``, that of the angle between the
-        planes before and after it, eq. (17): near 1 when the path converges (NaN where a plane has
-        no length).
+        planes before and after the stage, eq. (17): near 1 when the path converges (NaN where a
+        plane has no length).
     ensemble : Expansion
         The vote: the mean of the planes 1 .. T, weighted by the rates.
     rho_lower_bound : float
@@ -145,7 +145,7 @@ class RhoSolution(Solution):
         optimum of the approximation.
     planes : (T + 1, n) array or None
         Coefficients of every plane, over the landmarks for a low-rank kernel. None where they did
-        not fit `keep_planes`.
+        not fit in `keep_planes`.
     """
 
     ensemble: Expansion

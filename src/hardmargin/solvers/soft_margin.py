@@ -9,15 +9,15 @@ for row weights w. With :math:`f = K (\alpha y)` and the errors :math:`e = y - f
 1. choose the row i of largest error among those whose :math:`\alpha_i y_i` may grow, and, among
    those whose :math:`\alpha_j y_j` may fall, the row j of largest gain
    :math:`(e_i - e_j)^2 / (K_{ii} + K_{jj} - 2 K_{ij})`;
-2. let :math:`\alpha y` grow at i and fall at j by as much, to the minimum along the way or to where
-   one of them is at a bound;
+2. let :math:`\alpha y` grow at i and fall at j by the same amount, to the minimum on this line or
+   until one of them reaches a bound;
 3. add both columns to f;
-4. stop when the largest error that may grow exceeds the least that may fall by at most ``tol``, or
-   by no more than rounding. This difference is the certificate.
+4. stop when the largest error of a row that may grow exceeds the least error of one that may fall
+   by at most ``tol``, or by no more than rounding. This difference is the certificate.
 
 The bias is the mean error of the rows between their bounds. All of this is as in libsvm, but the
-loop, in the compiled core (``core/src/soft_margin.cpp``), hears Ctrl-C and keeps limits on time and
-memory; multipliers are feasible whenever it stops.
+loop, in the compiled core (``core/src/soft_margin.cpp``), reacts to Ctrl-C and keeps within limits
+on time and memory; multipliers are feasible whenever it stops.
 """
 
 from __future__ import annotations
