@@ -4,7 +4,7 @@ import numpy as np
 
 
 def route_oracle(columns, directions, thresholds, children, X):
-    """The cell of every row, in which it arrives cut after cut."""
+    """The cell that every row reaches, cut after cut."""
     cells = []
     for x in np.asarray(X, dtype=np.float32):
         at = 0 if len(columns) else -1

@@ -14,7 +14,7 @@ class Optimum(NamedTuple):
 
 
 def hard_margin(K, y, bias=True, tol=1e-11):
-    """Minimise alpha' Kt alpha where all rows add up to 1, or with bias each class to 1/2.
+    """Minimise alpha' Kt alpha where alpha adds up to 1 or, with bias, to 1/2 in each class.
 
     Wolfe's method for the point of least norm: add the row that violates most, go to the minimum
     on the rows at hand, and drop rows whose multiplier would turn negative.

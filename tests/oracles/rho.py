@@ -20,7 +20,7 @@ class Path(NamedTuple):
 def algorithm_1(
     K, y, weights=None, *, bias=False, eps_start=0.1, eps_stop=0.005, n_stages=None, rate=None
 ):
-    """The whole path; with `rate`, every stage uses that rate and the first rise ends it."""
+    """The whole path; with `rate`, every stage uses that rate and the first rise ends the path."""
     w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     groups = [y > 0, y < 0] if bias else [np.ones(len(y), dtype=bool)]
     a = np.empty(len(y))

@@ -36,6 +36,6 @@ def dual_objective(K, y, alpha):
 
 
 def leave_one_out_bound(K, y, alpha, intercept):
-    """Share of rows whose score does not survive losing their own term."""
+    """Share of rows whose score has the wrong sign, or none, without their own term."""
     f = K @ (alpha * y) + intercept
     return np.mean(y * f <= alpha * K.diagonal())

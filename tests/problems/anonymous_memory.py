@@ -1,4 +1,4 @@
-"""The memory of this process that is not that of files, as Linux counts it."""
+"""The memory of this process without that of files, as Linux counts it."""
 
 import re
 import warnings
@@ -15,7 +15,7 @@ def anonymous():
 
 
 def share_taken(name, X, y, memory_limit, **parameters):
-    """Return the most memory of a fit beyond what there was before, as a share of its limit."""
+    """Return the most memory that a fit adds to what was in use, as a share of its limit."""
     estimator = getattr(hardmargin, name)
     found, done = [0], Event()
 

@@ -48,7 +48,7 @@ def _run(folder, page, width, *flags):
 
 
 def screenshot(folder, page, width, *, is_dark=False):
-    """Take a picture of a page; its mean brightness is that of the pixels in the left margin."""
+    """Take a picture of a page, and return its pixels."""
     picture = folder / f"{page.stem}-{width}-{'dark' if is_dark else 'light'}.png"
     scheme = ["--blink-settings=preferredColorScheme=0"] if is_dark else []
     _run(folder, page, width, *scheme, f"--screenshot={picture}")

@@ -54,7 +54,7 @@ def cell_rows(X, codes, weights=None):
 
 @functools.cache
 def many_rows(n=700, n_classes=2, seed=0):
-    """Rows of which experts are tested; 700 are many where `few_rows_are_many`."""
+    """Rows that experts are tested on; 700 are many after `few_rows_are_many`."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     score = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.4 * rng.normal(size=n)

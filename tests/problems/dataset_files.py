@@ -20,7 +20,7 @@ def write_libsvm(path: Path, text: str) -> None:
 
 
 def write_member(path: Path, name: str, content: bytes) -> None:
-    """Put another content into the place of an archive's member."""
+    """Replace the content of one member of an archive."""
     with zipfile.ZipFile(path) as archive:
         members = {member: archive.read(member) for member in archive.namelist()}
     with zipfile.ZipFile(path, "w") as archive:

@@ -12,7 +12,7 @@ TOLERANCE = 1e-4
 
 
 def session(model):
-    """Load a model; it must be valid, and leave no constant unused, which would be a warning."""
+    """Load a model; it must be valid, and leave no constant unused, which would cause a warning."""
     onnx.checker.check_model(model)
     options = SessionOptions()
     options.intra_op_num_threads = 1
@@ -39,7 +39,7 @@ def run(model, X):
 
 
 def assert_same_classes(clf, X, model=None):
-    """Labels and probabilities in onnxruntime are ours, but for classes that are too close."""
+    """Labels and probabilities in onnxruntime are ours, except labels of close calls."""
     model = to_onnx(clf, X) if model is None else model
     label, probabilities = run(model, X)
     expected = clf.predict_proba(X)

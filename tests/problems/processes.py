@@ -1,6 +1,6 @@
 """Programs in processes of their own, as forks of a process that has imported the package.
 
-To import it with all that it needs takes longer than most programs of tests do.
+Importing it with all that it needs takes longer than most programs of tests do.
 """
 
 import multiprocessing
@@ -36,7 +36,7 @@ def run_program(program, *arguments, seconds=300, **environment):
 
 
 def start_program(program, arguments, folder, **environment):
-    """Start a program; what it prints goes to two files of a folder."""
+    """Start a program; what it prints goes to two files in a folder."""
     printed = [Path(folder) / name for name in ("stdout", "stderr")]
     process = CONTEXT.Process(
         target=_execute, args=(program, arguments, environment, list(map(str, printed)))

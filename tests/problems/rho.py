@@ -55,7 +55,7 @@ def weights_of(n, seed=3):
 
 
 def two_class(K, y, weights=None):
-    """One machine on a stored matrix, or on any."""
+    """One machine on a stored matrix, or on any other."""
     matrix = StoredMatrix(np.ascontiguousarray(K)) if isinstance(K, np.ndarray) else K
     return Problem.two_class(matrix, y, weights)
 
