@@ -1,8 +1,9 @@
-"""Count the functions and files of the package that a fit goes through.
+"""Count the functions, files and lines of the package that a fit goes through.
 
 ``python tools/trace_fit.py`` prints one line per estimator; ``--list EnsembleSVC`` prints the
 functions called, file by file. A newcomer must read these files to understand a fit, so fewer are
-better. Special methods, properties and nested functions are not counted by themselves.
+better. Special methods, properties and nested functions are not counted by themselves, but their
+lines are.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ PACKAGE = Path(hardmargin.__file__).parent
 ESTIMATORS = ("EnsembleSVC", "GreedySVC", "MarginDiscriminantAnalysis")
 
 
-def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]], int]:
-    """Run a call; return the functions of the package that count, and the depth of the calls."""
+def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]], int, int]:
+    """Run a call; return the functions that count, the depth of the calls and the lines of code."""
     entered: set[CodeType] = set()
     deepest = 0
 
@@ -50,7 +51,8 @@ def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]],
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
     named = {(str(Path(c.co_filename).relative_to(PACKAGE)), c.co_qualname) for c in entered}
-    return {pair for pair in named if is_counted(*pair)}, deepest
+    n_lines = sum(len({line for *_, line in code.co_lines() if line}) for code in entered)
+    return {pair for pair in named if is_counted(*pair)}, deepest, n_lines
 
 
 def is_counted(file: str, name: str) -> bool:
@@ -74,9 +76,12 @@ def main() -> None:
     for name in [arguments.list] if arguments.list else ESTIMATORS:
         fit = getattr(hardmargin, name)().fit
         fit(X[:50], y[:50])  # so that loading and caching at a first fit are not counted
-        named, depth = functions_on_the_way(lambda fit=fit: fit(X, y))
+        named, depth, n_lines = functions_on_the_way(lambda fit=fit: fit(X, y))
         files = sorted({file for file, _ in named})
-        print(f"{name}: {len(named)} functions in {len(files)} files, at most {depth} deep")
+        print(
+            f"{name}: {len(named)} functions in {len(files)} files, {n_lines} lines of code, "
+            f"at most {depth} deep"
+        )
         if arguments.list:
             for file in files:
                 print(f"  {file}")
