@@ -32,6 +32,6 @@ def tests_of_the_example(monkeypatch):
 
 
 def test_the_example_of_an_algorithm_works(tests_of_the_example):
-    assert len(tests_of_the_example) == 2
+    assert len(tests_of_the_example) == 3
     for test in tests_of_the_example:
         test()

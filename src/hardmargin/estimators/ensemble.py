@@ -552,7 +552,7 @@ default="cv"
             longer = 1.0
         return longer * min(1.0, self._largest_part(rows) / n_rows)
 
-    def _linear(self, rows: TrainingRows) -> tuple[int | None, int, float]:
+    def _time_growth(self, rows: TrainingRows) -> tuple[int | None, int, float]:
         if self._is_linear(rows):
             return SAMPLE_ROWS, SAMPLE_ROWS, 1.0
         if self._needs_experts(rows):
@@ -643,7 +643,7 @@ default="cv"
             )
             seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
             rows = rows._replace(X=seen)
-        training = self._training(
+        training = self._training(  # a kernel of medium width shows whether any can tell rows apart
             rows,
             kernel="rbf" if self.kernel == "cv" else self.kernel,
             gamma="spread" if self.gamma == "cv" else self.gamma,

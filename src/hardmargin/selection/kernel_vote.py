@@ -172,7 +172,7 @@ class KernelVote:
         options = with_room_for_weights(
             self.options, problem.values, problem, folds.n_splits, self.memory_bytes
         )
-        votes = self._stored(problem, dtype, folds, options, monitor, kernels=[kernel])
+        votes = self._vote_on_matrices(problem, dtype, folds, options, monitor, kernels=[kernel])
         return Voted([kernel], votes)
 
     def of_all(
@@ -241,7 +241,7 @@ class KernelVote:
                 with_linear=with_linear,
             )
         if is_stored:
-            votes = self._stored(problem, dtype, folds, options, monitor, kernels=kernels)
+            votes = self._vote_on_matrices(problem, dtype, folds, options, monitor, kernels=kernels)
             if len(votes) > 1:
                 votes = counted_together(votes, problem)
             return Voted(kernels, votes, relevance)
@@ -280,13 +280,13 @@ class KernelVote:
         pairs, widths, relevance = list(product(views, names)), WIDTHS, None
         # Votes of few splits, stages and rows show how much each column matters and, where there
         # are many more rows, which kernels have a chance.
-        few = next(growing_splits(folds, codes, random, is_quick=is_quick))
+        few, is_sampled = next(growing_splits(folds, codes, random, is_quick=is_quick)), False
         if few is not folds:
             some = np.where((few.train | few.test).any(axis=0), codes, np.int32(-1))
-            has_all_classes = len(np.unique(some)) == codes.max() + 2
-            codes = some if has_all_classes else codes
+            is_sampled = len(np.unique(some)) == codes.max() + 2  # it has rows of all classes
+            codes = some if is_sampled else codes
         first_vote = partial(
-            self._stored,
+            self._vote_on_matrices,
             replace(problem, codes=codes),
             dtype,
             Folds(few.train[:FIRST_SPLITS], few.test[:FIRST_SPLITS]),
@@ -308,7 +308,7 @@ class KernelVote:
         if self.kernel == "cv" and with_linear:
             kernels += [Kernel("linear", view=view) for view in dict.fromkeys(v for v, _ in pairs)]
         best = kernels
-        if codes is not problem.codes:  # 2.
+        if is_sampled:  # 2.
             shares = np.mean([vote.shares for vote in first_vote(kernels=kernels)], axis=0)
             order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
             best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
@@ -317,7 +317,7 @@ class KernelVote:
             best = self._that_fit(best, largest, X.shape[1])
         return [kernel for kernel in kernels if kernel in best], relevance
 
-    def _stored(
+    def _vote_on_matrices(
         self,
         problem: Problem[Rows],
         dtype: Precision,

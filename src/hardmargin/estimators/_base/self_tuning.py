@@ -115,7 +115,7 @@ class SelfTuningClassifier(KernelClassifier):
         """Return the time that all rows take, relative to a part of the same size."""
         return 1.0
 
-    def _linear(self, rows: TrainingRows) -> tuple[int | None, int, float]:
+    def _time_growth(self, rows: TrainingRows) -> tuple[int | None, int, float]:
         """Return above how many rows time grows linearly, and how (see `Growth`)."""
         return None, 1, 1.0
 
@@ -168,7 +168,7 @@ class SelfTuningClassifier(KernelClassifier):
             return self._fit_rows(rows, groups, monitor)
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
-        growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._linear(rows))
+        growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._time_growth(rows))
         best = best_in_time(self, rows, groups, growth, monitor)
         self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
         mine, used = self.random_state, best.model.random_state
