@@ -1,4 +1,4 @@
-"""The worked example of CONTRIBUTING.md: its files work as they stand on the page."""
+"""CONTRIBUTING.md: its worked example works as it stands, and its lists are complete."""
 
 import re
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from problems.every_estimator import PUBLIC
+from sklearn.base import is_classifier
 
 import hardmargin.solvers
 
@@ -35,3 +37,23 @@ def test_the_example_of_an_algorithm_works(tests_of_the_example):
     assert len(tests_of_the_example) == 3
     for test in tests_of_the_example:
         test()
+
+
+#: Where CONTRIBUTING.md says that every estimator, or every classifier, is listed.
+LISTS = {
+    "README.md": PUBLIC,
+    "docs/which.md": PUBLIC,
+    "docs/api/index.rst": PUBLIC,
+    "docs/guide/kernels.md": PUBLIC,
+    "tests/problems/every_estimator.py": PUBLIC,
+    "tests/problems/sklearn_tools.py": [public for public in PUBLIC if is_classifier(public())],
+    "tests/test_saving.py": PUBLIC,
+    "tests/test_one_result.py": PUBLIC,
+    "tests/test_extreme_numbers.py": PUBLIC,
+}
+
+
+@pytest.mark.parametrize("file", LISTS)
+def test_lists_have_every_estimator(file):
+    words = re.findall(r"\w+", (PAGE.parent / file).read_text(encoding="utf-8"))
+    assert {public.__name__ for public in LISTS[file]} - set(words) == set()

@@ -5,39 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems.every_estimator import PUBLIC
 
-from hardmargin import (
-    CoreVectorSVC,
-    DiversifiedSVC,
-    EnsembleSVC,
-    GreedySVC,
-    HardMarginSVC,
-    MarginDiscriminantAnalysis,
-    MinimumEnclosingBall,
-    MultiplicativeSVC,
-    ParzenClassifier,
-    PathSVC,
-    RhoSVC,
-    RigorousSVC,
-)
+from hardmargin import EnsembleSVC, GreedySVC, ParzenClassifier
 
-ESTIMATORS = pytest.mark.parametrize(
-    "estimator",
-    [
-        CoreVectorSVC,
-        DiversifiedSVC,
-        EnsembleSVC,
-        GreedySVC,
-        HardMarginSVC,
-        MarginDiscriminantAnalysis,
-        MinimumEnclosingBall,
-        MultiplicativeSVC,
-        ParzenClassifier,
-        PathSVC,
-        RhoSVC,
-        RigorousSVC,
-    ],
-)
+ESTIMATORS = pytest.mark.parametrize("estimator", PUBLIC)
 X = sp.csr_array(np.random.default_rng(0).normal(size=(60, 4)))
 Y = (X.toarray()[:, 0] > 0).astype(int)
 

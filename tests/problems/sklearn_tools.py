@@ -21,6 +21,7 @@ from hardmargin import (
     MultiplicativeSVC,
     ParzenClassifier,
     PathSVC,
+    RhoEnsembleSVC,
     RhoSVC,
     RigorousSVC,
 )
@@ -83,6 +84,7 @@ PROBABILISTIC = {
 }
 OTHERS = {
     "HardMarginSVC": HardMarginSVC(),
+    "RhoEnsembleSVC": RhoEnsembleSVC(),
     "RhoSVC": RhoSVC(),
     "ParzenClassifier": ParzenClassifier(),
     "MultiplicativeSVC": MultiplicativeSVC(gamma=1.0, tol=0.01),
