@@ -9,6 +9,9 @@ FUZZ_SECONDS ?= 60
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WHEEL = $$(echo $(VENV)/wheel/*.whl)
+BUILD_REQUIRES := import tomllib; \
+	needed = tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"]; \
+	print(*needed, "cmake", "ninja", sep="\n")
 
 # What reaches the core by all of its functions, with wrong arguments, and from damaged models.
 ASAN_TESTS := tests/test_core_boundary.py tests/test_damaged_models.py tests/test_corrupt_sparse_rows.py
@@ -126,11 +129,17 @@ $(BIN)/python:
 		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
 		$(PYTHON) -m pip --quiet --python $(BIN)/python install pip; }
 
+# What builds the package stays installed and keeps its objects: only what changed is compiled again.
+$(VENV)/.build: pyproject.toml | $(BIN)/python
+	@$(BIN)/python -c '$(BUILD_REQUIRES)' | $(PIP) install -r /dev/stdin
+	@touch $@
+
 # One wheel is built; the package and all extras are installed from it.
-$(VENV)/.installed: $(SOURCES) | $(BIN)/python
-	@echo "Building and installing hardmargin (a minute or two)"
+$(VENV)/.installed: $(SOURCES) $(VENV)/.build
+	@echo "Building and installing hardmargin (a minute or two, if C++ changed)"
 	@rm -rf $(VENV)/wheel
-	@$(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel .
+	@PATH="$(abspath $(BIN)):$$PATH" $(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel \
+		--no-build-isolation -C build-dir=$(VENV)/objects .
 	@$(PIP) install --force-reinstall --no-deps "$(WHEEL)"
 	@$(PIP) install "$(WHEEL)"
 	@touch $@
