@@ -31,7 +31,8 @@ from hardmargin.warn import warn_caller
 SECONDS_BETWEEN = 5.0
 REST = 20.0
 
-_MAGIC = b"hardmargin checkpoint 2\n"
+#: Its number changes with what the steps are made of.
+_MAGIC = b"hardmargin checkpoint 3\n"
 _DIGEST_BYTES = 32
 
 _Key: TypeAlias = tuple[str, int]  # the name of a step, and which one of that name it is

@@ -255,20 +255,6 @@ def test_an_interrupt_leaves_the_estimator_as_it_was(module, interrupted, monkey
     assert all(vars(model)[k] is before[k] for k in before)
 
 
-def test_only_several_machines_are_counted_together(monkeypatch):
-    together, sizes = kernel_vote.counted_together, []
-
-    def noted(votes, problem):
-        sizes.append(len(votes))
-        return together(votes, problem)
-
-    monkeypatch.setattr(kernel_vote, "counted_together", noted)
-    EnsembleSVC(random_state=0).fit(*two_classes())
-    assert sizes == []
-    EnsembleSVC(random_state=0).fit(*three_classes())
-    assert sizes == [3]
-
-
 def test_a_fit_leaves_the_input():
     X, y = two_classes()
     rows, labels, weights = X.copy(), y.copy(), np.ones(150)

@@ -424,8 +424,9 @@ def test_weights_fill_like_repeated_rows(X, data):
 @settings(deadline=None)
 @pytest.mark.filterwarnings("ignore:Columns without any value are ignored")
 def test_filled_rows_are_finite_and_keep_what_was_known(X):
-    filling = find_filling(X, None, lambda: np.array(["a", "b"]))
-    filled = filling.transform(X)
+    names = partial(np.array, ["a", "b"])
+    filling = find_filling(X, None, names)
+    filled = filling.transform(X, names)
     assert np.isfinite(filled).all()
     known = ~np.isnan(X)
     np.testing.assert_array_equal(filled[:, :2][known], X[known])

@@ -36,3 +36,18 @@ def test_columns_of_many_rows_are_compared_a_few_rows_at_a_time(monkeypatch):
     monkeypatch.setattr(blocks, "_NUMBERS_AT_ONCE", 4)
     X = np.column_stack([np.arange(9) % 2, np.arange(9), np.ones(9)])
     assert column_ends(X).has_others.tolist() == [False, True, False]
+
+
+def test_a_column_with_a_gap_has_other_values():
+    X = np.array([[0.0, 1.0], [1.0, np.nan], [0.0, 1.0]])
+    assert column_ends(X).has_others.tolist() == [False, True]
+
+
+def test_rows_without_any_weight_are_refused():
+    with pytest.raises(ValueError, match="No row has a positive weight"):
+        column_ends(np.ones((3, 2)), np.zeros(3))
+
+
+def test_rows_that_all_have_weight_are_not_copied():
+    X = np.ones((5, 2))
+    assert blocks.present(X, np.full(5, 0.5)) is X

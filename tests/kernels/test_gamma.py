@@ -145,9 +145,12 @@ def test_the_width_of_wide_sparse_rows_takes_no_loop_over_columns(rule):
         nonlocal n_calls
         n_calls += 1
 
+    before = sys.getprofile()
     sys.setprofile(count)
-    found = resolve_gamma(rule, X, kernel="laplacian")
-    sys.setprofile(None)
+    try:
+        found = resolve_gamma(rule, X, kernel="laplacian")
+    finally:
+        sys.setprofile(before)
     assert n_calls < 10_000
     assert found == pytest.approx(
         resolve_gamma(rule, X[:, used].toarray(), kernel="laplacian"), rel=1e-9

@@ -142,7 +142,7 @@ def test_huge_rows_are_near_to_themselves_alone(kernel, dtype, hold, size):
 
 @every_dtype
 @every_rows
-@pytest.mark.parametrize("metric", METRICS.values())
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cityblock"])
 def test_distances_have_a_small_relative_error(dtype, make, metric):
     X = make(90)
     near = X * (1 + 2**-8)

@@ -1,5 +1,7 @@
 """Parts of the graphs compute what the package computes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -96,11 +98,12 @@ def test_filling():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 4))
     X[3:9, 1], X[:, 2] = np.nan, np.nan
-    filling = find_filling(X, None, lambda: np.array(list("abcd")))
+    names = partial(np.array, list("abcd"))
+    filling = find_filling(X, None, names)
     Q = rng.normal(size=(30, 4))
     Q[rng.random(Q.shape) < 0.3] = np.nan
     found = values_of(lambda g, q: filled(g, q, filling), Q)
-    np.testing.assert_array_equal(found, filling.transform(Q))
+    np.testing.assert_array_equal(found, filling.transform(Q, names))
 
 
 def sparse_by_class(rng, n_classes, n_kernels, codes):

@@ -14,7 +14,7 @@ def anonymous():
     return 1024 * int(re.search(r"RssAnon:\s+(\d+)", status)[1])
 
 
-def share_taken(name, X, y, memory_limit, **parameters):
+def share_taken(name, X, y, memory_limit, sample_weight=None, **parameters):
     """Return the most memory that a fit adds to what was in use, as a share of its limit."""
     estimator = getattr(hardmargin, name)
     found, done = [0], Event()
@@ -30,7 +30,8 @@ def share_taken(name, X, y, memory_limit, **parameters):
         before, watcher = anonymous(), Thread(target=watch)
         watcher.start()
         try:
-            estimator(memory_limit=memory_limit, **parameters).fit(X, y)
+            weights = () if sample_weight is None else (sample_weight,)
+            estimator(memory_limit=memory_limit, **parameters).fit(X, y, *weights)
         finally:
             done.set()
             watcher.join()

@@ -220,6 +220,11 @@ def test_few_kernels_vote_where_machines_are_many():
     assert [np.count_nonzero(vote.shares) for vote in together] == [MOST_SHARED] * 2
 
 
+def test_one_machine_counts_alone():
+    vote = count(paths_of([0.4, 0.5], [1.0, 1.0]), np.ones(4))
+    assert counted_together([vote], problem_of(np.ones(4), TWO)) == [vote]
+
+
 def test_each_machine_has_its_own_sides_when_counted_together():
     alone = [count(paths_of([0.4, 0.5], np.ones(2)), np.ones(4)) for _ in range(2)]
     both = counted_together(alone, problem_of(np.ones(4), [([0], [1]), ([1], [0])]))

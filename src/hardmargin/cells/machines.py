@@ -259,8 +259,7 @@ def learn(
     kernels = [Kernel(name, gamma=width * unit_of[name]) for name, width in candidates]
     problem = Problem(seen, codes, _machines(len(classes), rules.multi_class), weights)
     votes = matrix_votes(kernels, problem, folds, rules.options, monitor, dtype="float32")
-    if len(votes) > 1:
-        votes = counted_together(votes, problem)
+    votes = counted_together(votes, problem)
     held_out = Voted(kernels, votes).held_out
     if len(held_out.rows) == 0:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import COUNT, one_or_all, random_numbers
+from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import KernelFunction
 from hardmargin.kernels.columns import KernelColumns
@@ -233,7 +233,7 @@ default="rbf"
             )
             is_weighted = training.weights is not None or training.class_weights is not None
             weights = training.row_weights() if is_weighted else None
-            seeds = random_numbers(self.random_state).randint(2**31 - 1, size=n_machines)
+            seeds = self._random_numbers.randint(2**31 - 1, size=n_machines)
             solutions = core_vector.solve(
                 Problem(columns, training.codes, training.machines, weights),
                 CoreVectorOptions(

@@ -17,7 +17,6 @@ from hardmargin.estimators._base.estimator import (
     finite_scores,
     machines_of,
     precision,
-    random_numbers,
     warn_if_flat,
 )
 from hardmargin.estimators._base.options import Choice
@@ -282,7 +281,7 @@ default="rbf"
         """
         with self._fitting() as monitor:
             X, codes, self.classes_, weights, _ = self._check_training(X, y, sample_weight)
-            random = random_numbers(self.random_state)
+            random = self._random_numbers
             self._kernel_: Kernel = make_kernel(
                 self.kernel,
                 X,

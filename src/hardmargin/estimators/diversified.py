@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from hardmargin.estimators._base.estimator import KernelEstimator, random_numbers
+from hardmargin.estimators._base.estimator import KernelEstimator
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.second_layer import (
     RESPONSES,
@@ -315,7 +315,7 @@ default="rbf"
                     "groups, such as cv=GroupKFold(5)."
                 )
             folds = self._folds(X, codes, groups)
-            seed = random_numbers(self.random_state).randint(2**31 - 1)
+            seed = self._random_numbers.randint(2**31 - 1)
 
             first = monitor.part(share=FIRST_SHARE)
             held_out: list[_HeldOut] = []
@@ -510,7 +510,7 @@ default="rbf"
         if monitor.has_limit:
             least = max(FIRST_ROWS, ROWS_PER_CLASS * len(self.classes_))
             sizes = growing_sizes(Growth(n_rows, n_rows, least), monitor)
-        ranks = random_ranks(codes, random_numbers(seed))
+        ranks = random_ranks(codes, np.random.RandomState(seed))
         for size in sizes:
             is_whole = size >= n_rows
             some = np.arange(n_rows) if is_whole else np.flatnonzero(subsample(codes, ranks, size))

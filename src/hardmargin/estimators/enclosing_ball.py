@@ -16,7 +16,6 @@ from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     finite_scores,
     precision,
-    random_numbers,
 )
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators.core_vector import warn_if_unfinished
@@ -267,7 +266,7 @@ default="rbf"
         """
         with self._fitting() as monitor:
             X, weights = self._check_unlabelled(X, sample_weight)
-            random = random_numbers(self.random_state)
+            random = self._random_numbers
             gamma = self._gamma(X, weights, random)
             self._kernel_: Kernel = make_kernel(
                 self.kernel,

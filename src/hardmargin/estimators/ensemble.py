@@ -28,7 +28,6 @@ from hardmargin.estimators._base.estimator import (
     machines_of,
     moderate,
     one_or_all,
-    random_numbers,
 )
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
@@ -576,14 +575,14 @@ default="cv"
         Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
         """
         X = rows.X
-        is_text = is_sparse(X) and self._is_text(X)
-        self._division_ = "ovr" if is_text else "ovo"
+        has_words = is_sparse(X) and self._is_text(X)
+        self._division_ = "ovr" if has_words else "ovo"
         is_scaled = self.standardize is not False and self.kernel != "precomputed"
         settled = Look(is_scaled, is_sparse(X) and self._is_linear(rows))
         has_choice = isinstance(self.gamma, str) and isinstance(self.kernel, str)
         chooses_scaling = has_choice and self.standardize == "auto" and is_scaled and is_open(X)
         is_small = (rows.codes >= 0).sum() <= SAMPLE_ROWS  # all kernels can be tried on all rows
-        chooses_kernel = is_text and not (settled.is_linear or is_small)
+        chooses_kernel = has_words and not (settled.is_linear or is_small)
         if not (chooses_scaling or (chooses_kernel and self.gamma == "cv")):
             return settled
         found = self._look_at_sample(rows, groups, monitor, settled, chooses_scaling)
@@ -603,7 +602,7 @@ default="cv"
         """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
         X, codes, classes, weights, _ = rows
         w = None if weights is None else moderate(weights)
-        random = random_numbers(copy.deepcopy(self.random_state))
+        random = copy.deepcopy(self._random_numbers)
         sample = sample_rows(X, codes, w, self.cv, groups, random)
         seen = {False: sample.X} if chooses_scaling or not settled.standardized else {}
         if settled.standardized:
@@ -648,7 +647,7 @@ default="cv"
             kernel="rbf" if self.kernel == "cv" else self.kernel,
             gamma="spread" if self.gamma == "cv" else self.gamma,
         )
-        random = random_numbers(self.random_state)
+        random = self._random_numbers
         folds = make_folds(
             self.cv,
             training.X,
@@ -683,7 +682,7 @@ default="cv"
         held_out = voted.held_out
         held = np.empty(0, dtype=np.intp), np.empty((0, len(training.classes)))
         if len(held_out.rows):
-            random = random_numbers(self.random_state)
+            random = self._random_numbers
             slopes = np.array([vote.slope for vote in voted.votes])
             held = self._calibrate(training, held_out, slopes, random)
             if voted.relevance is not None:  # which has seen the labels of the rows held out
@@ -735,7 +734,7 @@ default="cv"
     def _train_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Mixture | None:
         """Train the experts, wherever the rows live."""
         X, codes, classes, weights, _ = rows
-        random = random_numbers(self.random_state)
+        random = self._random_numbers
         seed, folds = int(random.randint(2**31 - 1)), None
         is_given = groups is not None or not isinstance(self.cv, Integral | None)
         if is_given or (first_copies(X, codes) != np.arange(len(codes))).any():
@@ -856,9 +855,9 @@ default="cv"
         seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
         if is_sparse(X):
             return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
-        low, high, _ = column_ends(X, weights)
+        low, high, _ = column_ends(as_blocks(X, self._most_row_bytes), weights)
         ends = np.array([low, high], dtype=X.dtype)
-        low, high, has_others = column_ends(scaled, weights)
+        low, high, has_others = column_ends(as_blocks(scaled, self._most_row_bytes), weights)
         return seen, units_of(ends, scale(ends)), ~has_others & (low < high)
 
     def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:

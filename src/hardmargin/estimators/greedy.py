@@ -23,7 +23,6 @@ from hardmargin.estimators._base.estimator import (
     TrainingRows,
     one_or_all,
     precision,
-    random_numbers,
 )
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
@@ -486,7 +485,7 @@ default="cv"
             kernel="rbf" if self.kernel == "cv" else self.kernel,
             gamma="spread" if self.gamma == "cv" else self.gamma,
         )
-        random = random_numbers(self.random_state)
+        random = self._random_numbers
         options = GreedyOptions(
             step_tol=self.step_tol,
             max_stages=self.max_stages,
@@ -511,8 +510,7 @@ default="cv"
             if choice.source.relevance:
                 self._store_relevance(choice.source.relevance[0])
             give_back_if_limited()  # of trials
-        if monitor.stop_reason in ENDED_BY:  # by Ctrl-C or a callback, while it chose
-            monitor = monitor.to_finish(SECONDS_TO_FINISH)
+        monitor = monitor.to_finish(SECONDS_TO_FINISH)  # if the choice was ended early
         monitor = monitor.part("largest open step", n_machines=len(training.machines))
         solve = partial(greedy.solve, problem, replace(options, max_visits=int(max_visits)))
         if monitor.checkpoint is None:
@@ -617,8 +615,7 @@ default="cv"
         is_first = table.pop("view") == 0
         self.cv_results_ = {**table, "standardized": is_first & (self._scaling_ is not None)}
         self.cv_log_loss_ = self.cv_error_ = float("nan")
-        if choice.held_out is None or choice.is_cut_short or folds.shortage:
-            _warn_of_choice(choice, folds)
+        _warn_of_choice(choice, folds)
         return choice
 
     def _threshold_shifts(
@@ -766,7 +763,7 @@ default="cv"
 
 
 def _warn_of_choice(choice: GreedyChoice, folds: Folds) -> None:
-    """Warn of a choice that was not made, or not as it should be."""
+    """Warn if the choice was not made, or not as it should be."""
     if choice.held_out is None:
         reason = folds.shortage or "no split has rows of two classes to train on and to score"
         if choice.is_cut_short:
@@ -781,5 +778,5 @@ def _warn_of_choice(choice: GreedyChoice, folds: Folds) -> None:
             "The choice of kernel, gamma and visits was ended early, by max_time, Ctrl-C or "
             f"a callback, after {len(choice.table['gamma'])} candidates."
         )
-    else:
+    elif folds.shortage:
         warn_of_shortage(folds)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import Training
-from hardmargin.estimators._base.estimator import one_or_all, random_numbers
+from hardmargin.estimators._base.estimator import one_or_all
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.regularization_paths import (
     MachinePaths,
@@ -289,7 +289,7 @@ default="rbf"
 
     def _folds(self, training: Training, groups: Any) -> Folds | None:
         """Split the rows as `selection` requires; None if it needs no splits."""
-        random = random_numbers(self.random_state)
+        random = self._random_numbers
         if self.selection == "validation":
             return validation_split(training.codes, self.validation_fraction, random)
         if self.selection != "cv":

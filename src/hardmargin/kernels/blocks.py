@@ -205,6 +205,8 @@ def column_ends(X: Rows | RowBlocks, weights: NDArray[Any] | None = None) -> Col
     ColumnEnds(low=array([0., 1.]), high=array([1., 5.]), has_others=array([False,  True]))
     """
     found = [ends for ends in as_blocks(X).each(_ends_of_block, weights) if ends is not None]
+    if not found:
+        raise ValueError("No row has a positive weight.")
     if len(found) == 1:
         return found[0]
     lows, highs, have_others = (np.array(parts) for parts in zip(*found, strict=True))
@@ -214,9 +216,14 @@ def column_ends(X: Rows | RowBlocks, weights: NDArray[Any] | None = None) -> Col
     return ColumnEnds(low, high, (have_others | are_inner[0] | are_inner[1]).any(axis=0))
 
 
+def present(X: Rows, weights: NDArray[Any] | None) -> Rows:
+    """Rows of positive weight: the rows themselves, without a copy, if all are."""
+    return X if weights is None or weights.all() else X[weights > 0]
+
+
 def _ends_of_block(X: Rows, weights: NDArray[Any] | None) -> ColumnEnds | None:
     """Do the same for one block; None if it has no row of positive weight."""
-    X = X if weights is None else X[weights > 0]
+    X = present(X, weights)
     (n_rows, n_columns), holds_sparse = X.shape, sp.issparse(X)
     if n_rows == 0:
         return None
@@ -228,10 +235,12 @@ def _ends_of_block(X: Rows, weights: NDArray[Any] | None) -> ColumnEnds | None:
         has_zeros = np.bincount(X.indices, minlength=n_columns) < n_rows
         has_others |= has_zeros & (low != 0) & (high != 0)
     else:
-        has_others = low > high  # of none so far
-        step = max(1, _NUMBERS_AT_ONCE // n_columns)
+        has_others = np.zeros(n_columns, dtype=bool)
+        step = max(1, _NUMBERS_AT_ONCE // max(n_columns, 1))
         for begin in range(0, n_rows, step):
-            open_ones = np.flatnonzero(~has_others & (low < high))
+            open_ones = np.flatnonzero(~has_others & (low != high))  # a NaN differs from itself
+            if len(open_ones) == 0:
+                break
             part = X[begin : begin + step][:, open_ones]
             is_end = (part == low[open_ones]) | (part == high[open_ones])
             has_others[open_ones] = ~is_end.all(axis=0)

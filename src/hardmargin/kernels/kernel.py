@@ -105,8 +105,8 @@ class Kernel:
     view: View | None = None
 
     def __post_init__(self) -> None:
-        known = (*NAMED_KERNELS, *METRICS.values(), "precomputed", "callable")
-        if self.name not in known:
+        known = (*NAMED_KERNELS, "precomputed", "callable")
+        if self.name not in (*known, *METRICS.values()):
             raise ValueError(f"kernel must be one of {known} or a callable, got {self.name!r}.")
 
     @property

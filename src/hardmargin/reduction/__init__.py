@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import check_model, random_numbers
+from hardmargin.estimators._base.estimator import check_model
 from hardmargin.reduction import cells, expansion
 from hardmargin.reduction.expansion import Compression
 from hardmargin.resources import single_threaded_blas
@@ -98,7 +99,7 @@ def compress(
     n_before = len(clf.support_)
     if n_before <= (1 if n_support is None else n_support):
         return expansion.unchanged(clf)
-    random = random_numbers(random_state)
+    random = check_random_state(0 if random_state is None else random_state)
     rows = None if X is None else clf._check_rows(X)
     kind = cells if _is_mixture(clf) else expansion
     with single_threaded_blas():

@@ -337,7 +337,7 @@ class Trials:
             values = replace(values, X=self._views[source.view])
             if not source.relevance:  # all gammas, splits and machines use the same distances
                 memory = options.memory_bytes // 2 // len(self.sources)
-                values = values.with_metric(memory, n_jobs=options.n_threads)
+                values = values.with_metric(memory, n_jobs=options.n_threads, check=monitor.check)
             self._values[k] = values
         jobs = [(c, split) for c in new for split in range(n) if (c, split) not in self._parts]
         n_workers = min(options.n_threads, len(jobs))
@@ -357,11 +357,7 @@ class Trials:
             name = f"split {split} of {self.n_splits}, {len(self.rows)} rows, {tuple(c)}"
             return monitor.once_from_state(name, partial(self._score, c, split, options))
 
-        if n_workers > 1:
-            parts = monitor.each(score, len(jobs), n_workers)
-        else:
-            parts = [score(job, monitor) for job in range(len(jobs))]
-        for at, part in zip(jobs, parts, strict=True):
+        for at, part in zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True):
             self._parts[at] = part._replace(machines=None)
             if self.machines is not None and part.machines is not None:
                 self.machines[at] = part.machines

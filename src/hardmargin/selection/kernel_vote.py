@@ -242,9 +242,7 @@ class KernelVote:
             )
         if is_stored:
             votes = self._vote_on_matrices(problem, dtype, folds, options, monitor, kernels=kernels)
-            if len(votes) > 1:
-                votes = counted_together(votes, problem)
-            return Voted(kernels, votes, relevance)
+            return Voted(kernels, counted_together(votes, problem), relevance)
         found = self._at_low_rank(kernels, problem, folds, random, monitor, memory.room)
         if self.rank == "auto" and largest <= self.max_stored_rows:
             self._warn_of_approximation(found.rank, largest, n_columns)

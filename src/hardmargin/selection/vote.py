@@ -335,6 +335,8 @@ def counted_together(votes: Sequence[Vote], problem: Problem[Any]) -> list[Vote]
     problem : Problem
         The machines.
     """
+    if len(votes) == 1:
+        return list(votes)
     prior = np.mean([vote.shares for vote in votes], axis=0)
     prior[np.argsort(-prior, kind="stable")[MOST_SHARED:]] = 0.0
     return [

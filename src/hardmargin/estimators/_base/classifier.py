@@ -378,9 +378,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
         self.gamma_ = kernel.gamma
         self._kernel_: Kernel | KernelSum = kernel
-        self._weights_ = []
-        if any(one.name == "linear" for one in getattr(kernel, "kernels", [kernel])):
-            self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
+        self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
         if isinstance(kernel, Kernel) and kernel.name == "poly":  # only its values can be large
             diagonal = kernel.diagonal(self.support_vectors_)
             largest *= max(float(np.abs(diagonal).max(initial=0.0)), 1.0)

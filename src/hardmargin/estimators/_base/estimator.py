@@ -182,6 +182,17 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             raise
 
     @property
+    def _random_numbers(self) -> np.random.RandomState:
+        """A generator, as ``random_state`` says; None always gives the same one.
+
+        A model should not change from fit to fit on the same rows. To see how much another shuffle
+        changes it, users give a number.
+        """
+        seed = 0 if self.random_state is None else self.random_state
+        generator: np.random.RandomState = check_random_state(seed)
+        return generator
+
+    @property
     def _most_row_bytes(self) -> float:
         """Copies of rows that take more are put into temporary files, if memory is limited."""
         if self.memory_limit is None:
@@ -435,26 +446,3 @@ def _add_advice(error: ValueError, is_precomputed: bool, strange: list[Any]) -> 
             "With kernel='precomputed', pass the kernel values of the rows against all "
             "training rows: shape (n_rows, n_training_rows)."
         )
-
-
-def random_numbers(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """Turn ``random_state`` into a generator; None always gives the same one.
-
-    A model should not change from fit to fit on the same rows. To see how much another shuffle
-    changes it, give a number.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        As in scikit-learn, except for None.
-
-    Examples
-    --------
-    >>> from hardmargin.estimators._base.estimator import random_numbers
-    >>> random_numbers(None).randint(10, size=3) == random_numbers(None).randint(10, size=3)
-    array([ True,  True,  True])
-    """
-    generator: np.random.RandomState = check_random_state(
-        0 if random_state is None else random_state
-    )
-    return generator

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.estimator import TrainingRows, random_numbers
+from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.kernels import as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
@@ -60,7 +60,7 @@ def best_in_time(
 ) -> GrownFit:
     """Fit more and more rows, and return the best model."""
     codes = rows.codes
-    ranks = random_ranks(codes, random_numbers(copy.deepcopy(estimator.random_state)))
+    ranks = random_ranks(codes, copy.deepcopy(estimator._random_numbers))
     aside = np.flatnonzero((codes >= 0) & ~subsample(codes, ranks, growth.largest_part))
     aside = aside[np.argsort(ranks[aside])][:MAX_ROWS_ASIDE]
     folds = None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
-from hardmargin.estimators._base.estimator import COUNT, random_numbers
+from hardmargin.estimators._base.estimator import COUNT
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels.low_rank import LANDMARKS, LowRankMatrix, low_rank_matrix
 from hardmargin.kernels.matrix import KernelMatrix, kernel_matrix
@@ -52,7 +52,7 @@ def low_rank_of(
             dtype=training.dtype,
             memory_bytes=memory_bytes(classifier.memory_limit),
             n_jobs=classifier.n_jobs,
-            random_state=random_numbers(classifier.random_state),
+            random_state=classifier._random_numbers,
             monitor=monitor,
         )
     except Stopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from hardmargin.estimators._base.scaling import NUMBERS_AT_ONCE, listed, sampled
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
+from hardmargin.kernels.blocks import present
 from hardmargin.warn import warn_caller
 
 #: Medians are those of evenly spaced rows. Where fewer of these have a value, all rows are used.
@@ -41,7 +43,7 @@ class Filling:
         """Whether no value was missing in ``fit``."""
         return len(self.indicated) == 0 and not np.isnan(self.medians).any()
 
-    def transform(self, X: Rows, feature_names: Callable[[], NDArray[Any]] | None = None) -> Rows:
+    def transform(self, X: Rows, feature_names: Callable[[], NDArray[Any]]) -> Rows:
         """Fill the missing values of rows, and append the indicators.
 
         A column that was complete in ``fit`` has no indicator: there its missing values are only
@@ -51,8 +53,8 @@ class Filling:
         ----------
         X : rows
             Dense or CSR.
-        feature_names : callable, optional
-            Returns the names of the columns, for the warning, which the rows of ``fit`` never get.
+        feature_names : callable
+            Returns the names of the columns, for the warning.
         """
         is_empty = np.isnan(self.medians)
         if is_sparse(X) or (self.is_idle and not np.isnan(X).any()):
@@ -63,8 +65,7 @@ class Filling:
         surprising = missing.any(axis=0) & ~is_empty
         surprising[self.indicated] = False
         if surprising.any():
-            names = np.arange(X.shape[1]) if feature_names is None else feature_names()
-            columns = names[np.flatnonzero(surprising)]
+            columns = feature_names()[np.flatnonzero(surprising)]
             warn_caller(
                 f"Missing values of {listed(columns)} are filled with the median; there were none "
                 "in fit, so nothing is known about rows with missing values.",
@@ -74,7 +75,10 @@ class Filling:
 
 
 def find_filling(
-    X: Rows | RowBlocks, weights: FloatArray | None, feature_names: Callable[[], NDArray[Any]]
+    X: Rows | RowBlocks,
+    weights: FloatArray | None,
+    feature_names: Callable[[], NDArray[Any]],
+    most_bytes: float = math.inf,
 ) -> Filling | None:
     """Find the medians of dense rows, and the columns that need an indicator; None if sparse.
 
@@ -86,10 +90,12 @@ def find_filling(
         Weights of the rows; rows of weight zero are ignored.
     feature_names : callable
         Returns the names of the columns, for the warning.
+    most_bytes : float
+        Rows of more bytes are looked at a few at a time.
     """
     if is_sparse(X):
         return None
-    blocks = as_blocks(X)
+    blocks = as_blocks(X, most_bytes)
     n_missing = np.sum(blocks.each(_n_missing, weights), axis=0)
     n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
     incomplete, is_empty = n_missing > 0, n_missing == n_rows
@@ -117,7 +123,7 @@ def find_filling(
 
 def _n_missing(X: Rows, weights: FloatArray | None) -> NDArray[np.intp]:
     """Count the missing values of every column of a block."""
-    X = X if weights is None else X[weights > 0]
+    X = present(X, weights)
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     counts = np.zeros(X.shape[1], dtype=np.intp)
     for begin in range(0, X.shape[0], step):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, ClassVar
@@ -86,11 +87,13 @@ class SelfTuningClassifier(KernelClassifier):
             )
         if self.kernel == "precomputed":
             return rows
-        self._filling_ = find_filling(rows.X, rows.weights, self.get_feature_names_out)
+        most_bytes = self._most_row_bytes
+        self._filling_ = find_filling(rows.X, rows.weights, self.get_feature_names_out, most_bytes)
         if self._filling_ is None or self._filling_.is_idle:
             return rows
-        filled = as_blocks(rows.X, self._most_row_bytes).map(self._filling_.transform)
-        return rows._replace(X=filled)
+        names = self.get_feature_names_out()
+        fill = partial(self._filling_.transform, feature_names=lambda: names)
+        return rows._replace(X=as_blocks(rows.X, most_bytes).map(fill))
 
     def _store_relevance(self, relevance: FloatArray) -> None:
         """Keep the relevance of the columns that kernels see, and of the input columns."""

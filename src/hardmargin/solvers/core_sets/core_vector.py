@@ -131,11 +131,8 @@ def solve(
     list of L2Solution
         Those of the first machine first.
     """
-    run, n_machines = options or CoreVectorOptions(), len(problem.machines)
-    columns = problem.values
-    tasks, at_once = [columns], 1  # one machine has the columns to itself
-    if n_machines > 1:
-        tasks, at_once = columns.for_tasks(n_machines, run.memory_bytes)
+    run, columns = options or CoreVectorOptions(), problem.values
+    tasks, at_once = columns.for_tasks(len(problem.machines), run.memory_bytes)
     found = train_machines(
         problem,
         run,
@@ -145,7 +142,7 @@ def solve(
         monitor or Monitor(),
         at_once,
     )
-    return _count_once(found, tasks) if n_machines > 1 else found[0]
+    return _count_once(found, tasks) if len(tasks) > 1 else found[0]
 
 
 def train(
