@@ -453,3 +453,17 @@ def test_tables_in_cross_validation(estimator):
         warnings.simplefilter("ignore", UserWarning)  # a fold may lack missing values
         scores = cross_val_score(make_pipeline(estimator()), FRAME, Y, cv=3)
     assert scores.mean() > 0.8
+
+
+@BOTH
+def test_a_gap_in_a_row_without_weight_changes_nothing(estimator):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(150, 4)), np.ones(150)
+    y, weights[0] = X[:, 0] + X[:, 1] > 0, 0.0
+    X[:, 1] = np.exp(3 * X[:, 1])  # ranks matter
+    found = []
+    for value in (0.0, np.nan):
+        X[0, 1] = value
+        model = estimator(random_state=0).fit(X, y, sample_weight=weights)
+        found.append(model.predict_proba(X[1:50]))
+    np.testing.assert_array_equal(*found)
