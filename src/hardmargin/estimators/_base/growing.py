@@ -31,7 +31,8 @@ from hardmargin.warn import Warned, held_back
 if TYPE_CHECKING:
     from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 
-#: The most rows that are set aside to compare models.
+#: Share of the rows that is set aside to compare models, and the most rows.
+SHARE_ASIDE = 0.1
 MAX_ROWS_ASIDE = 2_000
 
 

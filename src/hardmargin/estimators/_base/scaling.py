@@ -136,7 +136,10 @@ def find_scaling(
     has_two = ~has_others & (low < high)
     scaler.scale_[has_two] = (high - low)[has_two]
     scaling = Scaling(None, exponents, scaler)
-    clip = (_sparse_clip if is_sparse(X) else _clip)(blocks, weights, ends, scaling)
+    if is_sparse(X):
+        clip = _sparse_clip(blocks, weights, scaling)
+    else:
+        clip = _clip(blocks, weights, ends, scaling)
     if clip is None:
         return scaling
     columns = np.flatnonzero(np.isfinite(clip[0]))
@@ -233,10 +236,7 @@ def _clip(
 
 
 def _sparse_clip(
-    blocks: RowBlocks,
-    weights: FloatArray | None,
-    ends: ColumnEnds,
-    scaling: Scaling,
+    blocks: RowBlocks, weights: FloatArray | None, scaling: Scaling
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of sparse columns that outliers would flatten, from the sizes of other entries."""
     _, deviation = scaling.moments

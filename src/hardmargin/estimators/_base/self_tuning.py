@@ -23,7 +23,7 @@ from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
 from hardmargin.estimators._base.categories import find_categories
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import TrainingRows
-from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, best_in_time
+from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, SHARE_ASIDE, best_in_time
 from hardmargin.estimators._base.missing import find_filling
 from hardmargin.kernels import FloatArray, as_blocks
 from hardmargin.monitor import Monitor
@@ -31,9 +31,6 @@ from hardmargin.selection.folds import ROWS_PER_CLASS
 from hardmargin.selection.growing import FIRST_ROWS, Growth
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.warn import warn_caller
-
-#: Share of the rows that is set aside to compare models.
-SHARE_ASIDE = 0.1
 
 #: Parameters that do not change the result.
 WITHOUT_EFFECT = {"checkpoint", "max_time", "n_jobs", "on_interrupt", "verbose"}
