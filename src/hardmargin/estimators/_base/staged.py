@@ -19,8 +19,14 @@ class _Staged(Protocol):
         """Scores after every stage, as `decision_function` gives them at the end."""
 
 
+# A method of the classifiers that name it in their body.
 def staged_predict(self: _Staged, X: Any) -> Iterator[NDArray[Any]]:
-    """Predictions after every stage: a method of the classifiers that have it in their body.
+    """Predictions after every stage.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, data frame or sparse matrix
+        Rows.
 
     Yields
     ------
