@@ -34,8 +34,20 @@ def before_the_begin(rows):
     rows.indptr[-1] = -5
 
 
+def before_all_numbers(rows):
+    rows.indptr[-1] = np.iinfo(rows.indptr.dtype).min
+
+
 DAMAGE = pytest.mark.parametrize(
-    "damage", [too_large, negative, not_ascending, beyond_the_end, before_the_begin]
+    "damage",
+    [
+        too_large,
+        negative,
+        not_ascending,
+        beyond_the_end,
+        before_the_begin,
+        before_all_numbers,
+    ],
 )
 
 

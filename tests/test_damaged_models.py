@@ -70,6 +70,8 @@ def damaged(values, what):
             values.indptr = changed(values.indptr, 1, 2**20)
         case "a last row that ends before all":
             values.indptr = changed(values.indptr, -1, -5)
+        case "a last row that ends before all numbers":
+            values.indptr = changed(values.indptr, -1, np.iinfo(values.indptr.dtype).min)
         case "too few values":
             values.data = values.data[: len(values.data) // 2]
     return values
@@ -83,6 +85,7 @@ every_damage = pytest.mark.parametrize(
         "a row that ends too late",
         "a row that ends before it begins",
         "a last row that ends before all",
+        "a last row that ends before all numbers",
         "too few values",
     ],
 )
