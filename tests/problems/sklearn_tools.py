@@ -84,7 +84,7 @@ PROBABILISTIC = {
 }
 OTHERS = {
     "HardMarginSVC": HardMarginSVC(),
-    "RhoEnsembleSVC": RhoEnsembleSVC(),
+    "RhoEnsembleSVC": RhoEnsembleSVC(5),  # rounding grows from stage to stage
     "RhoSVC": RhoSVC(),
     "ParzenClassifier": ParzenClassifier(),
     "MultiplicativeSVC": MultiplicativeSVC(gamma=1.0, tol=0.01),
