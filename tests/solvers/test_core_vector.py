@@ -420,3 +420,12 @@ def test_the_same_seed_gives_the_same_machine():
     a, b = (solve_one(KernelColumns(KERNEL, X), y, seeds=[7]) for _ in range(2))
     np.testing.assert_array_equal(a.rows, b.rows)
     np.testing.assert_array_equal(a.coefficients, b.coefficients)
+
+
+def test_a_problem_can_be_solved_again():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    problem = Problem.two_class(KernelColumns(Kernel("rbf"), X), np.sign(X[:, 0]))
+    [first], [second] = (core_vector.solve(problem) for _ in range(2))
+    assert first.n_kernel_evaluations == second.n_kernel_evaluations > 0
+    np.testing.assert_array_equal(first.direction, second.direction)
