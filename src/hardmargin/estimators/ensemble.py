@@ -575,10 +575,10 @@ default="cv"
         Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
         """
         X = rows.X
-        has_words = is_sparse(X) and self._is_text(X)
+        has_words = self._is_text(X)
         self._division_ = "ovr" if has_words else "ovo"
         is_scaled = self.standardize is not False and self.kernel != "precomputed"
-        settled = Look(is_scaled, is_sparse(X) and self._is_linear(rows))
+        settled = Look(is_scaled, self._is_linear(rows))
         has_choice = isinstance(self.gamma, str) and isinstance(self.kernel, str)
         chooses_scaling = has_choice and self.standardize == "auto" and is_scaled and is_open(X)
         is_small = (rows.codes >= 0).sum() <= SAMPLE_ROWS  # all kernels can be tried on all rows

@@ -357,7 +357,7 @@ class KernelVote:
                 part,
                 dtype="float64" if is_double else "float32",
             )
-            votes += vote() if part.checkpoint is None else part.once("votes", vote)
+            votes += part.once("votes", vote)
         return votes
 
     def _at_low_rank(
