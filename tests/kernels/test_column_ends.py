@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hardmargin.kernels import blocks, column_ends
+from hardmargin.kernels import as_blocks, blocks, column_ends
 
 WHOLE = st.integers(-2, 2).map(float)
 
@@ -50,4 +50,14 @@ def test_rows_without_any_weight_are_refused():
 
 def test_rows_that_all_have_weight_are_not_copied():
     X = np.ones((5, 2))
-    assert blocks.present(X, np.full(5, 0.5)) is X
+    assert as_blocks(X).each(lambda rows: rows, among=np.full(5, 0.5))[0] is X
+
+
+def test_rows_without_weight_and_blocks_without_others_are_left_out(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 32)  # two rows of two columns
+    X, weights = np.arange(12.0).reshape(6, 2), np.array([0.0, 2.0, 0.0, 0.0, 1.0, 3.0])
+    in_blocks = as_blocks(X, most_bytes=32)
+    found = in_blocks.each(
+        lambda rows, w: (rows[:, 0].tolist(), w.tolist()), weights, among=weights
+    )
+    assert found == [([2.0], [2.0]), ([8.0, 10.0], [1.0, 3.0])]

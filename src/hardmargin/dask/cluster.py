@@ -7,6 +7,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from hardmargin.kernels import RowBlocks, Rows
-from hardmargin.kernels.blocks import in_blocks, stacked
+from hardmargin.kernels.blocks import Resident, in_blocks, stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
 
@@ -112,9 +113,11 @@ class DaskRows(RowBlocks):
     dtype: np.dtype[Any] = FLOAT64
     holds_sparse: bool = False
 
-    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
+    def each(
+        self, function: Callable[..., Result], *per_row: Any, among: NDArray[Any] | None = None
+    ) -> list[Result]:
         """Call the function on the workers that have the blocks."""
-        return list(self.cluster.results(self._submit(function, *per_row)))
+        return list(self.cluster.results(self._submit(function, *per_row, among=among)))
 
     def map(self, function: Callable[[Any], Any]) -> DaskRows:
         """Add a step, which is taken whenever a block is used."""
@@ -130,6 +133,7 @@ class DaskRows(RowBlocks):
                 operator.getitem,
                 self.steps,
                 self.blocks[b],
+                None,
                 rows[at] - self.starts[b],
             )
             for b, at in owners
@@ -143,32 +147,32 @@ class DaskRows(RowBlocks):
         """Take the steps now, and keep the result on the workers."""
         return replace(self, blocks=self._submit(identity), steps=()) if self.steps else self
 
-    def _submit(self, function: Callable[..., Any], *per_row: Any) -> list[distributed.Future]:
-        return [
-            self.cluster.submit(
-                on_block,
-                function,
-                self.steps,
-                block,
-                *(None if a is None else a[begin:end] for a in per_row),
-            )
-            for block, begin, end in zip(
-                self.blocks, self.starts[:-1], self.starts[1:], strict=True
-            )
-        ]
+    def _submit(
+        self, function: Callable[..., Any], *per_row: Any, among: NDArray[Any] | None = None
+    ) -> list[distributed.Future]:
+        tasks = []
+        for block, ends in zip(self.blocks, pairwise(self.starts), strict=True):
+            arrays = [None if array is None else array[slice(*ends)] for array in (among, *per_row)]
+            if arrays[0] is None or arrays[0].any():
+                task = self.cluster.submit(on_block, function, self.steps, block, *arrays)
+                tasks.append(task)
+        return tasks
 
 
 def on_block(
     function: Callable[..., Result],
     steps: Sequence[Callable[[Any], Any]],
     block: Any,
-    *of_rows: Any,
+    among: NDArray[Any] | None = None,
+    *per_row: Any,
 ) -> Result:
     """Take all steps, and call the function."""
     with single_threaded_blas():
         for step in steps:
             block = step(block)
-        return function(block, *of_rows)
+        if among is None:
+            return function(block, *per_row)
+        return Resident(block).each(function, *per_row, among=among)[0]
 
 
 def shipped(value: Any) -> Delayed:

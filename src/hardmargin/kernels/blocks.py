@@ -61,7 +61,9 @@ class RowBlocks(ABC):
         return int(self.starts[-1]), self.n_columns
 
     @abstractmethod
-    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
+    def each(
+        self, function: Callable[..., Result], *per_row: Any, among: NDArray[Any] | None = None
+    ) -> list[Result]:
         """Call a function with every block.
 
         Parameters
@@ -70,6 +72,8 @@ class RowBlocks(ABC):
             Called with a block, and its part of `per_row`.
         *per_row : (n, ...) arrays or None
             With an entry for every row.
+        among : (n,) array or None
+            Weights or a mask: rows with a zero are left out, and so are blocks of nothing else.
         """
 
     @abstractmethod
@@ -97,9 +101,23 @@ class Resident(RowBlocks):
         self.X, self.starts = X, np.array([0, X.shape[0]])
         self.n_columns, self.dtype, self.holds_sparse = X.shape[1], X.dtype, sp.issparse(X)
 
-    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
-        """Call the function once."""
-        return [function(self.X, *per_row)]
+    def each(
+        self, function: Callable[..., Result], *per_row: Any, among: NDArray[Any] | None = None
+    ) -> list[Result]:
+        """Call the function with one block after the other."""
+        results = []
+        for begin, end in pairwise(self.starts):
+            own = slice(begin, end)
+            block = self.X if len(self.starts) == 2 else self.X[own]  # parts of sparse rows copy
+            values = [None if array is None else array[own] for array in per_row]
+            if among is not None and not among[own].all():
+                is_there = among[own] > 0
+                if not is_there.any():
+                    continue
+                block = block[is_there]
+                values = [None if array is None else array[is_there] for array in values]
+            results.append(function(block, *values))
+        return results
 
     def map(self, function: Callable[[Any], Any]) -> Rows:
         """Return what the function makes of a few rows at a time, whose copies stay in cache."""
@@ -137,14 +155,6 @@ class FileRows(Resident):
         super().__init__(X)
         self.starts = np.append(np.arange(0, len(X), rows_per_block(X)), len(X))
         self._most_bytes = most_bytes
-
-    def each(self, function: Callable[..., Result], *per_row: Any) -> list[Result]:
-        """Call the function with one block after the other."""
-        parts = [slice(*ends) for ends in pairwise(self.starts)]
-        return [
-            function(self.X[part], *(None if a is None else a[part] for a in per_row))
-            for part in parts
-        ]
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         if isinstance(rows, slice):
@@ -204,7 +214,7 @@ def column_ends(X: Rows | RowBlocks, weights: NDArray[Any] | None = None) -> Col
     >>> column_ends(np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 5.0]]))
     ColumnEnds(low=array([0., 1.]), high=array([1., 5.]), has_others=array([False,  True]))
     """
-    found = [ends for ends in as_blocks(X).each(_ends_of_block, weights) if ends is not None]
+    found = as_blocks(X).each(_ends_of_block, among=weights)
     if not found:
         raise ValueError("No row has a positive weight.")
     if len(found) == 1:
@@ -216,17 +226,9 @@ def column_ends(X: Rows | RowBlocks, weights: NDArray[Any] | None = None) -> Col
     return ColumnEnds(low, high, (have_others | are_inner[0] | are_inner[1]).any(axis=0))
 
 
-def present(X: Rows, weights: NDArray[Any] | None) -> Rows:
-    """Rows of positive weight: the rows themselves, without a copy, if all are."""
-    return X if weights is None or weights.all() else X[weights > 0]
-
-
-def _ends_of_block(X: Rows, weights: NDArray[Any] | None) -> ColumnEnds | None:
-    """Do the same for one block; None if it has no row of positive weight."""
-    X = present(X, weights)
+def _ends_of_block(X: Rows) -> ColumnEnds:
+    """Do the same for one block."""
     (n_rows, n_columns), holds_sparse = X.shape, sp.issparse(X)
-    if n_rows == 0:
-        return None
     low, high = X.min(axis=0), X.max(axis=0)
     if holds_sparse:
         low, high = low.toarray().ravel(), high.toarray().ravel()

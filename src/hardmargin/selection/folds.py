@@ -398,25 +398,20 @@ def _hashes(X: Rows) -> NDArray[np.uint64]:
 def _has_many_values(blocks: RowBlocks, is_first: BoolArray) -> bool:
     """Whether a feature takes enough values to distinguish different rows."""
     least = max(is_first.sum() / 2, LEAST_VALUES)
-    most = np.sum(blocks.each(_n_values, is_first), axis=0)
+    most = np.sum(blocks.each(_n_values, among=is_first), axis=0)
     for j in np.flatnonzero(most >= least):  # the same values may be in several blocks
-        found = blocks.each(partial(_values, column=int(j)), is_first)
+        found = blocks.each(partial(_values, column=int(j)), among=is_first)
         if len(np.unique(np.concatenate(found))) >= least:
             return True
     return False
 
 
-def _n_values(X: Rows, is_first: BoolArray) -> NDArray[np.intp]:
+def _n_values(X: Rows) -> NDArray[np.intp]:
     """Count the values of every feature in a block."""
-    some = X[is_first]
-    columns = some.tocsc() if is_sparse(some) else some
-    return np.array([len(_values_of(columns, j)) for j in range(X.shape[1])])
+    columns = X.tocsc() if is_sparse(X) else X
+    return np.array([len(_values(columns, j)) for j in range(X.shape[1])])
 
 
-def _values(X: Rows, is_first: BoolArray, *, column: int) -> NDArray[Any]:
+def _values(X: Rows, column: int) -> NDArray[Any]:
     """Values of one feature in a block."""
-    return _values_of(X[is_first], column)
-
-
-def _values_of(X: Rows, column: int) -> NDArray[Any]:
     return np.unique(X[:, [column]].data if is_sparse(X) else X[:, column])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from hardmargin.estimators._base.scaling import NUMBERS_AT_ONCE, listed, sampled
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
-from hardmargin.kernels.blocks import present
 from hardmargin.warn import warn_caller
 
 #: Medians are those of evenly spaced rows. Where fewer of these have a value, all rows are used.
@@ -96,7 +96,7 @@ def find_filling(
     if is_sparse(X):
         return None
     blocks = as_blocks(X, most_bytes)
-    n_missing = np.sum(blocks.each(_n_missing, weights), axis=0)
+    n_missing = np.sum(blocks.each(_n_missing, among=weights), axis=0)
     n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
     incomplete, is_empty = n_missing > 0, n_missing == n_rows
     if is_empty.any():
@@ -112,31 +112,17 @@ def find_filling(
     for j in np.flatnonzero(incomplete & ~is_empty):
         values, own = sample[:, j], w
         if (~np.isnan(values)).sum() < LEAST_KNOWN:  # then all rows have only few values
-            values, own = (
-                None if parts[0] is None else np.concatenate(parts)
-                for parts in zip(*blocks.each(partial(_known, column=int(j)), weights), strict=True)
-            )
+            parts = blocks.each(itemgetter((slice(None), int(j))), among=weights)
+            values, own = np.concatenate(parts), None if weights is None else weights[weights > 0]
         known = ~np.isnan(values)
         medians[j] = lower_median(values[known], weights=None if own is None else own[known])
     return Filling(medians, np.flatnonzero(incomplete & ~is_empty))
 
 
-def _n_missing(X: Rows, weights: FloatArray | None) -> NDArray[np.intp]:
+def _n_missing(X: Rows) -> NDArray[np.intp]:
     """Count the missing values of every column of a block."""
-    X = present(X, weights)
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     counts = np.zeros(X.shape[1], dtype=np.intp)
     for begin in range(0, X.shape[0], step):
         counts += np.isnan(X[begin : begin + step]).sum(axis=0)
     return counts
-
-
-def _known(
-    X: Rows, weights: FloatArray | None, *, column: int
-) -> tuple[NDArray[Any], FloatArray | None]:
-    """Values of one column of a block that are not missing, and the weights of their rows."""
-    known = ~np.isnan(X[:, column])
-    if weights is None:
-        return X[known, column], None
-    known &= weights > 0
-    return X[known, column], weights[known]

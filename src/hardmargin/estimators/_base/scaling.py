@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, column_ends, is_sparse
-from hardmargin.kernels.blocks import ColumnEnds, present
+from hardmargin.kernels.blocks import ColumnEnds
 from hardmargin.warn import warn_caller
 
 #: The middle of a column: the values between these quantiles.
@@ -124,7 +124,7 @@ def find_scaling(
         exponents = np.where(extreme, -np.frexp(sizes)[1], 0).astype(np.int64)
         seen = as_blocks(blocks.map(partial(_times_powers, exponents=exponents)), most_bytes)
         low, high = np.ldexp(low, exponents), np.ldexp(high, exponents)
-    scalers = [scaler for scaler in seen.each(_scaler, weights) if scaler is not None]
+    scalers = seen.each(_scaler, weights, among=weights)
     scaler = scalers[0] if len(scalers) == 1 else _merged(scalers)
     if not np.isfinite(scaler.var_).all():
         raise ValueError(
@@ -155,11 +155,8 @@ def find_scaling(
     return replace(find_scaling(clipped, weights, feature_names, most_bytes), clip=clip)
 
 
-def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler | None:
+def _scaler(X: Rows, weights: FloatArray | None) -> StandardScaler:
     """Scaler of one block."""
-    X, weights = present(X, weights), None if weights is None else weights[weights > 0]
-    if X.shape[0] == 0:
-        return None
     if not is_sparse(X):
         X = np.ascontiguousarray(X)  # sums in another memory order would round differently
     with np.errstate(over="ignore", invalid="ignore"):
@@ -240,14 +237,14 @@ def _sparse_clip(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Limits of sparse columns that outliers would flatten, from the sizes of other entries."""
     _, deviation = scaling.moments
-    entries, logs = np.sum(blocks.each(_entries_and_logs, weights), axis=0)
+    entries, logs = np.sum(blocks.each(_entries_and_logs, among=weights), axis=0)
     # A few huge entries hardly move the geometric mean, but raise the deviation above it.
     is_suspect = deviation > np.exp(logs / np.maximum(entries, 1))
     suspects = np.flatnonzero(is_suspect & (entries >= LEAST_ENTRIES))
     limits = np.full((2, blocks.n_columns), [[-np.inf], [np.inf]])
     if len(suspects) == 0:
         return None
-    found = blocks.each(partial(_sizes_of_entries, columns=suspects), weights)
+    found = blocks.each(partial(_sizes_of_entries, columns=suspects), among=weights)
     for k, column in enumerate(suspects):
         sizes = np.concatenate([of_block[k] for of_block in found])
         usual = float(np.quantile(sizes, MIDDLE[1], method="inverted_cdf"))
@@ -256,20 +253,16 @@ def _sparse_clip(
     return (limits[0], limits[1]) if np.isfinite(limits).any() else None
 
 
-def _entries_and_logs(X: Rows, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _entries_and_logs(X: Rows) -> tuple[FloatArray, FloatArray]:
     """Count the entries of sparse columns, and add up the logarithms of their sizes."""
-    X = present(X, weights)
     with np.errstate(divide="ignore"):
         logs = np.bincount(X.indices, np.log(np.abs(X.data)), minlength=X.shape[1])
     entries = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
     return entries, np.asarray(logs, dtype=np.float64)
 
 
-def _sizes_of_entries(
-    X: Rows, weights: FloatArray | None, *, columns: NDArray[np.intp]
-) -> list[FloatArray]:
+def _sizes_of_entries(X: Rows, *, columns: NDArray[np.intp]) -> list[FloatArray]:
     """Sizes of all entries of some sparse columns."""
-    X = present(X, weights)
     some = X[:, columns].tocsc()
     return np.split(np.abs(some.data), some.indptr[1:-1])
 
