@@ -11,6 +11,7 @@ from problems.every_estimator import PUBLIC
 from sklearn.base import is_classifier
 
 import hardmargin.solvers
+from hardmargin.dask import DaskEnsembleSVC
 
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
 FILES = (
@@ -57,3 +58,9 @@ LISTS = {
 def test_lists_have_every_estimator(file):
     words = re.findall(r"\w+", (PAGE.parent / file).read_text(encoding="utf-8"))
     assert {public.__name__ for public in LISTS[file]} - set(words) == set()
+
+
+@pytest.mark.parametrize("estimator", [*PUBLIC, DaskEnsembleSVC])
+def test_no_class_has_more_than_three_bases_of_our_own(estimator):
+    own = [base for base in estimator.__mro__[1:] if base.__module__.startswith("hardmargin")]
+    assert len(own) <= 3

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hardmargin import EnsembleSVC, resources
 from hardmargin.cells import layer
-from hardmargin.estimators import ensemble
+from hardmargin.estimators import ensemble, expert_training
 from hardmargin.estimators.experts import TABLE
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
@@ -253,7 +253,9 @@ def test_a_fit_of_many_rows_removes_all_traces_of_one_machine():
     assert_same(again, fitted())
 
 
-@pytest.mark.parametrize("where", ["fit_experts", "find_scaling", "make_folds"])
+@pytest.mark.parametrize(
+    "where", ["expert_training.fit_experts", "ensemble.find_scaling", "ensemble.make_folds"]
+)
 def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(where, monkeypatch):
     model = experts().fit(*many_rows())
     before = dict(vars(model))
@@ -261,7 +263,7 @@ def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(where, monkeyp
     def interrupt(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ensemble, where, interrupt)
+    monkeypatch.setattr(f"hardmargin.estimators.{where}", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*many_rows(n_classes=3))
     assert vars(model).keys() == before.keys()
@@ -415,7 +417,7 @@ def test_a_limit_on_stages_holds_in_cells():
 
 
 def test_little_memory_warns(monkeypatch):
-    monkeypatch.setattr(ensemble, "BYTES_PER_ROW", 0)
+    monkeypatch.setattr(expert_training, "BYTES_PER_ROW", 0)
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = many_rows()
     copies = EnsembleSVC()._vote.memory_for(100, X.shape[1]).copies
@@ -470,7 +472,7 @@ def test_enough_time_changes_nothing():
 @pytest.mark.filterwarnings("ignore:Training stopped at max_time")
 @pytest.mark.parametrize("is_over", [False, True])
 def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, is_over):
-    fit_sample, sizes = EnsembleSVC._fit_sample, []
+    fit_sample, sizes = expert_training.Here.fit_sample, []
 
     def worse_and_worse(self, model, sample, monitor):
         model, held, probabilities = fit_sample(self, model, sample, monitor)
@@ -481,7 +483,7 @@ def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, i
         return 0.0 if is_over and len(sizes) == 2 else 10.0
 
     monkeypatch.setattr(EnsembleSVC, "_grows", False)  # no smaller fits before this one
-    monkeypatch.setattr(EnsembleSVC, "_fit_sample", worse_and_worse)
+    monkeypatch.setattr(expert_training.Here, "fit_sample", worse_and_worse)
     monkeypatch.setattr("hardmargin.estimators.experts._Judge.needs_whole", lambda *_: True)
     monkeypatch.setattr(ensemble.Monitor, "seconds_left", property(seconds_left))
     model = experts(max_time=1000, n_trees=1).fit(*many_rows())

@@ -63,10 +63,14 @@ def many_rows(n=700, n_classes=2, seed=0):
 
 def few_rows_are_many(monkeypatch, most=300):
     """Make EnsembleSVC train experts on more than 300 rows."""
-    for name, value in (("MAX_STORED_ROWS", most), ("FIRST_ROWS", most // 2)):
-        monkeypatch.setattr(f"hardmargin.estimators.ensemble.{name}", value)
-    for name, value in (("LEAST_CUT_ROWS", 400), ("PILOT_CELLS", 3)):
-        monkeypatch.setattr(f"hardmargin.estimators.experts.{name}", value)
+    for name, value in (
+        ("ensemble.MAX_STORED_ROWS", most),
+        ("ensemble.FIRST_ROWS", most // 2),
+        ("expert_training.FIRST_ROWS", most // 2),
+        ("experts.LEAST_CUT_ROWS", 400),
+        ("experts.PILOT_CELLS", 3),
+    ):
+        monkeypatch.setattr(f"hardmargin.estimators.{name}", value)
 
 
 def experts(**parameters):

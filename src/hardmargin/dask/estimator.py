@@ -24,6 +24,7 @@ from hardmargin.dask.layer import DaskLayer, LayerOnCluster
 from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
 from hardmargin.estimators._base.estimator import TrainingRows
+from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC
 from hardmargin.estimators.experts import Mixture
 from hardmargin.kernels import FloatArray, Rows, is_sparse
@@ -36,7 +37,7 @@ from hardmargin.warn import Warned, held_back, warn_caller
 Result = TypeVar("Result")
 
 
-class DaskEnsembleSVC(EnsembleSVC):
+class DaskEnsembleSVC(SelfTuningClassifier):
     """EnsembleSVC on the workers of a Dask cluster.
 
     On the same rows in the same order, the model is that of :class:`hardmargin.EnsembleSVC`, except
@@ -82,16 +83,18 @@ class DaskEnsembleSVC(EnsembleSVC):
     [1 0 0 0 0]
     """
 
+    _relevance_needs = EnsembleSVC._relevance_needs
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **EnsembleSVC._parameter_constraints,
         "client": [distributed.Client, None],
     }
 
     #: The experts, whose cells are on the cluster; None for a single machine.
-    _mixture_: _OnCluster | None = None
+    _mixture_: _Fitted | None = None
 
     def __init__(self, *args: Any, client: Any = None, **parameters: Any) -> None:
-        super().__init__(*args, **parameters)
+        self.__dict__.update(EnsembleSVC(*args, **parameters).get_params(deep=False))
         self.client = client
 
     # scikit-learn, editors and notebooks read the parameters here.
@@ -135,7 +138,22 @@ class DaskEnsembleSVC(EnsembleSVC):
             cluster = Cluster(self._client())
             table, labels = side_by_side(X, y, cluster)
             rows = self._read_blocks(X, table, labels, _of_rows(sample_weight, "sample_weight"))
-            self.n_samples_fit_ = self._fit_rows(rows, _of_rows(groups, "groups"), monitor)
+            of_rows, n_known = _of_rows(groups, "groups"), int((rows.codes >= 0).sum())
+            model, mixture = self._bare(), None  # it has read the table
+            look = model._first_look(rows, of_rows, monitor)
+            if model._needs_experts(rows, look):
+                workplace = OnCluster(cluster)
+                mixture = model._fit_experts(rows, of_rows, monitor, workplace)
+            if mixture is None:
+                model = _fit_vote(model, rows, of_rows, monitor, look)
+            else:
+                n_known = mixture.n_known
+                trees = [
+                    tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)
+                ]
+                self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
+            self.__dict__.update(_fitted_attributes(model))
+            self.n_samples_fit_ = n_known
         return self
 
     def predict(self, X: Any) -> Any:
@@ -186,8 +204,8 @@ class DaskEnsembleSVC(EnsembleSVC):
         """Return an ordinary estimator, with the attributes that do not refer to the cluster."""
         own = {name: getattr(self, name) for name in EnsembleSVC._get_param_names()}
         model = EnsembleSVC(**own)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        model.__dict__.update({k: v for k, v in fitted.items() if k != "_mixture_"})
+        known = _fitted_attributes(self)
+        model.__dict__.update({k: v for k, v in known.items() if k != "_mixture_"})
         return model
 
     def _read_blocks(
@@ -213,48 +231,11 @@ class DaskEnsembleSVC(EnsembleSVC):
         filled = replace(rows.X.kept(), n_columns=len(self.get_feature_names_out()))
         return rows._replace(X=filled)
 
-    def _fit_vote(
-        self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
-    ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Train one vote, on a worker that gets all rows."""
-        blocks = rows.X
-        n_rows = blocks.shape[0]
-        if n_rows > MAX_STORED_ROWS:
-            warn_caller(
-                "These rows and parameters allow no cells, so one worker holds all "
-                f"{n_rows:,} rows.",
-                UserWarning,
-            )
-        arguments = (self._bare(), rows._replace(X=None), groups, look, monitor.seconds_left)
-        task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
-        (model, rows_held, probabilities), caught = blocks.cluster.results([task])[0]
-        _warn_again(caught)
-        self.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
-        return rows_held, probabilities
-
-    def _fit_sample(
-        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
-    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
-        cluster = Cluster(self._client())
-        arguments = pickle.dumps((model, sample, monitor.seconds_left))
-        (fitted, *held), caught = cluster.results([cluster.submit(_fit_sample_of, arguments)])[0]
-        _warn_again(caught)
-        return fitted, held[0], held[1]
-
-    def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
-        return DaskLayer(cuts, seen, rules)
-
-    def _store_experts(self, mixture: Mixture, rows: TrainingRows) -> None:
-        parts = [layer.on_cluster() for layer in mixture.layers if isinstance(layer, DaskLayer)]
-        self._mixture_ = _OnCluster(mixture, rows._replace(X=None), parts)
-
     @property
     def experts_(self) -> NDArray[Any]:
         """What votes: kind, rows, cells, weight, and the log-loss on rows held out."""
         check_is_fitted(self)
-        if self._mixture_ is not None:
-            return self._mixture_.mixture.table
-        return super().experts_
+        return self._bare().experts_ if self._mixture_ is None else self._mixture_.mixture.table
 
     def _predicted(self, X: Any, method: str) -> Any:
         check_is_fitted(self)
@@ -266,7 +247,46 @@ class DaskEnsembleSVC(EnsembleSVC):
         return voted(voters, self._mixture_.layers, X, method)
 
 
-class _OnCluster(NamedTuple):
+class OnCluster(NamedTuple):
+    """The workplace of rows on a cluster."""
+
+    cluster: Cluster
+
+    def begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
+        """Begin a tree whose cells are learned on the workers."""
+        return DaskLayer(cuts, seen, rules)
+
+    def fit_sample(
+        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
+    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
+        """Train a model on a sample, on one worker."""
+        arguments = pickle.dumps((model, sample, monitor.seconds_left))
+        task = self.cluster.submit(_fit_sample_of, arguments)
+        (fitted, *held), caught = self.cluster.results([task])[0]
+        _warn_again(caught)
+        return fitted, held[0], held[1]
+
+
+def _fit_vote(
+    model: EnsembleSVC, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
+) -> EnsembleSVC:
+    """Train one vote, on a worker that gets all rows."""
+    blocks: DaskRows = rows.X
+    n_rows = blocks.shape[0]
+    if n_rows > MAX_STORED_ROWS:
+        warn_caller(
+            f"These rows and parameters allow no cells, so one worker holds all {n_rows:,} rows.",
+            UserWarning,
+        )
+    arguments = (model, rows._replace(X=None), groups, look, monitor.seconds_left)
+    task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
+    fitted: EnsembleSVC
+    fitted, caught = blocks.cluster.results([task])[0]
+    _warn_again(caught)
+    return fitted
+
+
+class _Fitted(NamedTuple):
     """Fitted experts: the mixture, classes and weights of the rows, and trees that predict."""
 
     mixture: Mixture
@@ -280,6 +300,10 @@ class _Kind(NamedTuple):
     n_columns: int
     dtype: np.dtype[Any]
     holds_sparse: bool
+
+
+def _fitted_attributes(model: SelfTuningClassifier) -> dict[str, Any]:
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
 
 def _kind(block: Rows) -> _Kind:
@@ -312,7 +336,8 @@ def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
     model, rows, groups, look, seconds = pickle.loads(arguments)
     rows = rows._replace(X=stacked(blocks))
     monitor = Monitor(time_limit(seconds))
-    return _recorded(lambda: (model, *model._fit_vote(rows, groups, monitor, look)))
+    _, held = _recorded(lambda: model._fit_vote(rows, groups, monitor, look))
+    return model, held
 
 
 def _of_rows(values: Any, name: str) -> NDArray[Any] | None:

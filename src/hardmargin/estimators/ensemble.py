@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -19,7 +17,6 @@ from scipy.special import log_softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
@@ -32,19 +29,18 @@ from hardmargin.estimators._base.estimator import (
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
+from hardmargin.estimators.expert_training import (
+    FIRST_ROWS,
+    Here,
+    Workplace,
+    train_experts,
+    warn_of_little_memory,
+)
 from hardmargin.estimators.experts import (
-    LARGEST_CELL,
-    LEAST_SCALE,
     TABLE,
-    ExpertOptions,
-    ExpertRows,
     Experts,
     Mixture,
-    Whole,
     as_cells_see,
-    fit_experts,
-    scaled_for_cells,
-    units_of,
 )
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
@@ -61,7 +57,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
-from hardmargin.resources import BESIDE_BYTES, give_back_memory, memory_bytes, planned_bytes
+from hardmargin.resources import planned_bytes
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
     Look,
@@ -71,14 +67,12 @@ from hardmargin.selection.first_look import (
     sample_rows,
 )
 from hardmargin.selection.folds import (
-    DEFAULT_FOLDS,
     QUICK_ROWS,
     Folds,
-    first_copies,
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.kernel_vote import KernelVote
+from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.vote import SHARES, Losses, Voted
 from hardmargin.solvers.problem import Problem, finite_diagonal
@@ -89,10 +83,6 @@ from hardmargin.warn import held_back, warn_caller
 #: the model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py).
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
-
-#: The kernel matrices of all candidates are kept if they take no more bytes than this; larger ones
-#: are recomputed in every round of the race, which is faster than allocating more memory.
-KEPT_MATRICES = 2**27
 
 #: Share of the time left that the first look at a sample may take.
 SHARE_OF_LOOK = 0.3
@@ -114,17 +104,6 @@ LEAK = 0.9
 #: A machine with more rows is replaced by experts or, if there must be one machine, approximated.
 MAX_STORED_ROWS = 10_000
 
-#: The vote on a sample has this many rows at first, and `MAX_STORED_ROWS` where it matters.
-FIRST_ROWS = 4_000
-
-#: Share of the memory for the rows that cuts are found on, and the least number of them.
-CUT_MEMORY = 0.125
-LEAST_CUT_ROWS = 2_000
-
-#: The most rows of the vote on a sample where a rank is given.
-MOST_LOW_RANK_ROWS = 30_000
-
-
 #: What is assumed about the rows before a sample is looked at.
 UNSEEN = Look(standardized=True, is_linear=False)
 
@@ -141,11 +120,6 @@ _OF_ONE_VOTE = (
     "stop_reason_",
     "_losses_",
 )
-
-#: Memory that experts need per row, for coefficients, classes, weights, orders and cells. It may
-#: take this share of `memory_limit` before there is a warning.
-BYTES_PER_ROW = 200
-MOST_FOR_ROWS = 0.5
 
 
 class EnsembleSVC(SelfTuningClassifier):
@@ -525,7 +499,7 @@ default="cv"
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight)
             if self._needs_experts(rows):  # also where there is no time for all rows
-                self._warn_of_little_memory(rows)
+                warn_of_little_memory(self, rows)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = train(rows, groups, monitor)
@@ -559,18 +533,18 @@ default="cv"
         return None, 1, 1.0
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
-        self.rank_: int | None = None
-        look = self._first_look(rows, groups, monitor.part(share=SHARE_OF_LOOK))
-        self.standardized_ = look.standardized
-        if self._needs_experts(rows, look) and not look.is_linear:
-            n_known = self._fit_experts(rows, groups, monitor)
-            if n_known:
+        look = self._first_look(rows, groups, monitor)
+        if self._needs_experts(rows, look):
+            mixture = self._fit_experts(rows, groups, monitor, Here(self.n_jobs))
+            if mixture is not None:
+                n_known = mixture.n_known
+                self._store_experts(mixture, rows)
                 return n_known
         self._fit_vote(rows, groups, monitor, look)
         return int((rows.codes >= 0).sum())
 
     def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
-        """Settle whether to standardise, and whether linear kernels vote alone.
+        """Settle whether to standardise (`standardized_`), and whether linear kernels vote alone.
 
         Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
         """
@@ -583,13 +557,15 @@ default="cv"
         chooses_scaling = has_choice and self.standardize == "auto" and is_scaled and is_open(X)
         is_small = (rows.codes >= 0).sum() <= SAMPLE_ROWS  # all kernels can be tried on all rows
         chooses_kernel = has_words and not (settled.is_linear or is_small)
-        if not (chooses_scaling or (chooses_kernel and self.gamma == "cv")):
-            return settled
-        found = self._look_at_sample(rows, groups, monitor, settled, chooses_scaling)
-        if found is None:
-            return settled
-        is_linear = settled.is_linear or (chooses_kernel and found.is_linear)
-        return replace(found, is_linear=is_linear)
+        look = settled
+        if chooses_scaling or (chooses_kernel and self.gamma == "cv"):
+            part = monitor.part(share=SHARE_OF_LOOK)
+            found = self._look_at_sample(rows, groups, part, settled, chooses_scaling)
+            if found is not None:
+                is_linear = settled.is_linear or (chooses_kernel and found.is_linear)
+                look = replace(found, is_linear=is_linear)
+        self.standardized_ = look.standardized
+        return look
 
     def _look_at_sample(
         self,
@@ -702,7 +678,7 @@ default="cv"
 
     def _needs_experts(self, rows: TrainingRows, look: Look = UNSEEN) -> bool:
         """Whether some machine has too many rows for a vote without approximation."""
-        if self.max_cell_rows is None or self.rank is None:
+        if self.max_cell_rows is None or self.rank is None or look.is_linear:
             return False
         if self.gamma != "cv" or self.n_stages != "cv":
             return False
@@ -715,160 +691,29 @@ default="cv"
         machines = machines_of(len(rows.classes), self._division)
         return Problem(rows.X, rows.codes, machines).n_rows_of_largest > MAX_STORED_ROWS
 
-    def _fit_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
-        """Train experts on parts of the rows: see ``hardmargin.estimators.experts``.
-
-        Returns
-        -------
-        int
-            How many rows they have seen: all, unless time was short. 0 if no rows of a sample can
-            be held out, so that experts cannot be judged.
-        """
-        mixture = self._train_experts(rows, groups, monitor.part("held-out loss"))
-        if mixture is None:
-            return 0
-        n_known = mixture.n_known
-        self._store_experts(mixture, rows)
-        return n_known
-
-    def _train_experts(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Mixture | None:
-        """Train the experts, wherever the rows live."""
-        X, codes, classes, weights, _ = rows
-        random = self._random_numbers
-        seed, folds = int(random.randint(2**31 - 1)), None
-        is_given = groups is not None or not isinstance(self.cv, Integral | None)
-        if is_given or (first_copies(X, codes) != np.arange(len(codes))).any():
-            # A cell or a sample does not see the copies of its rows elsewhere.
-            folds = make_folds(self.cv, X, codes, groups=groups, random_state=random)
-        seen, units, is_two_valued = self._seen_by_cells(rows)
-        prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
-        prior = prior / prior.sum()
-        n_columns = 0 if is_sparse(X) else X.shape[1]
-        limit = None if self.memory_limit is None else self._room_beside(len(codes))
-        most = self._most_whole_rows(limit, n_columns)
-        class_weights = None
-        if self.class_weight is not None:
-            class_weights = self._class_weights(classes, codes, weights)
-
-        def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
-            give_back_memory()  # of what has scaled the rows
-            own = {name: getattr(self, name) for name in EnsembleSVC._get_param_names()}
-            model = EnsembleSVC(
-                **{
-                    **own,
-                    "max_cell_rows": None,
-                    "standardize": self.standardized_,
-                    "class_weight": None,
-                    "verbose": 0,
-                    "checkpoint": None,
-                    "memory_limit": limit,
-                    "random_state": seed,
-                    "cv": self.cv if folds is None else folds.among(some),
-                }
-            )
-            known, own_codes = np.unique(codes[some], return_inverse=True)
-            sample = TrainingRows(
-                X[some],
-                own_codes.astype(np.int32),
-                known,
-                None if weights is None else weights[some],
-            )
-            model, held, probabilities = self._fit_sample(model, sample, part)
-            return Whole(model, model.classes_, some, some[held], probabilities)
-
-        def make_rules(whole: Whole) -> CellRules:
-            known = getattr(whole.model, "encoded_relevance_", np.ones(X.shape[1]))
-            return CellRules(
-                prior,
-                np.maximum(known, LEAST_SCALE),
-                is_two_valued if self.standardized_ else np.ones(len(known), dtype=bool),
-                self._division,
-                int(self.cv) if isinstance(self.cv, Integral) else DEFAULT_FOLDS,
-                folds,
-                StagedVoteOptions(
-                    fit_intercept=self.fit_intercept,
-                    max_stages=MAX_STAGES if self.max_stages is None else int(self.max_stages),
-                    compact=True,
-                    memory_bytes=min(memory_bytes(self.memory_limit) // 8, KEPT_MATRICES),
-                ),
-                seed,
-                LARGEST_CELL * int(self.max_cell_rows or MAX_STORED_ROWS),
-                self.memory_limit is not None,
-            )
-
-        found = fit_experts(
-            ExpertRows(X, seen, units, partial(self._begin_layer, seen), fit_whole),
-            make_rules,
-            folds,
-            ExpertOptions(
-                max_cell_rows=self.max_cell_rows or MAX_STORED_ROWS,
-                n_trees=None if self.n_trees == "auto" else int(self.n_trees),
-                kernels=DISTANCE_KERNELS if self.kernel == "cv" else (str(self.kernel),),
-                first_rows=min(FIRST_ROWS, most) if self.rank == "auto" else most,
-                most_rows=most,
-                most_cut_rows=max(LEAST_CUT_ROWS, self._cut_rows_that_fit(X.shape[1])),
-                class_weights=class_weights,
-                seed=seed,
-                n_threads=effective_n_jobs(self.n_jobs),
-            ),
-            monitor,
-        )
-        if found is None:
-            return None
-        if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
-            n_learned, n_cells = found.n_cells
-            cells = f"{n_learned:,} of {n_cells:,} cells" if n_cells else "a vote on a sample"
-            warn_caller(
-                f"Training stopped at max_time; the model is that of {cells}. Raise max_time to "
-                "learn more cells."
-            )
-        if found.whole is not None and self.rank == "auto" and most < MAX_STORED_ROWS:
-            whole = self._vote.memory_for(MAX_STORED_ROWS, n_columns)
-            enough = whole.pairs + whole.copies + BYTES_PER_ROW * len(codes) + BESIDE_BYTES
-            warn_caller(
-                f"memory_limit has room for the distances between only {most:,} rows, so the "
-                f"expert on a sample of all rows was trained on {most:,} rows, which may cost "
-                f"accuracy. Raise memory_limit; {enough / 1e6:,.0f} MB are enough.",
-                UserWarning,
-            )
-        self._calibration_ = LogProbabilities()
-        self._class_weights_ = class_weights
-        self.classes_ = classes
-        if found.relevance is not None:
-            self._store_relevance(found.relevance)
-        self.cv_log_loss_, self.cv_error_ = found.log_loss, found.error
-        return found
-
-    def _seen_by_cells(self, rows: TrainingRows) -> tuple[CellRows, FloatArray, NDArray[np.bool_]]:
-        """Return the rows as cells see them, the units of the columns, and which have two values.
-
-        Columns times their units have their original scale.
-        """
-        X, codes, _, weights, _ = rows
-        scale: Callable[[Rows], Rows] = as_cells_see
+    def _fit_experts(
+        self, rows: TrainingRows, groups: Any, monitor: Monitor, workplace: Workplace
+    ) -> Mixture | None:
+        """Train experts on parts of the rows, wherever they live; None if none can be judged."""
         if self.standardized_:
             self._scaling_ = find_scaling(
-                X, weights, self.get_feature_names_out, self._most_row_bytes
+                rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
             )
-            scale = partial(scaled_for_cells, scaling=self._scaling_)
-        scaled = as_blocks(X, self._most_row_bytes).map(scale)
-        seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
-        if is_sparse(X):
-            return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
-        low, high, _ = column_ends(as_blocks(X, self._most_row_bytes), weights)
-        ends = np.array([low, high], dtype=X.dtype)
-        low, high, has_others = column_ends(as_blocks(scaled, self._most_row_bytes), weights)
-        return seen, units_of(ends, scale(ends)), ~has_others & (low < high)
-
-    def _begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
-        """Begin a tree whose cells are learned where the rows are."""
-        return LayerInTraining(cuts, seen, rules, self.n_jobs)
-
-    def _fit_sample(
-        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
-    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
-        """Train a model on a sample; return it, the rows held out, and their probabilities."""
-        return model, *model._fit_part(sample, monitor)
+        class_weights = None
+        if self.class_weight is not None:
+            class_weights = self._class_weights(rows.classes, rows.codes, rows.weights)
+        monitor = monitor.part("held-out loss")
+        mixture = train_experts(self, rows, groups, class_weights, monitor, workplace)
+        if mixture is None:
+            return None
+        self._calibration_ = LogProbabilities()
+        self._class_weights_ = class_weights
+        self.classes_ = rows.classes
+        self.rank_: int | None = None
+        if mixture.relevance is not None:
+            self._store_relevance(mixture.relevance)
+        self.cv_log_loss_, self.cv_error_ = mixture.log_loss, mixture.error
+        return mixture
 
     def _store_experts(self, mixture: Mixture, rows: TrainingRows) -> None:
         """Store what predictions need."""
@@ -878,49 +723,12 @@ default="cv"
         self.n_support_ = np.bincount(codes, minlength=len(rows.classes)).astype(np.int32)
         self._by_class_ = np.argsort(codes, kind="stable").astype(np.int32)
 
-    def _warn_of_little_memory(self, rows: TrainingRows) -> None:
-        """Warn if the bookkeeping of experts leaves little memory for training."""
-        n_rows, n_columns = rows.X.shape
-        needed = BYTES_PER_ROW * n_rows
-        if not is_sparse(rows.X):
-            cell = int(self.max_cell_rows or MAX_STORED_ROWS)
-            needed += self._vote.memory_for(cell, n_columns).copies
-        if needed > MOST_FOR_ROWS * memory_bytes(self.memory_limit):
-            enough = (needed + BESIDE_BYTES) / MOST_FOR_ROWS
-            warn_caller(
-                f"memory_limit is too small for {n_rows:,} rows: bookkeeping and copies of a "
-                f"cell's rows take about {needed / 1e6:,.0f} MB, which leaves little for training, "
-                f"so the fit may exceed the limit. Raise memory_limit: {enough / 1e6:,.0f} MB are "
-                "enough.",
-                UserWarning,
-            )
-
-    def _room_beside(self, n_rows: int) -> int:
-        """Memory for training, besides the bookkeeping of all rows."""
-        limit = memory_bytes(self.memory_limit)
-        return limit - min(BYTES_PER_ROW * n_rows, int(MOST_FOR_ROWS * limit))
-
-    def _most_whole_rows(self, limit: int | None, n_columns: int) -> int:
-        """Rows of the vote on a sample: as many as it can take and memory allows."""
-        if self.rank != "auto":
-            return MOST_LOW_RANK_ROWS
-        # The larger root of pairs * n**2 + own * n = room.
-        room = planned_bytes(limit)
-        own, pairs, _, _ = self._vote.memory_for(1, n_columns)
-        fits = (math.sqrt(own**2 + 4 * pairs * room) - own) / (2 * pairs)
-        return min(MAX_STORED_ROWS, int(fits))
-
-    def _cut_rows_that_fit(self, n_columns: int) -> int:
-        """Rows of a sample that cuts are found on: they are copied a few times, in float32."""
-        return int(CUT_MEMORY * memory_bytes(self.memory_limit)) // (4 * n_columns)
-
     def _fit_part(
         self, part: TrainingRows, monitor: Monitor
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on rows that another estimator has read."""
         self.n_features_in_ = part.X.shape[1]
-        look = self._first_look(part, None, monitor.part(share=SHARE_OF_LOOK))
-        self.standardized_ = look.standardized
+        look = self._first_look(part, None, monitor)
         return self._fit_vote(part, None, monitor, look)
 
     @property

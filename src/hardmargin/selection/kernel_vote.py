@@ -67,6 +67,10 @@ MAX_FLOAT32_ROWS = 700
 #: Up to this many rows, the distances between all of them are stored for all machines at once.
 MAX_SHARED_ROWS = 10_000
 
+#: The kernel matrices of all candidates are kept if they take no more bytes than this; larger ones
+#: are recomputed in every round of the race, which is faster than allocating more memory.
+KEPT_MATRICES = 2**27
+
 #: How often the rows of a machine are copied, in float64: sampled, scaled, and through views.
 COPIES_OF_ROWS = 4
 
