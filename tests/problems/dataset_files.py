@@ -1,10 +1,13 @@
-"""Small data files in the formats of the real ones."""
+"""Small data files in the formats of the real ones, and a catalogue that expects them."""
 
+import dataclasses
 import lzma
 import zipfile
 from pathlib import Path
 
 import numpy as np
+
+from hardmargin.datasets.catalogue import CATALOGUE
 
 
 def write_npz(path: Path, **members: np.ndarray) -> None:
@@ -26,6 +29,11 @@ def write_member(path: Path, name: str, content: bytes) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for member, old in members.items():
             archive.writestr(member, content if member == name else old)
+
+
+def enter(monkeypatch, name, **changes):
+    """Change the entry of a set until the test ends."""
+    monkeypatch.setitem(CATALOGUE, name, dataclasses.replace(CATALOGUE[name], **changes))
 
 
 def _header(text: str) -> bytes:
