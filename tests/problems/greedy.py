@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from hardmargin import GreedySVC
@@ -15,6 +15,7 @@ from hardmargin.kernels import Kernel
 GAMMA = 0.3
 RBF = Kernel("rbf", gamma=GAMMA)
 MULTI_CLASS = pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+CLASSES = pytest.mark.parametrize("multi_class", [None, "ovo", "ovr"])
 N_MACHINES = {"ovo": 6, "ovr": 4}
 
 
@@ -29,6 +30,15 @@ def two_classes(n=160):
 def four_classes(n=200):
     X, y = make_blobs(n, n_features=3, centers=4, cluster_std=3.0, random_state=0)
     return X / 5, y
+
+
+@functools.cache
+def unbalanced():
+    """Rows to train on and to test on; one in ten is of the second class."""
+    X, y = make_classification(
+        1500, 8, n_informative=4, weights=[0.9], flip_y=0.02, class_sep=0.9, random_state=0
+    )
+    return X[:500], y[:500], X[500:], y[500:]
 
 
 QUERIES = np.random.default_rng(9).normal(size=(37, 4))
@@ -46,6 +56,18 @@ def fitted(multi_class=None, **parameters):
     if multi_class is None:
         return paper(GAMMA, **parameters).fit(*two_classes())
     return paper(GAMMA, multi_class=multi_class, **parameters).fit(*four_classes())
+
+
+@functools.cache
+def tuned(multi_class=None, **parameters):
+    """A model of two or four classes that chooses all that is not given."""
+    X, y = two_classes() if multi_class is None else four_classes()
+    model = GreedySVC(multi_class=multi_class or "ovo", random_state=0, **parameters)
+    return model.fit(X, y)
+
+
+def queries(multi_class):
+    return QUERIES if multi_class is None else QUERIES_4
 
 
 def stage_problem(multi_class):
