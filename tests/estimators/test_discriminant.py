@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from oracles.core_vector import l2_svm, l2_svms
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -15,12 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 from hardmargin import CoreVectorSVC, MarginDiscriminantAnalysis
 from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS
-
-
-@pytest.fixture(scope="module")
-def iris():
-    X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
 
 
 def gram(X, gamma):
