@@ -14,12 +14,13 @@ BUILD_REQUIRES := import tomllib; \
 	print(*needed, "cmake", "ninja", sep="\n")
 
 # What reaches the core by all of its functions, with wrong arguments, and from damaged models.
-ASAN_TESTS := tests/test_core_boundary.py tests/test_damaged_models.py tests/test_corrupt_sparse_rows.py
+ASAN_TESTS := tests/test_core_arguments.py tests/test_core_monitors.py tests/test_damaged_models.py \
+	tests/test_corrupt_sparse_rows.py
 
 # What uses threads or calls the core. Other tests need packages that exist only with the GIL.
 FREE_THREADED_TESTS := tests/test_free_threading.py tests/test_many_fits.py tests/test_parallel.py \
-	tests/test_monitor.py tests/test_core_boundary.py tests/estimators/test_warn.py \
-	tests/cells tests/kernels tests/solvers
+	tests/test_monitor.py tests/test_core_arguments.py tests/test_core_monitors.py \
+	tests/estimators/test_warn.py tests/cells tests/kernels tests/solvers
 
 # Folders are listed too: their times show that files were added or deleted.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find core src \
