@@ -143,6 +143,10 @@ default="rbf"
     it, up to rounding. The planes of all stages are kept for the staged methods, within an eighth
     of `memory_limit`.
 
+    The published steps overshoot, so that rounding errors grow from stage to stage: where the same
+    rows come in another order or format, decisions after a dozen stages agree to ten digits, but
+    whole paths may end some stages apart, and their decisions differ by a few percent.
+
     References
     ----------
     .. [1] I. W. Tsang and J. T. Kwok, "Ensembles of Partially Trained SVMs with Multiplicative
