@@ -140,6 +140,13 @@ default="rbf"
     RhoEnsembleSVC : The vote of all planes.
     HardMarginSVC : The optimum on the standard scale, with bias.
 
+    Notes
+    -----
+    The published steps overshoot, so that rounding errors grow from stage to stage. Where the same
+    rows come in another order or format, the last plane of ``solver="multiplicative"`` may
+    therefore differ, and so may some of its predictions; the vote of `RhoEnsembleSVC` hardly does.
+    ``solver="smo"`` gives the same plane to within `tol`.
+
     References
     ----------
     .. [1] I. W. Tsang and J. T. Kwok, "Ensembles of Partially Trained SVMs with Multiplicative
