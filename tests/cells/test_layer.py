@@ -13,7 +13,7 @@ from hardmargin.estimators.experts import CANDIDATES
 from hardmargin.kernels import Kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import make_folds
-from hardmargin.selection.vote import Voted, matrix_votes
+from hardmargin.selection.vote import VoteResult, matrix_votes
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
@@ -102,7 +102,7 @@ def test_two_classes_are_those_of_a_vote_on_the_same_kernel_matrices():
         Monitor(),
         dtype="float32",
     )
-    scores = Voted(kernels, [vote]).held_out
+    scores = VoteResult(kernels, [vote]).held_out
     margins = scores.scores + vote.intercept
     expected = np.empty(200)
     expected[scores.rows] = expit(vote.slope * margins)

@@ -20,7 +20,7 @@ from hardmargin.selection.calibration import Calibration, calibrate, held_out_ma
 from hardmargin.selection.folds import Folds, even_folds
 from hardmargin.selection.vote import (
     Vote,
-    Voted,
+    VoteResult,
     counted_together,
     matrix_votes,
     view_kernels,
@@ -260,7 +260,7 @@ def learn(
     problem = Problem(seen, codes, _machines(len(classes), rules.multi_class), weights)
     votes = matrix_votes(kernels, problem, folds, rules.options, monitor, dtype="float32")
     votes = counted_together(votes, problem)
-    held_out = Voted(kernels, votes).held_out
+    held_out = VoteResult(kernels, votes).held_out
     if len(held_out.rows) == 0:
         return None
     intercepts = np.array([vote.intercept for vote in votes])

@@ -74,7 +74,7 @@ from hardmargin.selection.folds import (
 )
 from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.vote import SHARES, Losses, Voted
+from hardmargin.selection.vote import SHARES, Losses, VoteResult
 from hardmargin.solvers.problem import Problem, finite_diagonal
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back, warn_caller
@@ -821,7 +821,7 @@ default="cv"
             ),
         )
 
-    def _store_votes(self, training: Training, voted: Voted) -> None:
+    def _store_votes(self, training: Training, voted: VoteResult) -> None:
         """Keep the kernels that vote, in the order of their shares."""
         kernels, votes, relevance, self.rank_ = voted
         total = np.sum([vote.shares for vote in votes], axis=0)

@@ -49,7 +49,7 @@ from hardmargin.selection.vote import (
     SCALED_WIDTHS,
     WIDTHS,
     Vote,
-    Voted,
+    VoteResult,
     candidate_kernels,
     counted_together,
     matrix_votes,
@@ -171,13 +171,13 @@ class KernelVote:
         dtype: Precision,
         folds: Folds,
         monitor: Monitor,
-    ) -> Voted:
+    ) -> VoteResult:
         """Let a linear kernel vote alone, through a weight per column."""
         options = with_room_for_weights(
             self.options, problem.values, problem, folds.n_splits, self.memory_bytes
         )
         votes = self._vote_on_matrices(problem, dtype, folds, options, monitor, kernels=[kernel])
-        return Voted([kernel], votes)
+        return VoteResult([kernel], votes)
 
     def of_all(
         self,
@@ -189,7 +189,7 @@ class KernelVote:
         *,
         has_views: bool,
         is_quick: bool,
-    ) -> Voted:
+    ) -> VoteResult:
         """Let all candidates vote.
 
         Parameters
@@ -223,36 +223,27 @@ class KernelVote:
         if is_stored:  # every thread has a matrix of its own
             most = max((self.memory_bytes - memory.pairs) // (2 * largest**2) + 1, 1)
             options = replace(options, n_threads=min(options.n_threads, most))
-        with_linear = is_stored and is_linear_candidate(X)
         relevance = None
         if is_stored and has_views and len(folds.train) and not is_sparse(X):
             kernels, relevance = self._candidates(
-                problem,
-                dtype,
-                folds,
-                options,
-                random,
-                monitor,
-                largest,
-                with_linear=with_linear,
-                is_quick=is_quick,
+                problem, dtype, folds, options, random, monitor, is_quick=is_quick
             )
         else:
             present = problem.codes >= 0
             kernels = self.plain_kernels(
                 X if present.all() else X[present],
                 None if problem.weights is None else problem.weights[present],
-                with_linear=with_linear,
+                with_linear=is_stored and is_linear_candidate(X),
             )
         if is_stored:
             votes = self._vote_on_matrices(problem, dtype, folds, options, monitor, kernels=kernels)
-            return Voted(kernels, counted_together(votes, problem), relevance)
+            return VoteResult(kernels, counted_together(votes, problem), relevance)
         found = self._at_low_rank(kernels, problem, folds, random, monitor, memory.room)
         if self.rank == "auto" and largest <= self.max_stored_rows:
             self._warn_of_approximation(found.rank, largest, n_columns)
         elif found.is_limited:
             _warn_of_rank(found, self.memory_bytes, memory.copies)
-        return Voted(found.kernels, found.votes, rank=found.rank)
+        return VoteResult(found.kernels, found.votes, rank=found.rank)
 
     def _candidates(
         self,
@@ -262,15 +253,10 @@ class KernelVote:
         options: StagedVoteOptions,
         random: np.random.RandomState,
         monitor: Monitor,
-        largest: int,
         *,
-        with_linear: bool,
         is_quick: bool,
     ) -> tuple[list[Kernel], FloatArray | None]:
-        """Kernels that see the rows through views, and the relevance that scales the columns.
-
-        The largest machine has `largest` rows.
-        """
+        """Kernels that see the rows through views, and the relevance that scales the columns."""
         X, codes = problem.values, problem.codes
         weights = (codes >= 0).astype(np.float64) if problem.weights is None else problem.weights
         views = [View("standardized")]
@@ -307,16 +293,14 @@ class KernelVote:
                 widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
                 relevance = mean / mean.max()
         kernels = view_kernels(pairs, X, weights, widths)
-        if self.kernel == "cv" and with_linear:
+        if self.kernel == "cv" and is_linear_candidate(X):
             kernels += [Kernel("linear", view=view) for view in dict.fromkeys(v for v, _ in pairs)]
         best = kernels
         if is_sampled:  # 2.
             shares = np.mean([vote.shares for vote in first_vote(kernels=kernels)], axis=0)
             order = np.argsort(-shares, kind="stable")[:MOST_KERNELS]
             best = [kernels[k] for k in order if shares[k] >= LEAST_CHANCE]
-        memory = self.memory_for(largest, X.shape[1], len({(k.name, k.view) for k in best}))
-        if memory.pairs > memory.room:
-            best = self._that_fit(best, largest, X.shape[1])
+        best = self._that_fit(best, problem.n_rows_of_largest, X.shape[1])
         return [kernel for kernel in kernels if kernel in best], relevance
 
     def _vote_on_matrices(

@@ -107,7 +107,7 @@ class Vote(Expansion):
         return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
 
 
-class Voted(NamedTuple):
+class VoteResult(NamedTuple):
     """What a vote found.
 
     Attributes
