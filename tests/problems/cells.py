@@ -65,7 +65,6 @@ def few_rows_are_many(monkeypatch, most=300):
     """Make EnsembleSVC train experts on more than 300 rows."""
     for name, value in (
         ("ensemble.MAX_STORED_ROWS", most),
-        ("ensemble.FIRST_ROWS", most // 2),
         ("expert_training.FIRST_ROWS", most // 2),
         ("experts.LEAST_CUT_ROWS", 400),
         ("experts.PILOT_CELLS", 3),

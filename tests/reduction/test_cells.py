@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hardmargin.estimators.ensemble as ensemble
+import hardmargin.estimators.expert_training as expert_training
 import hardmargin.estimators.experts as experts
 import hardmargin.reduction as reduction
 from hardmargin import EnsembleSVC, compress
@@ -38,7 +39,7 @@ def fitted(X, y, **params):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.setattr(ensemble, "MAX_STORED_ROWS", 180)
-        patch.setattr(ensemble, "FIRST_ROWS", 130)
+        patch.setattr(expert_training, "FIRST_ROWS", 130)
         patch.setattr(experts, "LEAST_CUT_ROWS", 200)
         return EnsembleSVC(**params).fit(X, y)
 

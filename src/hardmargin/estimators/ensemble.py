@@ -17,6 +17,7 @@ from scipy.special import log_softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.estimators import expert_training
 from hardmargin.estimators._base.classifier import Training
 from hardmargin.estimators._base.estimator import (
     COUNT,
@@ -30,7 +31,6 @@ from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.expert_training import (
-    FIRST_ROWS,
     Here,
     Workplace,
     train_experts,
@@ -529,7 +529,7 @@ default="cv"
         if self._is_linear(rows):
             return SAMPLE_ROWS, SAMPLE_ROWS, 1.0
         if self._needs_experts(rows):
-            return MAX_STORED_ROWS, FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
+            return MAX_STORED_ROWS, expert_training.FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
         return None, 1, 1.0
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
