@@ -221,6 +221,25 @@ def test_rows_that_join_a_limited_core_set_a_few_at_a_time_have_the_same_values(
         np.testing.assert_allclose(few, many_at_once, rtol=1e-12)
 
 
+def test_prices_are_those_of_the_oracle_and_renew_the_gradients_of_members():
+    X, y = rows()
+    y = np.where(np.arange(len(y)) % 5, y, 0.0)  # rows that are left out
+    columns, nowhere = KernelColumns(KERNEL, X), np.zeros((len(y), 0))
+    core = CoreSet(columns, y, np.full(len(y), 0.1), nowhere, 1.0, np.zeros((112, 112)))
+    members, alpha = np.array([101, 7, 52, 3]), np.zeros(len(y))
+    core.join(members, np.full(4, 9.0))
+    core.alpha[:] = alpha[members] = [1.0, 2.0, 0.0, 3.0]
+    margins = y * ((matrix() + 1.0) @ (y * alpha))
+    sample = np.array([4, 1, 2])
+    np.testing.assert_allclose(core.price(sample).margins, margins[sample])
+    np.testing.assert_array_equal(core.gradient, 9.0)
+    full = core.price(core.all_rows)
+    np.testing.assert_array_equal(full.rows, np.flatnonzero(y))
+    np.testing.assert_allclose(full.scores, (matrix() @ (y * alpha))[full.rows])
+    np.testing.assert_allclose(full.margins, margins[full.rows])
+    np.testing.assert_allclose(core.gradient, (margins + 0.1 * alpha)[members])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_steps_solve_the_core_set_as_the_oracle_does(dtype):
     rng = np.random.default_rng(0)
@@ -394,10 +413,8 @@ def test_time_is_left_to_price_all_rows(monkeypatch):
     X, y = many()
     clock, plain = Clock(), CoreSet.price
 
-    def price(self, rows=None):
-        if rows is not None or self._priced is None:
-            n_rows = len(self.all_rows if rows is None else rows)
-            clock.now += 1e-6 * n_rows * int(np.count_nonzero(self.alpha))
+    def price(self, rows):
+        clock.now += 1e-6 * len(rows) * int(np.count_nonzero(self.alpha))
         return plain(self, rows)
 
     monkeypatch.setattr(CoreSet, "price", price)

@@ -55,22 +55,22 @@ class Limits(NamedTuple):
     largest_mass: float
 
 
-class Sample(NamedTuple):
-    """Rows outside a core set.
+class Priced(NamedTuple):
+    """Rows, and what the current multipliers make of them.
 
     Attributes
     ----------
     rows : int array
-        Some of them.
-    g : array
-        Their g.
-    n_outside : int
-        Number of rows that they represent.
+        All rows that may join, in ascending order, or a sample of those that have not.
+    scores : array
+        Their ``w'phi(x)``.
+    margins : array
+        Their ``y f(x)``, which is g where a row has not joined.
     """
 
     rows: IndexArray
-    g: FloatArray
-    n_outside: int
+    scores: FloatArray
+    margins: FloatArray
 
 
 class Goal(Protocol):
@@ -79,8 +79,11 @@ class Goal(Protocol):
     def limits(self, core: CoreSet) -> Limits:
         """Return what the tolerance allows; without multipliers there is no least gradient."""
 
-    def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
-        """Whether all rows prove that the tolerance is met, or a sample suggests that it is."""
+    def is_certified(self, core: CoreSet, priced: Priced, n_outside: int | None = None) -> bool:
+        """Whether all rows prove that the tolerance is met.
+
+        With `n_outside`, whether a sample of that many rows outside the core set suggests it.
+        """
 
 
 class CoreSet:
@@ -107,8 +110,8 @@ class CoreSet:
         Rows that may join.
     rows : int array
         Rows that have joined, in that order.
-    is_member : (n,) bool array
-        Whether each row has joined.
+    places : (n,) int array
+        Where each row is among them; -1 for rows that have not joined.
     alpha, gradient : arrays
         Their multipliers, and g.
     n_steps : int
@@ -128,10 +131,9 @@ class CoreSet:
         self.y, self.slack, self.F, self.bias = labels, slack, projections, bias
         self.all_rows = np.flatnonzero(labels)
         self.rows = np.empty(0, dtype=np.int64)
-        self.is_member = np.zeros(len(labels), dtype=bool)
+        self.places = np.full(len(labels), -1, dtype=np.int64)
         self.alpha, self.gradient = np.empty(0), np.empty(0)
         self.n_steps = 0
-        self._priced: tuple[FloatArray, FloatArray] | None = None
 
     def join(self, rows: IndexArray, gradient: FloatArray) -> None:
         """Let rows join, with their g; where memory limits Q, a few at a time.
@@ -155,35 +157,25 @@ class CoreSet:
                 Q=self.matrix,
             )
             self.rows = together
-        self.is_member[rows] = True
+        self.places[self.rows] = np.arange(len(self.rows))
         self.alpha = np.concatenate([self.alpha, np.zeros(len(rows))])
         self.gradient = np.concatenate([self.gradient, gradient])
 
-    def price(self, rows: IndexArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the scores ``w'phi(x)`` of some rows, and g, where members lack their slack.
-
-        All rows, by default, are priced once per set of multipliers, which also corrects the
-        members' g; rows that are left out have zeros.
-        """
-        if rows is None and self._priced is not None:
-            return self._priced
-        some = self.all_rows if rows is None else rows
+    def price(self, rows: IndexArray) -> Priced:
+        """Price rows anew: what this gives for members replaces their g, which drifts in steps."""
         has_mass = self.alpha > 0
         support = self.rows[has_mass]
         c = self.y[support] * self.alpha[has_mass]
-        is_all = len(some) == self.columns.n_rows
-        scores = self.columns.product(support, c, None if is_all else some)
-        scores -= self.F[some] @ (self.F[support].T @ c)
+        is_all = len(rows) == self.columns.n_rows
+        scores = self.columns.product(support, c, None if is_all else rows)
+        scores -= self.F[rows] @ (self.F[support].T @ c)
         if not np.isfinite(scores).all():
             raise ValueError("The kernel's values must be finite; some are NaN or infinite.")
-        g = self.y[some] * (scores + self.bias * (self.y[self.rows] @ self.alpha))
-        if rows is not None:
-            return scores, g
-        all_scores, all_g = np.zeros((2, len(self.y)))
-        all_scores[some], all_g[some] = scores, g
-        self.gradient = all_g[self.rows] + self.slack[self.rows] * self.alpha
-        self._priced = all_scores, all_g
-        return self._priced
+        margins = self.y[rows] * (scores + self.bias * (self.y[self.rows] @ self.alpha))
+        is_own = self.places[rows] >= 0
+        own = self.places[rows[is_own]]
+        self.gradient[own] = margins[is_own] + self.slack[rows[is_own]] * self.alpha[own]
+        return Priced(rows, scores, margins)
 
     def solve(self, limits: Limits, stage: int, monitor: Monitor) -> str | None:
         """Solve the problem on these rows, starting from the current multipliers.
@@ -202,7 +194,6 @@ class CoreSet:
         str or None
             Why the problem was not solved; None if it was.
         """
-        self._priced = None
         n, tol = len(self.rows), limits.inner_tol
         Q = self.matrix[:n, :n]
         is_single = Q.dtype == np.float32

@@ -45,11 +45,12 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.columns import ROWS_PER_CACHE_LINE, KernelColumns
 from hardmargin.monitor import Monitor
-from hardmargin.solvers.core_sets.core_set import CoreSet, Goal, IndexArray, Limits, Sample
+from hardmargin.solvers.core_sets.core_set import CoreSet, Goal, IndexArray, Limits, Priced
 from hardmargin.solvers.core_sets.l2_svm import (
     L2Options,
     L2Problem,
@@ -162,12 +163,11 @@ def train(
     with columns.workspace(n_rows, options.memory_bytes) as matrix:
         core = CoreSet(columns, l2.labels, l2.slack, l2.F, 1.0, matrix)
         goal = MarginGoal(l2, options, kappa)
-        reason, n_stages = grow(
+        reason, n_stages, priced = grow(
             core, goal, start, by_radius, options.max_stages, l2.random, monitor
         )
-        alpha = np.zeros(columns.n_rows)
-        alpha[core.rows] = core.alpha
-        scores, _ = core.price()
+        alpha, scores = np.zeros((2, columns.n_rows))
+        alpha[core.rows], scores[priced.rows] = core.alpha, priced.scores
         solution = l2.solution(
             alpha,
             scores,
@@ -201,11 +201,22 @@ def grow(
     max_stages: int | None,
     random: np.random.Generator,
     monitor: Monitor,
-) -> tuple[str, int]:
-    """Let the core set grow until its goal is met; return why it ended, and the stages."""
-    outside = RowsOutside(core, goal, by_radius, random)
+) -> tuple[str, int, Priced]:
+    """Let the core set grow until its goal is met.
+
+    Returns
+    -------
+    reason : str
+        Why it ended.
+    n_stages : int
+        How often it grew.
+    full : Priced
+        All rows, for the last multipliers.
+    """
+    outside = RowsOutside(core, by_radius, random)
     n_rows, n_stages, n_repeats = len(core.all_rows), 0, 0
     pace = 0.0  # seconds per kernel value when rows are priced
+    full: Priced | None = None  # all rows, if they are priced for the current multipliers
     # 1. Start.
     core.join(start, np.zeros(len(start)))
     reason = core.solve(goal.limits(core), n_stages, monitor)
@@ -220,109 +231,84 @@ def grow(
             reason = monitor.stop_reason
             break
         # 2. Price a sample, if that costs less than all rows.
-        reason = "price_all"
-        if by_radius or outside.is_sample_cheaper:
-            joining, gradient, reason = outside.price_sample()
-            n_values = outside.n_priced * int(np.count_nonzero(core.alpha))
+        needs_all = not (by_radius or outside.is_sample_cheaper)
+        if not needs_all:
+            least = goal.limits(core).least_gradient
+            if by_radius:  # the paper's rule
+                few, _ = outside.draw(RADIUS_SAMPLE_ROWS)
+                if not (core.price(few).margins < least).any():
+                    reason = "radius"
+                    break
+            rows, n_outside = outside.draw(outside.sample_size)
+            priced = core.price(rows)
+            n_values = len(rows) * int(np.count_nonzero(core.alpha))
             if monitor.has_limit and n_values >= _LEAST_TIMED:
                 pace = (left - monitor.seconds_left) / n_values
+            is_wanted = priced.margins < least
+            wanted, outside = np.flatnonzero(is_wanted), outside.after(rows, is_wanted)
+            needs_all = not by_radius and (
+                len(wanted) == 0 or goal.is_certified(core, priced, n_outside)
+            )
         # 4. Price all rows.
-        if reason == "price_all":
-            _, g = core.price()
-            if goal.is_certified(core):
+        if needs_all:
+            priced = full = core.price(core.all_rows)
+            if goal.is_certified(core, full):
                 reason = "certified"
                 break
-            is_wanted = (g < goal.limits(core).least_gradient) & (core.y != 0)
-            joining = outside.candidates = np.flatnonzero(is_wanted & ~core.is_member)
-            if len(joining) > outside.sample_size:
-                joining = random.choice(joining, outside.sample_size, replace=False)
-            joining = joining[np.argsort(g[joining], kind="stable")[: outside.n_joining]]
-            gradient, reason = g[joining], None
-            if len(joining) == 0:  # the core set's own gradients had drifted
+            is_wanted = full.margins < goal.limits(core).least_gradient
+            wanted = np.flatnonzero(is_wanted & (core.places[full.rows] < 0))
+            outside = replace(outside, candidates=full.rows[wanted])
+            if len(wanted) == 0:  # the core set's own gradients had drifted
                 n_repeats += 1
-                reason = "rounding" if n_repeats > _MAX_REPEATS else None
-        if reason is not None:
-            break
+                if n_repeats > _MAX_REPEATS:
+                    reason = "rounding"
+                    break
+            if len(wanted) > outside.sample_size:
+                wanted = random.choice(wanted, outside.sample_size, replace=False)
+        # The worst of those found join.
         room = len(core.matrix) - len(core.rows)
-        if len(joining) and room == 0:
+        if len(wanted) and room == 0:
             reason = "core_full"
             break
-        if len(joining):
-            core.join(joining[:room], gradient[:room])
+        if len(wanted):
+            order = np.argsort(priced.margins[wanted], kind="stable")
+            worst = wanted[order[: min(outside.n_joining, room)]]
+            core.join(priced.rows[worst], priced.margins[worst])
             n_stages += 1
         # 3. Solve the problem with them.
         part = monitor.part(share=1.0 - last / left) if 0 < last < left < np.inf else monitor
-        reason = core.solve(goal.limits(core), n_stages, part)
+        reason, full = core.solve(goal.limits(core), n_stages, part), None
+    if full is None:
+        full = core.price(core.all_rows)
     # A limit may have been reached where the bounds are close enough.
-    if reason not in ("certified", "radius", "indefinite") and goal.is_certified(core):
+    if reason not in ("certified", "radius", "indefinite") and goal.is_certified(core, full):
         reason = "certified"
-    return reason, n_stages
+    return reason, n_stages, full
 
 
-@dataclass
+@dataclass(frozen=True)
 class RowsOutside:
-    """The rows outside a core set, some of which join it.
+    """The rows outside a core set, as far as they are known; some of them join it.
 
     Attributes
     ----------
-    core, goal
-        The core set, and when it is large enough.
+    core : CoreSet
+        The core set.
     by_radius : bool
         Whether to stop by the paper's rule.
     random : numpy Generator
         Draws samples.
     candidates : int array or None
-        The remaining rows of those that the last pass over all rows found.
+        Those that the last pass over all rows found, without those that samples ruled out since.
     share_wanted : float
         Share of the last sample that should have joined.
-    n_priced : int
-        Rows in the last sample.
     """
 
     core: CoreSet
-    goal: Goal
     by_radius: bool
     random: np.random.Generator
     candidates: IndexArray | None = None
     share_wanted: float = 1.0
-    n_priced: int = 0
-
-    def price_sample(self) -> tuple[IndexArray, FloatArray, str | None]:
-        """Find rows in a sample that should join, or a reason to stop or to price all rows.
-
-        Returns
-        -------
-        rows, g : arrays
-            Those that should join, the worst first.
-        reason : str or None
-            Why there are none.
-        """
-        core, nothing = self.core, (np.empty(0, dtype=np.int64), np.empty(0))
-        n_outside = len(core.all_rows) - len(core.rows)
-        if self.candidates is not None:
-            self.candidates = self.candidates[~core.is_member[self.candidates]]
-            n_outside = len(self.candidates)
-        size, self.n_priced = self.sample_size, 0
-        least = self.goal.limits(core).least_gradient
-        if self.by_radius:
-            _, g = core.price(self.sample(RADIUS_SAMPLE_ROWS))
-            if not (g < least).any():
-                return *nothing, "radius"
-        sample = self.sample(size)
-        if len(sample) == 0:
-            return *nothing, None if self.by_radius else "price_all"
-        _, g = core.price(sample)
-        self.n_priced = len(sample)
-        is_wanted = g < least
-        self.share_wanted = float(is_wanted.mean())
-        if self.candidates is not None:
-            self.candidates = np.setdiff1d(self.candidates, sample[~is_wanted], assume_unique=True)
-        order = np.argsort(g[is_wanted], kind="stable")[: self.n_joining]
-        if not self.by_radius and (
-            len(order) == 0 or self.goal.is_certified(core, Sample(sample, g, n_outside))
-        ):
-            return *nothing, "price_all"
-        return sample[is_wanted][order], g[is_wanted][order], None
 
     @property
     def n_joining(self) -> int:
@@ -346,19 +332,28 @@ class RowsOutside:
             enough = min(enough, 4 * self.n_joining)
         return max(SAMPLE_ROWS, int(min(enough, len(self.core.all_rows))))
 
-    def sample(self, size: int) -> IndexArray:
-        """Draw rows that are not in the core set, from the candidates once there are some."""
-        core = self.core
+    def draw(self, size: int) -> tuple[IndexArray, int]:
+        """Draw rows, from the candidates once there are some; also count what it draws from."""
+        core, random = self.core, self.random
         if self.candidates is not None:
-            if len(self.candidates) <= size:
-                return self.candidates
-            return self.random.choice(self.candidates, size, replace=False)
-        if len(core.all_rows) - len(core.rows) <= 2 * size:
-            rest = core.all_rows[~core.is_member[core.all_rows]]
-            return self.random.permutation(rest)[:size]
-        drawn = np.unique(self.random.integers(len(core.all_rows), size=size))
-        drawn = core.all_rows[drawn]
-        return drawn[~core.is_member[drawn]]
+            rest = self.candidates[core.places[self.candidates] < 0]
+            some = rest if len(rest) <= size else random.choice(rest, size, replace=False)
+            return some, len(rest)
+        n_outside = len(core.all_rows) - len(core.rows)
+        if n_outside <= 2 * size:
+            rest = core.all_rows[core.places[core.all_rows] < 0]
+            return random.permutation(rest)[:size], n_outside
+        drawn = core.all_rows[np.unique(random.integers(len(core.all_rows), size=size))]
+        return drawn[core.places[drawn] < 0], n_outside
+
+    def after(self, sample: IndexArray, is_wanted: NDArray[np.bool_]) -> RowsOutside:
+        """Return what is known of these rows once a sample of them is priced."""
+        if len(sample) == 0:
+            return self
+        candidates = self.candidates
+        if candidates is not None:
+            candidates = np.setdiff1d(candidates, sample[~is_wanted], assume_unique=True)
+        return replace(self, candidates=candidates, share_wanted=float(is_wanted.mean()))
 
 
 @dataclass(frozen=True)
@@ -397,21 +392,20 @@ class MarginGoal:
         # The part of g that corresponds to a change of the radius by eps.
         return Limits(least, INNER_SHARE * float(np.clip((mu - least) / mu, 1e-6, 1.0)), most)
 
-    def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
-        """Whether the optimum is known as closely as required, or seems to be by the sample."""
-        if sample is None:
-            _, g = core.price()
-            alpha = np.zeros(len(g))
+    def is_certified(self, core: CoreSet, priced: Priced, n_outside: int | None = None) -> bool:
+        """Whether the optimum is known as closely as required, or seems to be by a sample."""
+        slack = core.slack[priced.rows]
+        if n_outside is None:
+            alpha = np.zeros(len(core.y))
             alpha[core.rows] = core.alpha
-            rows = core.all_rows
-            bounds = bounds_of(alpha[rows], g[rows], core.slack[rows])
+            bounds = bounds_of(alpha[priced.rows], priced.margins, slack)
         else:
-            own, n = core.slack[core.rows], len(sample.rows)
+            own, n = core.slack[core.rows], len(slack)
             bounds = bounds_of(
                 np.concatenate([core.alpha, np.zeros(n)]),
-                np.concatenate([core.gradient - own * core.alpha, sample.g]),
+                np.concatenate([core.gradient - own * core.alpha, priced.margins]),
                 # Each row of the sample stands for several.
-                np.concatenate([own, n / sample.n_outside * core.slack[sample.rows]]),
+                np.concatenate([own, n / n_outside * slack]),
             )
         lower, upper = bounds.lower, bounds.upper
         if not (lower > 0 and upper * (1.0 - self.options.tol) ** 2 <= lower):

@@ -50,7 +50,7 @@ from numpy.typing import ArrayLike, NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.columns import KernelColumns
 from hardmargin.monitor import Monitor
-from hardmargin.solvers.core_sets.core_set import CoreSet, IndexArray, Limits, Sample
+from hardmargin.solvers.core_sets.core_set import CoreSet, IndexArray, Limits, Priced
 from hardmargin.solvers.core_sets.core_vector import INNER_SHARE, grow
 from hardmargin.solvers.core_sets.l2_svm import slack_of
 from hardmargin.solvers.problem import Problem, Solution
@@ -219,10 +219,10 @@ def solve(
     with columns.workspace(len(rows), run.memory_bytes) as matrix:
         core = CoreSet(columns, labels, slack, np.zeros((len(labels), 0)), c, matrix)
         # 2. to 4. (``core_vector.py``)
-        reason, n_stages = grow(
+        reason, n_stages, priced = grow(
             core, goal, start, run.by_radius, run.max_stages, random, monitor or Monitor()
         )
-        return [_solution(core, goal, columns, n_before, n_stages, reason)]
+        return [_solution(core, goal, priced, columns, n_before, n_stages, reason)]
 
 
 def _spread_rows(
@@ -289,14 +289,13 @@ class BallGoal:
         share = float(np.clip(allowed / (2 * d), _LEAST_INNER_TOL, 1.0))
         return Limits(least, INNER_SHARE * share, most)
 
-    def squared_distances(self, core: CoreSet) -> FloatArray:
+    def squared_distances(self, core: CoreSet, priced: Priced) -> FloatArray:
         """Squared distances of all rows from the centre."""
         # Not computed from g, where large slacks would swamp them.
-        scores, _ = core.price()
-        halves = scores / core.alpha.sum()
+        halves = np.zeros(len(core.y))
+        halves[priced.rows] = priced.scores / core.alpha.sum()
         mean_half = float(core.alpha @ halves[core.rows] / core.alpha.sum())
-        away: FloatArray = mean_half - 2 * halves[core.all_rows]
-        return away
+        return mean_half - 2 * halves[priced.rows]
 
     def best_radius(self, away: FloatArray, slack: FloatArray) -> tuple[float, float]:
         """Squared radius that is best for the centre, and the objective with it."""
@@ -309,18 +308,18 @@ class BallGoal:
         r = float(((np.cumsum(weight * away) - 0.5) / np.cumsum(weight)).max())
         return r, r + float(weight @ np.maximum(away - r, 0.0) ** 2)
 
-    def is_certified(self, core: CoreSet, sample: Sample | None = None) -> bool:
-        """Whether the optimum is known as closely as required, or seems to be by the sample."""
-        if sample is None:
-            away, slack = self.squared_distances(core), core.slack[core.all_rows]
+    def is_certified(self, core: CoreSet, priced: Priced, n_outside: int | None = None) -> bool:
+        """Whether the optimum is known as closely as required, or seems to be by a sample."""
         d, slacks, allowed = self.dual(core)
-        if sample is not None:
+        slack = core.slack[priced.rows]
+        if n_outside is None:
+            away = self.squared_distances(core, priced)
+        else:
             own = core.slack[core.rows]
-            margins = np.concatenate([core.gradient - own * core.alpha, sample.g])
+            margins = np.concatenate([core.gradient - own * core.alpha, priced.margins])
             away = self.c + (d - slacks) - margins * (2 / float(core.alpha.sum()))
             # Each row of the sample stands for several.
-            of_sample = core.slack[sample.rows] * len(sample.rows) / sample.n_outside
-            slack = np.concatenate([own, of_sample])
+            slack = np.concatenate([own, slack * len(slack) / n_outside])
         lower = self.c - d
         _, upper = self.best_radius(away, slack)
         return (self.is_hard and upper <= self.rounding) or max(upper, lower) - lower <= allowed
@@ -329,14 +328,15 @@ class BallGoal:
 def _solution(
     core: CoreSet,
     goal: BallGoal,
+    priced: Priced,
     columns: HalfDistances,
     n_before: int,
     n_stages: int,
     reason: str,
 ) -> BallSolution:
     """Return the ball so far; `n_before` kernel values had been evaluated before it."""
-    away, unit = goal.squared_distances(core), columns.unit
-    squared_radius, upper = goal.best_radius(away, core.slack[core.all_rows])
+    away, unit = goal.squared_distances(core, priced), columns.unit
+    squared_radius, upper = goal.best_radius(away, core.slack[priced.rows])
     lower = goal.c - goal.dual(core)[0]
     upper = max(upper, lower)
     if away.min() < -max(goal.rounding, 1e-6 * np.abs(away).max()):
@@ -348,7 +348,7 @@ def _solution(
     support = core.rows[has_mass][order]
     a = core.alpha[has_mass][order] / core.alpha[has_mass].sum()
     full = np.zeros(columns.n_rows)
-    full[core.all_rows] = away
+    full[priced.rows] = away
     scale = max(abs(upper), abs(lower))
     return BallSolution(
         rows=support.astype(np.int32),
