@@ -180,6 +180,27 @@ def test_scores_the_wrong_way_round_are_cut_at_zero_and_flat():
     assert 0 < slope < 0.01
 
 
+@pytest.mark.filterwarnings("ignore:The held-out scores say nothing")
+@pytest.mark.parametrize("log_ratio", [None, 0.0, np.log(3.0)])
+def test_scores_the_wrong_way_round_leave_the_odds_of_the_classes(log_ratio):
+    scores, positive = shifted_scores(0.0)
+    some = np.flatnonzero(~positive | (np.arange(len(positive)) % 8 == 0))  # few are positive
+    scores, positive = -scores[some], positive[some]
+    threshold, slope = cut(scores, positive, log_ratio=log_ratio)
+    odds = (positive.sum() + 1) / ((~positive).sum() + 1) / np.exp(log_ratio or 0.0)
+    np.testing.assert_allclose(slope * (scores - threshold), np.log(odds), atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:The held-out scores")
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_class_without_a_signal_has_the_probability_of_its_share(seed):
+    random = np.random.default_rng(seed)
+    X, y = random.normal(size=(300, 4)), random.random(300) < 0.1
+    model, new = GreedySVC().fit(X, y), random.normal(size=(300, 4))
+    assert model.predict_proba(new)[:, 1].mean() == pytest.approx(y.mean(), abs=0.01)
+    assert model.predict(new).mean() < 0.01
+
+
 def test_a_fixed_threshold_stays():
     model = GreedySVC(threshold=0.25, random_state=0).fit(*two_classes())
     assert model.threshold_ == 0.25

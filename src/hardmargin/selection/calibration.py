@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from hardmargin.kernels import FloatArray
-from hardmargin.selection.sigmoids import as_rows, platt, platt_slope, softmax_scale
+from hardmargin.selection.sigmoids import (
+    SLOPE_BOUNDS,
+    as_rows,
+    platt,
+    platt_slope,
+    softmax_scale,
+)
 from hardmargin.warn import warn_caller
 
 #: Rows that the softmax of many classes is fitted to.
@@ -298,7 +304,8 @@ def cut_machines(
     threshold : float or None
         A fixed threshold. Otherwise Platt's is used where it raises the likelihood (with several
         machines, if clearly and without more errors), and zero elsewhere. Platt's may do harm
-        for rows far from all others, whose scores are 0.
+        for rows far from all others, whose scores are 0. Where scores say nothing about the
+        classes, the threshold is so far away that the larger class is always predicted.
 
     Returns
     -------
@@ -315,12 +322,16 @@ def cut_machines(
         mass = None if of_scores is None else of_scores[part]
         slope, offset, log_ratio = fit.slopes[k], fit.offsets[k], log_ratios[m]
         at, is_refitted = threshold or 0.0, True
-        if slope > 0 and threshold is not None:
+        rows = np.ones(len(scores)) if mass is None else as_rows(mass)
+        if slope <= 0 and threshold is None:  # only the shares of the classes mean something
+            slope = SLOPE_BOUNDS[0] / (np.abs(scores).max() or 1.0)
+            offset = np.log((rows[positive].sum() + 1) / (rows[~positive].sum() + 1))
+            at, is_refitted = ((log_ratio or 0.0) - offset) / slope, False
+        elif slope > 0 and threshold is not None:
             at += (log_ratio or 0.0) / slope
         elif slope > 0 and log_ratio is not None:
             at, is_refitted = (log_ratio - offset) / slope, False
         elif slope > 0:
-            rows = np.ones(len(scores)) if mass is None else as_rows(mass)
             errors, errors_there = (
                 float(rows[(scores >= place) != positive].sum()) for place in (0.0, -offset / slope)
             )
@@ -336,7 +347,8 @@ def cut_machines(
         which = f" of {n_reversed} of {len(judged)} machines" if len(judged) > 1 else ""
         warn_caller(
             f"The held-out scores{which} say nothing about the classes: probabilities are close to "
-            "one half. Are the labels right?",
+            f"{'one half' if threshold is not None else 'the shares of the classes'}. Are the "
+            "labels right?",
             UserWarning,
         )
     # Machines without held-out rows are assumed to be like the others.

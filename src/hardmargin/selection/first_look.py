@@ -38,7 +38,7 @@ from hardmargin.solvers.staged_vote import StagedVoteOptions
 #: Rows of the sample. Up to this many rows, there is no sample, and all kernels vote.
 SAMPLE_ROWS = 2_000
 
-#: Common norms differ by no more than this share of the largest.
+#: Common norms differ by no more than this share of the typical distance of rows from their mean.
 LARGEST_DIFFERENCE = 1e-3
 
 #: On larger text, RBF kernels vote only if their loss is below that of linear ones by this share.
@@ -87,12 +87,16 @@ def is_open(X: Rows | RowBlocks) -> bool:
         sizes, has_other = zip(*blocks.each(_sparse_sizes), strict=True)
         return 1 / LARGEST_SIZE < max(sizes) < LARGEST_SIZE and any(has_other)
     with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.concatenate(blocks.each(partial(row_norms, squared=True)))
-        least, most = norms.min(), norms.max()
-        is_common = most - least <= 2 * LARGEST_DIFFERENCE * most
-    if not (is_common and 0 < most < np.inf):
+        squares = np.concatenate(blocks.each(partial(row_norms, squared=True)))
+        most = float(np.sqrt(squares.max()))
+        differ = most - float(np.sqrt(squares.min()))
+    if not (0 < most < np.inf and differ <= LARGEST_DIFFERENCE * most):
         return False
-    return bool(column_ends(X).has_others.any())
+    # Far from the origin, any rows have nearly the same norm; but then they are nearly equal, too.
+    sums = blocks.each(partial(np.sum, axis=0, dtype=np.float64))
+    mean = np.sum(sums, axis=0) / len(squares)
+    apart = np.sqrt(max(float(squares.mean(dtype=np.float64) - mean @ mean), 0.0))
+    return bool(differ <= LARGEST_DIFFERENCE * apart and column_ends(X).has_others.any())
 
 
 def _sparse_sizes(X: Rows) -> tuple[float, bool]:
