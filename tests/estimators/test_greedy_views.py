@@ -177,3 +177,14 @@ def test_sparse_text_like_rows():
     model = GreedySVC(random_state=0).fit(counts[:150], y[:150])
     assert sp.issparse(model.support_vectors_)
     assert model.predict_proba(counts[150:]).shape == (50, 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_linear_kernel_on_few_rows_of_many_columns_is_judged_fairly(seed):
+    """Held-out rows have no part in the mean that training rows are centred by."""
+    random = np.random.default_rng(seed)
+    y = random.random(500) < 0.7
+    X = random.normal(size=(500, 3_000)) + np.where(np.arange(3_000) < 30, y[:, None], 0)
+    model = GreedySVC(kernel="linear", standardize=True).fit(X[:150], y[:150])
+    assert model.score(X[150:], y[150:]) > 0.8
+    assert 1 - model.score(X[150:], y[150:]) == pytest.approx(model.cv_error_, abs=0.08)

@@ -95,3 +95,16 @@ def test_stored_values_of_another_kernel_are_refused():
 def test_some_of_the_rows_have_nothing_stored():
     stored = KernelRows(KERNELS[0], wide()).with_metric(PLENTY)
     assert stored.some(np.arange(5)).metric is None
+
+
+@every_kernel
+@every_dtype
+def test_rows_about_their_mean_have_the_products_of_centred_rows(kernel, dtype):
+    X, weights = wide() + 3.0, np.arange(60.0) % 4  # some weights are zero
+    centred = X - np.average(X, axis=0, weights=weights)
+    every, tolerance = np.arange(60), 1e-9 if dtype == "float64" else 1e-2
+    for known in (KernelRows(kernel, X, dtype), KernelRows(kernel, X, dtype).with_metric(PLENTY)):
+        about = known.about_mean(weights)
+        np.testing.assert_allclose(about.X, centred, rtol=1e-9, atol=1e-12)
+        values = about.expand(every, every, np.eye(60))
+        np.testing.assert_allclose(values, kernel.block(centred), atol=tolerance)

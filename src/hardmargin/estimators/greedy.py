@@ -596,7 +596,8 @@ default="cv"
                 dtype = "float32" if largest <= MAX_FLOAT32_FEATURE else dtype
             values, handicap = KernelRows(kernel, X, dtype), HANDICAP_AS_THEY_CAME if view else 1.0
             tunes_gamma = self.gamma == "cv" and name in KERNELS_WITH_GAMMA
-            sources.append(Source(values, weights, view, tunes_gamma, handicap))
+            is_centred = self._scaling_ is not None and view == 0 and not is_sparse(X)
+            sources.append(Source(values, weights, view, tunes_gamma, handicap, is_centred))
         folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
         can_scale = self._scaling_ is not None and not is_sparse(training.X) and n_columns > 1
         task = Task(

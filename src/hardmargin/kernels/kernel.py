@@ -375,6 +375,17 @@ class KernelRows:
             metric=None,
         )
 
+    def about_mean(self, weights: FloatArray) -> KernelRows:
+        """Return dense rows relative to their weighted mean, and the products between them."""
+        blocks, metric = as_blocks(self.X), self.metric
+        shares = (weights / weights.sum()).astype(blocks.dtype)
+        mean = np.sum(blocks.each(lambda part, own: own @ part, shares), axis=0)
+        if metric is not None and metric.kernel == "linear":
+            means = metric.values @ shares.astype(metric.values.dtype)
+            values = metric.values - means[:, None] - (means - np.average(means, weights=weights))
+            metric = replace(metric, values=values.astype(self.dtype, copy=False))
+        return replace(self, X=blocks.map(lambda part: part - mean), metric=metric)
+
     def with_metric(
         self,
         memory_bytes: int,

@@ -73,6 +73,10 @@ class Source:
         Whether to try other gammas.
     handicap : float
         What its log-loss is multiplied by when it is compared with other sources.
+    is_centred : bool
+        Whether the mean of the rows is zero. Other kernels than those of distances then see the
+        rows of a split relative to the mean of its training rows: held-out rows must have no part
+        in the mean, which matters if there are more columns than rows.
     relevance : sequence of (d,) arrays
         The relevance that columns are scaled by: one array for each split, or one for all; empty
         where columns stay as they are. The gamma is then that of the rows as scaled.
@@ -83,6 +87,7 @@ class Source:
     view: int = 0
     tunes_gamma: bool = True
     handicap: float = 1.0
+    is_centred: bool = False
     relevance: Sequence[FloatArray] = ()
 
     @cached_property
@@ -387,6 +392,8 @@ class Trials:
             self._gammas[at] = rows.kernel.gamma
         kernel = replace(rows.kernel, gamma=rows.kernel.gamma * 2.0**candidate.exponent)
         rows = replace(rows, kernel=kernel)
+        if source.is_centred and not kernel.has_unit_diagonal:
+            rows = rows.about_mean(self._weights_of(codes))
         may_overflow = source.tunes_gamma and not kernel.has_unit_diagonal
         if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
             # Reject gammas at which the kernel overflows; if it always does, the final fit raises.
@@ -413,6 +420,10 @@ class Trials:
             # Without their paths, which take more memory.
             kept = [Expansion(rows=s.rows, coefficients=s.coefficients) for s in solutions]
         return Part(scores.T[is_own], sum(s.n_stages for s in solutions), kernel.gamma, kept)
+
+    def _weights_of(self, codes: NDArray[np.int32]) -> FloatArray:
+        """Weights of the rows that have a class; zero for the others."""
+        return np.where(codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
 
     def judge(
         self, candidate: Candidate | None, n_splits: int
@@ -478,7 +489,7 @@ class Trials:
                 for m, s in enumerate(self.machines[candidate, split])
                 if m in slopes
             ]
-            weights = np.where(codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
+            weights = self._weights_of(codes)
             known = relevance_of(view, [kernel], machines, values.X, weights, random_state)
             if known is None:
                 return []
