@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 import rich.console
 from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from hardmargin import EnsembleSVC, GreedySVC, MinimumEnclosingBall, MultiplicativeSVC
+from hardmargin import (
+    DiversifiedSVC,
+    EnsembleSVC,
+    GreedySVC,
+    MinimumEnclosingBall,
+    MultiplicativeSVC,
+    ParzenClassifier,
+)
 from hardmargin.monitor import Event
 from hardmargin.progress import shown
 
@@ -81,11 +91,18 @@ class Recorder:
         self.told.append("teardown")
 
     def on_fit_task_begin(self, estimator, context):
-        pass
+        if context.task_name == "fit":
+            self.told.append("begin")
 
     def on_fit_task_end(self, estimator, context, *, metadata=None):
+        if context.task_name == "fit":
+            self.told.append("end")
+            return False
         self.stages.append(metadata)
         return self.most is not None and len(self.stages) >= self.most
+
+
+WHOLE = ["setup", "begin", "end", "teardown"]
 
 
 def updates(**given):
@@ -96,14 +113,16 @@ def updates(**given):
 def test_callbacks_hear_every_report():
     recorder = Recorder()
     updates().set_callbacks(recorder).fit(X, Y == 1)
-    assert recorder.told == ["setup", "teardown"]
+    assert recorder.told == WHOLE
     assert len(recorder.stages) > 10
     assert all("stage" in metadata for metadata in recorder.stages)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_callback_ends_a_fit():
-    model = updates().set_callbacks(Recorder(most=5)).fit(X, Y == 1)
+    recorder = Recorder(most=5)
+    model = updates().set_callbacks(recorder).fit(X, Y == 1)
+    assert recorder.told == WHOLE
     assert model.stop_reason_ == "callback"
     assert model.n_iter_ < updates().fit(X, Y == 1).n_iter_
 
@@ -117,10 +136,58 @@ def test_callbacks_are_told_of_a_fit_that_fails():
     recorder = Recorder()
     with pytest.raises(ValueError, match="NaN"):
         updates().set_callbacks(recorder).fit(np.full_like(X, np.nan), Y == 1)
-    assert recorder.told == ["setup", "teardown"]
+    assert recorder.told == ["setup", "begin", "teardown"]
 
 
-@pytest.mark.parametrize("estimator", [EnsembleSVC(), GreedySVC(), MinimumEnclosingBall()])
-def test_progress_bars_of_scikit_learn(estimator):
-    estimator.set_callbacks(callbacks.ProgressBar()).fit(X, Y)
-    assert estimator.n_features_in_ == 4
+class Failing(Recorder):
+    """Fails at the end of a task of a given name."""
+
+    def __init__(self, name, error):
+        super().__init__()
+        self.name, self.error = name, error
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == self.name or self.name is None:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", [None, "fit"], ids=["within", "at the end"])
+def test_a_fit_that_a_callback_breaks_off_leaves_no_trace(name, error):
+    model = GreedySVC(gamma=1.0, max_visits=1).fit(X, Y)
+    before, recorder = set(vars(model)), Failing(name, error)
+    with pytest.raises(error):
+        model.set_callbacks(recorder).fit(X[:, :2], Y)
+    assert recorder.told == ["setup", "begin", "teardown"]
+    assert set(vars(model)) == before | {"_skl_callbacks"}
+    assert model.n_features_in_ == 4
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [EnsembleSVC(max_time=0.05), GreedySVC(max_time=0.05), DiversifiedSVC(), ParzenClassifier()],
+    ids=["EnsembleSVC", "GreedySVC", "DiversifiedSVC", "ParzenClassifier"],
+)
+def test_a_fit_is_one_task_whatever_it_fits_inside(estimator):
+    recorder = Recorder()
+    estimator.set_callbacks(recorder).fit(np.tile(X, (4, 1)), np.tile(Y, 4))
+    assert recorder.told == WHOLE
+
+
+BARS = {
+    "EnsembleSVC": lambda: EnsembleSVC(),
+    "GreedySVC": lambda: GreedySVC(),
+    "MinimumEnclosingBall": lambda: MinimumEnclosingBall(),
+    "pipeline": lambda: make_pipeline(StandardScaler(), GreedySVC()),
+    "search": lambda: GridSearchCV(GreedySVC(max_visits=1), {"gamma": [0.1, 1.0]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("name", BARS)
+def test_progress_bars_of_scikit_learn_end_at_100_percent(name, capsys):
+    BARS[name]().set_callbacks(callbacks.ProgressBar()).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all("100%" in line for line in lines)

@@ -153,7 +153,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
         With ``on_interrupt="keep"``, Ctrl-C ends it with the model so far instead.
         """
-        listeners = [callback_listener(self)] if getattr(self, "_skl_callbacks", None) else []
+        has_callbacks = bool(getattr(self, "_skl_callbacks", None))
+        listeners = [callback_listener(self)] if has_callbacks else []
         before = self.__dict__.copy()
         for name in before:
             if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
@@ -174,6 +175,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                 if monitor.stop_reason in ENDED_BY:
                     reason = ENDED_BY[monitor.stop_reason]
                     warn_caller(f"{reason}: the model is the one found so far.")
+            if has_callbacks:
+                self._callback_fit_ctx.call_on_fit_task_end(estimator=self)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -1,7 +1,8 @@
 """What ends a fit besides its clock: callbacks of scikit-learn 1.9 and later, and Ctrl-C.
 
 ``clf.set_callbacks(ProgressBar())`` works as with scikit-learn's own estimators: every report of
-the monitor is a task of the fit, and a callback that returns True at its end stops the fit.
+the monitor is a task of the fit, and a callback that returns True at its end stops the fit. A fit
+that fails is torn down without the end of its own task, as there.
 """
 
 from __future__ import annotations
