@@ -60,6 +60,16 @@ def test_a_small_class_allows_fewer_folds():
     assert "3 folds" in folds.shortage
 
 
+@pytest.mark.parametrize(
+    ("cv", "n_rare", "n_splits", "is_short"),
+    [(300, 20, 10, False), (10, 10, 5, False), (10, 9, 4, True), (3, 4, 2, True), (3, 6, 3, False)],
+)
+def test_fewer_folds_than_usual_are_a_shortage(cv, n_rare, n_splits, is_short):
+    folds = folds_of(cv, np.repeat([0, 1], [60 - n_rare, n_rare]).astype(np.int32))
+    assert folds.n_splits == n_splits
+    assert bool(folds.shortage) == is_short
+
+
 def test_a_tiny_class_is_never_held_out():
     codes = np.repeat([0, 1, 2], [30, 28, 2]).astype(np.int32)
     folds = folds_of(codes=codes)

@@ -167,7 +167,8 @@ default="cv"
         distance between rows.
     cv : int, splitter or iterable of splits, default=5
         How rows are held out: the number of shuffled stratified folds (from three shuffles up to
-        500 rows, with copies of a row in the same fold), any splitter of scikit-learn, or pairs of
+        500 rows, with copies of a row in the same fold and at least two rows of every class in
+        each, so that there are fewer folds if need be), any splitter of scikit-learn, or pairs of
         train and test indices. Splitters that need groups use those passed to ``fit``, whose notes
         say how to pass them through ``cross_val_score`` and searches.
     degree : float, default=3

@@ -164,9 +164,10 @@ default="cv"
         not see are allowed in predictions.
     cv : int, splitter or iterable of (train, test) indices, default=5
         How rows are held out for ``"cv"``: the number of shuffled stratified folds, with copies of
-        a row in the same fold, any splitter of scikit-learn, or pairs of train and test indices.
-        Splitters that need groups use those passed to ``fit``, whose notes say how to pass them
-        through ``cross_val_score`` and searches.
+        a row in the same fold and at least two rows of every class in each (there are fewer folds
+        if need be), any splitter of scikit-learn, or pairs of train and test indices. Splitters
+        that need groups use those passed to ``fit``, whose notes say how to pass them through
+        ``cross_val_score`` and searches.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes. They do not affect training, but move the threshold: by the log
         ratio of the weights, divided by the slope of a sigmoid fitted to the held-out scores, or to

@@ -50,8 +50,9 @@ class PathSVC(RegularizationPathClassifier):
         is chosen. Errors are weighted by sample and class weights. With many classes, each machine
         chooses its own C.
     cv : int, splitter or iterable of splits, default=5
-        For ``selection="cv"``: the number of shuffled stratified folds, or any splitter of
-        scikit-learn. Splitters that need groups use those passed to ``fit``.
+        For ``selection="cv"``: the number of shuffled stratified folds (fewer where a class has
+        fewer than two rows per fold), or any splitter of scikit-learn. Splitters that need groups
+        use those passed to ``fit``.
     validation_fraction : float, default=0.2
         For ``selection="validation"``: the share of every class that is held out. The final SVM is
         trained on all rows.

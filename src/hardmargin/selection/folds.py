@@ -153,7 +153,7 @@ def make_folds(
     shortage = ""
     if not foldable.all():
         shortage = f"{np.sum(~foldable)} of {len(sizes)} classes have fewer than 4 rows"
-    elif n_folds < int(cv):
+    elif n_folds < min(int(cv), DEFAULT_FOLDS):  # more than the usual folds are no less reliable
         shortage = f"the smallest class has {sizes.min()} rows, which allow {n_folds} folds"
     held_out = different[foldable[codes[different]]]
     splitter = RepeatedStratifiedKFold(
