@@ -72,10 +72,11 @@ class Checkpoint:
         self._states: dict[_Key, dict[int, bytes]] = {}
         self._uses: Counter[str] = Counter()
         self._lock, self._is_new = Lock(), False
+        _check_place(self._path)
         if self._path.exists():
             self._steps, self._states = _read(self._path, fit)
         else:
-            self._write()  # fail now if it cannot be written
+            self._begin()
         self._next = self._clock() + SECONDS_BETWEEN
 
     def step(
@@ -134,6 +135,14 @@ class Checkpoint:
         """Delete the file: the fit is finished."""
         self._path.unlink(missing_ok=True)
 
+    def _begin(self) -> None:
+        """Write the first file, and fail now if it cannot be written."""
+        try:
+            self._write()
+        except OSError as error:
+            message = f"checkpoint={str(self._path)!r} cannot be written: {error.strerror}"
+            raise OSError(error.errno, message) from None
+
     def _try_to_write(self) -> None:
         begin = self._clock()
         try:
@@ -191,6 +200,17 @@ class Unfinished:
         begin = time.monotonic()
         self._checkpoint.keep(self._key, machine, state)
         return max(SECONDS_BETWEEN, REST * (time.monotonic() - begin))
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a path at which there can be no file."""
+    if path.is_dir():
+        raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder; give the name of a file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"checkpoint={str(path)!r}: there is no folder {str(path.parent)!r}; create it first, "
+            "or choose another."
+        )
 
 
 def _read(path: Path, fit: str) -> tuple[dict[_Key, bytes], dict[_Key, dict[int, bytes]]]:

@@ -191,9 +191,26 @@ def full_disk(monkeypatch):
 
 def test_a_disk_that_is_full_at_the_start_is_an_error(path, full_disk):
     full_disk()
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"fit.checkpoint' cannot be written: No space left"):
         fitted("vote", path)
     assert list(path.parent.iterdir()) == []
+
+
+PLACES = {
+    "no folder": ("nowhere/fit.checkpoint", FileNotFoundError, "no folder .*nowhere';"),
+    "a file as folder": ("file/fit.checkpoint", FileNotFoundError, "no folder .*file';"),
+    "a folder": ("", IsADirectoryError, "is a folder; give the name of a file"),
+}
+
+
+@pytest.mark.parametrize("fit", ["vote", "greedy"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_where_there_can_be_no_file_is_named(place, fit, tmp_path, steps):
+    where, error, message = PLACES[place]
+    (tmp_path / "file").touch()
+    with pytest.raises(error, match=f"^checkpoint=.*{message}"):
+        fitted(fit, tmp_path / where)
+    assert not steps
 
 
 def test_a_disk_that_fills_up_costs_neither_the_fit_nor_the_last_checkpoint(
