@@ -222,3 +222,18 @@ def test_many_equal_rows_among_others_give_no_warning():
     X = np.zeros((120, 3))
     X[::8, 0] = 1.0
     GreedySVC(random_state=0).fit(X, np.arange(120) % 8 == 0)
+
+
+# --- what is missing ------------------------------------------------------------------------------
+
+
+@SELF_TUNING
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+def test_an_error_says_why_there_are_no_probabilities(estimator, method):
+    X, _, y, _ = cancer()
+    rows = np.concatenate([np.flatnonzero(y == 0)[:3], np.flatnonzero(y == 1)])
+    with pytest.warns(UserWarning, match="too few rows"):
+        model = estimator().fit(X[rows], y[rows])
+    with pytest.raises(AttributeError) as caught:
+        getattr(model, method)
+    assert "A class has fewer than four rows" in str(caught.value.__cause__)

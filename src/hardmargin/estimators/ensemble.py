@@ -753,10 +753,7 @@ default="cv"
         """Say why an attribute is missing; called for those that are."""
         if name in _OF_ONE_VOTE and self.__dict__.get("_experts_") is not None:
             raise self._no_single_vote(name)
-        of_class = getattr(type(self), name, None)
-        if isinstance(of_class, property):
-            return of_class.__get__(self)  # raises its own error
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.__getattribute__(name)  # raises the error that led here
 
     def _no_single_vote(self, name: str) -> AttributeError:
         return AttributeError(

@@ -119,9 +119,15 @@ def _tells_probabilities(classifier: KernelClassifier) -> bool:
     is_fitted = hasattr(classifier, "classes_")
     if classifier._calibration_ is not None if is_fitted else classifier._holds_out:
         return True
+    more = "Wrap it in sklearn.calibration.CalibratedClassifierCV."
+    if classifier._holds_out:
+        more = (
+            "A class has fewer than four rows, cv has no split with two classes in both parts, or "
+            "there was too little time: the warning of fit says which."
+        )
     raise AttributeError(
         f"This {type(classifier).__name__} has no predict_proba: no rows were held out in fit to "
-        "base probabilities on. Wrap it in sklearn.calibration.CalibratedClassifierCV."
+        f"base probabilities on. {more}"
     )
 
 
