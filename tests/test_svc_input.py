@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from problems.sklearn_tools import CLASSIFIERS, TASKS, make
@@ -149,10 +150,26 @@ BAD_ROWS = {
     "labels of a regression": ((TWO.X, TWO.X[:, 0]), "continuous"),
     "labels of two columns": ((TWO.X, np.column_stack([TWO.y, TWO.y])), "1d array"),
     "no labels": ((TWO.X, None), "y"),
-    "a missing label": (
-        (TWO.X, np.array([None, *TWO.y[1:].astype(str)], dtype=object)),
-        "y has no label in 1 of .* the first of them row 0",
-    ),
+}
+
+
+def labels_without(missing, kind=None):
+    """Labels of TWO as strings, without the second."""
+    names = TWO.y.astype(str).tolist()
+    return pd.Series([names[0], missing, *names[2:]], dtype=kind)
+
+
+MISSING_LABELS = {
+    "None": labels_without(None, object).to_numpy(),
+    "NaN": labels_without(np.nan, object).to_numpy(),
+    "NaN in a list": labels_without(np.nan, object).tolist(),
+    "NaN in a column": labels_without(np.nan, object).to_frame(),
+    "NaN among numbers": labels_without(np.nan, float),
+    "NaT": labels_without(pd.NaT, object),
+    "NA": labels_without(pd.NA, object),
+    "NA among strings": labels_without(pd.NA, "string"),
+    "NA among integers": labels_without(np.nan, float).astype("Int64"),
+    "category": labels_without(None, "category"),
 }
 
 
@@ -162,6 +179,13 @@ def test_bad_rows_are_refused(bad, name):
     arguments, words = bad
     with pytest.raises(ValueError, match=words):
         make(name).fit(*arguments)
+
+
+@every_classifier
+@pytest.mark.parametrize("y", MISSING_LABELS.values(), ids=MISSING_LABELS)
+def test_missing_labels_are_refused(y, name):
+    with pytest.raises(ValueError, match=r"y has no label in 1 of .* the first of them row 1;"):
+        make(name).fit(TWO.X, y)
 
 
 @every_classifier

@@ -48,7 +48,7 @@ BAD_FITS = {
     "more rows than labels": ((X, Y[:-1]), {}, ValueError, "inconsistent"),
     "labels of two columns": ((X, np.column_stack([Y, Y])), {}, ValueError, "1d array|label"),
     "continuous labels": ((X, X[:, 0]), {}, ValueError, "continuous"),
-    "NaN labels": ((X, changed(Y, 0, np.nan)), {}, ValueError, "NaN"),
+    "NaN labels": ((X, changed(Y, 0, np.nan)), {}, ValueError, "no label in 1 of 40"),
     "no labels": ((X, None), {}, ValueError, "y"),
     "negative weight": ((X, Y, changed(WEIGHTS, 2, -1.0)), {}, ValueError, "[Nn]egative"),
     "NaN weight": ((X, Y, changed(WEIGHTS, 2, np.nan)), {}, ValueError, "NaN"),

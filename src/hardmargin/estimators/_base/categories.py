@@ -231,6 +231,12 @@ def is_data_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value of a table stands for none: None, NaN, or one of pandas."""
+    is_nan = isinstance(value, float | np.floating) and value != value
+    return value is None or is_nan or type(value).__name__ in MISSING_TYPES
+
+
 def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
     """Numbers of the columns that `categorical_features` lists, in ascending order."""
     listed = np.asarray(features)
@@ -262,13 +268,13 @@ def _objects(X: Any, column: int) -> NDArray[Any]:
 
 def _has_strings(X: Any, column: int) -> bool:
     """Whether a column has strings, or anything else that is not a number."""
-    return any(not (isinstance(v, Real | np.bool_) or _is_missing(v)) for v in _objects(X, column))
+    return any(not (isinstance(v, Real | np.bool_) or is_missing(v)) for v in _objects(X, column))
 
 
 def _strings(X: Any, column: int) -> NDArray[Any]:
     """Values of one column as strings, None where one is missing."""
     values = _objects(X, column)
-    strings = (None if _is_missing(v) else _as_string(v) for v in values)
+    strings = (None if is_missing(v) else _as_string(v) for v in values)
     return np.fromiter(strings, dtype=object, count=len(values))
 
 
@@ -279,11 +285,6 @@ def _as_string(value: Any) -> str:
 
 def _name(X: Any, column: int) -> Any:
     return X.columns[column] if hasattr(X, "columns") else int(column)
-
-
-def _is_missing(value: Any) -> bool:
-    is_nan = isinstance(value, float | np.floating) and value != value
-    return value is None or is_nan or type(value).__name__ in MISSING_TYPES
 
 
 def _refuse(column: Any, n_different: int, *, is_declared: bool) -> None:

@@ -28,6 +28,7 @@ from hardmargin.estimators._base.categories import (
     column_kinds,
     columns_without_numbers,
     is_data_frame,
+    is_missing,
 )
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.watching import (
@@ -216,18 +217,10 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Validate rows, labels and weights; there must be at least two classes."""
+        refuse_missing_labels(y)
         X, y = self._validated(X, y=y, y_numeric=False)
-        try:
-            check_classification_targets(y)
-            labels, codes = np.unique(y, return_inverse=True)
-        except (TypeError, ValueError):  # labels that are missing cannot be put in order
-            missing = [row for row, label in enumerate(y) if label is None]
-            if not missing:
-                raise
-            raise ValueError(
-                f"y has no label in {len(missing):,} of {len(y):,} rows, the first of them row "
-                f"{missing[0]:,}; drop these rows."
-            ) from None
+        check_classification_targets(y)
+        labels, codes = np.unique(y, return_inverse=True)
         return self._coded(X, labels, codes, sample_weight)
 
     def _coded(
@@ -344,6 +337,23 @@ def one_or_all(values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """Refuse labels that are None, NaN, or one of pandas' missing values."""
+    # Among strings in a list, NaN would become the string "nan".
+    given = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if given.ndim == 0 or given.size != len(given):
+        return  # validation explains it better
+    if given.dtype == object:
+        rows = [row for row, label in enumerate(given.ravel()) if is_missing(label)]
+    else:
+        rows = np.flatnonzero(given != given).tolist()  # NaN, also of dates
+    if rows:
+        raise ValueError(
+            f"y has no label in {len(rows):,} of {len(given):,} rows, the first of them row "
+            f"{rows[0]:,}; drop these rows."
+        )
 
 
 def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
