@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from problems.sklearn_tools import CLASSIFIERS, TASKS, make
@@ -128,6 +129,40 @@ def test_fit_leaves_its_input_alone(name):
     np.testing.assert_array_equal(X, TWO.X)
 
 
+# Labels of every kind, as the docstrings of fit list them
+
+
+NAMES = np.array(["no", "yes"])[(TWO.y == TWO.y[0]).astype(int)]
+LABELS = {
+    "strings": NAMES,
+    "strings as objects": NAMES.astype(object),
+    "strings in a list": NAMES.tolist(),
+    "strings of pandas": pd.Series(NAMES, dtype="string"),
+    "strings of polars": pl.Series(NAMES.tolist()),
+    "integers": np.where(NAMES == "yes", 7, -3),
+    "nullable integers": pd.Series(np.where(NAMES == "yes", 7, -3), dtype="Int64"),
+    "booleans": NAMES == "yes",
+    "categories": pd.Series(NAMES, dtype="category"),
+    "categories of integers": pd.Series(np.where(NAMES == "yes", 7, -3), dtype="category"),
+    "categories of polars": pl.Series(NAMES.tolist(), dtype=pl.Categorical),
+}
+
+
+@every_classifier
+@pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
+def test_labels_of_every_kind(y, name):
+    expected = make(name).fit(TWO.X, NAMES).predict(TWO.X_test)
+    found = make(name).fit(TWO.X, y)
+    np.testing.assert_array_equal(found.predict(TWO.X_test) == found.classes_[1], expected == "yes")
+    assert set(found.classes_) == set(y)
+
+
+@every_classifier
+def test_labels_are_documented(name):
+    kinds = "Labels: strings, integers, booleans or categories."
+    assert kinds in type(make(name)).fit.__doc__
+
+
 # Input that is refused
 
 
@@ -148,6 +183,8 @@ BAD_ROWS = {
     "fewer labels": ((TWO.X, TWO.y[:-1]), "inconsistent"),
     "one class": ((TWO.X, np.zeros(len(TWO.y))), "class"),
     "labels of a regression": ((TWO.X, TWO.X[:, 0]), "continuous"),
+    "labels with decimals": ((TWO.X, TWO.y + 0.5), "continuous"),
+    "integers kept as objects": ((TWO.X, TWO.y.astype(object)), "Unknown label type"),
     "labels of two columns": ((TWO.X, np.column_stack([TWO.y, TWO.y])), "1d array"),
     "no labels": ((TWO.X, None), "y"),
 }

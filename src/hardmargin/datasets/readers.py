@@ -76,7 +76,7 @@ def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
     X : ndarray or csr_matrix
         Features.
     labels : ndarray
-        Labels of any type.
+        Whole numbers or names.
     **others : dict
         Further fields of `Table`.
 

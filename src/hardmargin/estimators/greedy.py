@@ -418,7 +418,7 @@ default="cv"
             Training rows: numbers, of which some may be missing (NaN) unless rows are sparse, and
             categories; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
         y : (n_samples,) array
-            Labels of any type.
+            Labels: strings, integers, booleans or categories.
         sample_weight : (n_samples,) array, optional
             Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
             Weights that add up to less than ``(sum w)**2 / sum(w**2)``, the effective number of

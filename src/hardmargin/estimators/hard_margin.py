@@ -167,7 +167,7 @@ default="rbf"
         X : (n_samples, n_features) array or sparse matrix
             Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
         y : (n_samples,) array
-            Labels of any type.
+            Labels: strings, integers, booleans or categories.
         sample_weight : (n_samples,) array, optional
             Row weights: a weight of zero leaves the row out. Positive weights have no effect on a
             hard margin, but rules for gamma use them.

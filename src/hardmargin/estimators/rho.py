@@ -222,7 +222,7 @@ default="rbf"
         X : (n_samples, n_features) array or sparse matrix
             Training rows; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
         y : (n_samples,) array
-            Labels of any type.
+            Labels: strings, integers, booleans or categories.
         sample_weight : (n_samples,) array, optional
             Row weights: a weight of two counts the row twice, a weight of zero leaves it out.
 

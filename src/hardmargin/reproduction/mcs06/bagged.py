@@ -93,7 +93,7 @@ class BaggedSVC(ClassifierMixin, BaseEstimator):
         X : (n_samples, n_features) array or sparse matrix
             Training rows.
         y : (n_samples,) array
-            Labels of any type.
+            Labels: strings, integers, booleans or categories.
 
         Returns
         -------
