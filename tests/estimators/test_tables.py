@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from datetime import date, datetime
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -187,6 +188,7 @@ NUMBERS = {
     "nullable bool": pd.Series([True, None] * 20, dtype="boolean"),
     "nullable int": pd.Series([1, None, 2, 3] * 10, dtype="Int64"),
     "numbers as objects": pd.Series([1.5, 2, None, 3] * 10, dtype=object),
+    "decimals": pd.Series([Decimal("1.5"), Decimal(2), None, Decimal(3)] * 10),
     "float32": pd.Series(np.arange(40), dtype=np.float32),
 }
 
@@ -258,6 +260,62 @@ def test_tables_that_cannot_be_read(estimator, name):
     y = np.resize(Y, len(X) if isinstance(X, pd.DataFrame | pl.DataFrame) else X.shape[0])
     with pytest.raises(ValueError, match=message):
         estimator(**parameters).fit(X, y)
+
+
+INTERVALS = pd.interval_range(0, 4).repeat(10)
+STRANGE = {
+    "lists": (pd.Series([[1, 2]] * 40), "list"),
+    "lists among strings": (pd.Series(["a", [1, 2]] * 20), "list"),
+    "dictionaries": (pd.Series([{"a": 1}] * 40), "dict"),
+    "bytes": (pd.Series([b"a", b"b"] * 20), "bytes"),
+    "intervals": (pd.Series(INTERVALS), "interval"),
+    "intervals as objects": (pd.Series(INTERVALS, dtype=object), "Interval"),
+    "dates as objects": (pd.Series([date(2020, 2, 2)] * 40, dtype=object), "date"),
+    "polars list": (pl.Series([[1, 2]] * 40), "list"),
+    "polars array": (pl.Series([[1, 2]] * 40, dtype=pl.Array(pl.Int64, 2)), "array"),
+    "polars struct": (pl.Series([{"a": 1}] * 40), "struct"),
+    "polars binary": (pl.Series([b"a", b"b"] * 20), "binary"),
+}
+
+
+def with_column(values):
+    module = pl if isinstance(values, pl.Series) else pd
+    return module.DataFrame({"x": np.arange(40.0) % 7, "odd": values})
+
+
+@BOTH
+@pytest.mark.parametrize("name", STRANGE)
+def test_values_that_are_neither_numbers_nor_strings_are_named(estimator, name):
+    values, kind = STRANGE[name]
+    with pytest.raises(ValueError, match=f"^Column 'odd' has values of type {kind}, .*skrub"):
+        estimator().fit(with_column(values), np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_such_values_are_named_in_predictions_too(name):
+    values = STRANGE[name][0]
+    numbers = with_column(type(values)(np.arange(40.0)))
+    clf = GreedySVC(1.0, max_visits=1).fit(numbers, np.arange(40) % 2)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        clf.predict(with_column(values))
+    assert "'odd'" in "".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+@pytest.mark.parametrize("name", ["intervals", "intervals as objects", "bytes"])
+def test_such_values_may_be_listed_as_categories(name):
+    frame, y = with_column(STRANGE[name][0]), np.arange(40) % 2
+    clf = GreedySVC(1.0, max_visits=1, categorical_features=["odd"]).fit(frame, y)
+    assert clf.is_categorical_.tolist() == [False, True]
+    assert np.isfinite(clf.decision_function(frame)).all()
+
+
+@pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC, RhoEnsembleSVC])
+def test_a_lazy_frame_must_be_collected(estimator):
+    frame, y = pl.DataFrame({"x": np.arange(40.0) % 7}), np.arange(40) % 7 > 3
+    with pytest.raises(TypeError, match=r"LazyFrame .* call X\.collect\(\)"):
+        estimator().fit(frame.lazy(), y)
+    with pytest.raises(TypeError, match=r"LazyFrame .* call X\.collect\(\)"):
+        estimator().fit(frame, y).predict(frame.lazy())
 
 
 def test_columns_that_are_no_numbers_can_be_categories():

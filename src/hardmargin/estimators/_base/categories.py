@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
@@ -24,10 +25,16 @@ MAX_STRINGS = 64
 #: Every category has a column of its own, so there is a limit even for declared categories.
 MAX_CATEGORIES = 255
 
-#: Names of the types of columns in pandas and in polars: declared categories, and what may be text.
+#: Names of the types of columns in pandas and in polars: declared categories, what may be text, and
+#: what is neither of these nor a number.
 DECLARED = {"category", "categorical", "enum", "dictionary"}
 MAYBE_TEXT = {"object", "str", "string", "large_string", "utf8"}
 DATES = ("date", "time", "period", "duration", "timestamp")
+STRANGE = {"array", "interval", "list", "large_list", "fixed_size_list", "map", "struct"}
+STRANGE |= {"binary", "large_binary", "fixed_size_binary"}
+
+#: Types of values that are numbers.
+NUMBERS = (Real, np.bool_, Decimal)
 
 #: What to do with columns that are neither numbers nor categories.
 ADVICE = (
@@ -42,9 +49,9 @@ MISSING_TYPES = ("NAType", "NaTType")
 
 
 class _Values(NamedTuple):
-    """Values of a column: whether there are strings, and all of them as strings."""
+    """Values of a column: their types, and all of them as strings."""
 
-    has_strings: bool
+    types: set[type]
     strings: set[str | None]
 
 
@@ -160,6 +167,7 @@ def find_categories_in_parts(
     each : callable
         Calls a function with every part, where it lives, and returns the results.
     """
+    refuse_lazy_frame(X)
     is_frame = is_data_frame(X)
     if features is None or (not is_frame and isinstance(features, str)):
         return None
@@ -171,18 +179,22 @@ def find_categories_in_parts(
     if not is_frame and np.asarray(X, dtype=object).ndim != 2:
         return None  # validation explains it better
     names = list(X.columns) if is_frame else range(np.asarray(X, dtype=object).shape[1])
-    kinds = column_kinds(X) if is_frame else []
-    declared = {j for j, kind in enumerate(kinds) if kind in DECLARED}
+    listed = set()
     if not isinstance(features, str):
-        declared |= set(_chosen(features, len(names), names if is_frame else []))
+        listed = set(_chosen(features, len(names), names if is_frame else []))
+    kinds = column_kinds(X, listed) if is_frame else []
+    declared = {j for j, kind in enumerate(kinds) if kind in DECLARED} | listed
     maybe = {j for j, kind in enumerate(kinds) if kind in MAYBE_TEXT} - declared
     if not (columns := sorted(declared | maybe)):
         return None
     found: dict[int, set[str | None]] = {}
     parts = each(partial(_values, columns=columns))
     for j in columns:
-        if j in maybe and not any(part[j].has_strings for part in parts):
+        others = _not_numbers(set().union(*(part[j].types for part in parts)))
+        if j in maybe and not others:
             continue  # numbers, kept as objects
+        if j in maybe and (strange := [kind for kind in others if not issubclass(kind, str)]):
+            _refuse_type(names[j], strange[0].__name__)
         found[j] = set().union(*(part[j].strings for part in parts))
         n_different = len(found[j] - {None})
         if n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES):
@@ -201,15 +213,27 @@ def find_categories_in_parts(
 def _values(X: Any, columns: Sequence[int]) -> ColumnValues:
     """Different values of some columns of a part."""
     X = X if is_data_frame(X) else np.asarray(X, dtype=object)
-    return {j: _Values(_has_strings(X, j), set(_strings(X, j))) for j in columns}
+    return {j: _Values(_types(X, j), set(_strings(X, j))) for j in columns}
 
 
-def column_kinds(X: Any) -> list[str]:
-    """Types of the columns of a pandas or polars data frame, in short; refuse dates and times."""
+def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
+    """Types of the columns of a pandas or polars data frame, in short.
+
+    Dates and times are refused, and so are lists and the like.
+
+    Parameters
+    ----------
+    X : data frame
+        Of pandas or polars.
+    categories : collection of int
+        Columns whose values may be of any type but dates, as their text is all that matters.
+    """
     kinds = [re.split(r"[(\[<]", str(kind))[0].lower() for kind in X.dtypes]
-    for name, kind in zip(X.columns, kinds, strict=True):
+    for j, (name, kind) in enumerate(zip(X.columns, kinds, strict=True)):
         if kind.startswith(DATES):
             raise ValueError(f"Column {name!r} has dates or times. {ADVICE}")
+        if kind in STRANGE and j not in categories:
+            _refuse_type(name, kind)
     return kinds
 
 
@@ -217,13 +241,25 @@ def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
     """Names of the columns of a data frame that have strings but are not known as categories."""
     if not is_data_frame(X):
         return []
-    others = [j for j in range(X.shape[1]) if known is None or j not in known.columns]
-    kinds = column_kinds(X)
+    categories = columns_of(known)
+    kinds = column_kinds(X, categories)
     return [
         X.columns[j]
-        for j in others
-        if kinds[j] in DECLARED or (kinds[j] in MAYBE_TEXT and _has_strings(X, j))
+        for j, kind in enumerate(kinds)
+        if j not in categories
+        and (kind in DECLARED or (kind in MAYBE_TEXT and _not_numbers(_types(X, j))))
     ]
+
+
+def columns_of(known: Categories | None) -> list[int]:
+    """Numbers of the columns of categories; none where there are no categories."""
+    return [] if known is None else known.columns.tolist()
+
+
+def refuse_lazy_frame(X: Any) -> None:
+    """Refuse a table of polars that is not computed yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame of polars, which has no rows yet: call X.collect().")
 
 
 def is_data_frame(X: Any) -> bool:
@@ -266,9 +302,14 @@ def _objects(X: Any, column: int) -> NDArray[Any]:
     return np.asarray(_safe_indexing(X, column, axis=1), dtype=object)
 
 
-def _has_strings(X: Any, column: int) -> bool:
-    """Whether a column has strings, or anything else that is not a number."""
-    return any(not (isinstance(v, Real | np.bool_) or is_missing(v)) for v in _objects(X, column))
+def _types(X: Any, column: int) -> set[type]:
+    """Types of the values of one column that are not missing."""
+    return {type(v) for v in _objects(X, column) if not is_missing(v)}
+
+
+def _not_numbers(types: set[type]) -> list[type]:
+    """Types that are not those of numbers, by name."""
+    return sorted((t for t in types if not issubclass(t, NUMBERS)), key=lambda t: t.__name__)
 
 
 def _strings(X: Any, column: int) -> NDArray[Any]:
@@ -292,7 +333,18 @@ def _refuse(column: Any, n_different: int, *, is_declared: bool) -> None:
     if is_declared:
         what, limit, advice = "categories", MAX_CATEGORIES, " Or merge rare categories."
     elif n_different <= MAX_CATEGORIES:
-        advice = f" If these are categories, list it: categorical_features=[{column!r}]."
+        advice = _list_it(column)
     raise ValueError(
         f"Column {column!r} has {n_different:,} {what}, more than {limit}. {ADVICE}{advice}"
     )
+
+
+def _refuse_type(column: Any, kind: str) -> None:
+    raise ValueError(
+        f"Column {column!r} has values of type {kind}, which are neither numbers nor strings. "
+        f"{ADVICE}{_list_it(column)}"
+    )
+
+
+def _list_it(column: Any) -> str:
+    return f" If these are categories, list it: categorical_features=[{column!r}]."

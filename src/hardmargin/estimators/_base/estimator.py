@@ -26,9 +26,11 @@ from sklearn.utils.validation import (
 from hardmargin.estimators._base.categories import (
     Categories,
     column_kinds,
+    columns_of,
     columns_without_numbers,
     is_data_frame,
     is_missing,
+    refuse_lazy_frame,
 )
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.watching import (
@@ -272,6 +274,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """Validate rows, and labels where there are some, as scikit-learn does."""
+        refuse_lazy_frame(X)
         is_precomputed = self.kernel == "precomputed"
         fills = self._fills_missing and not is_precomputed
         checks = {
@@ -280,7 +283,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
         }
         if fills and not isinstance(X, np.ndarray) and is_data_frame(X):
-            column_kinds(X)  # dates would be taken for numbers
+            column_kinds(X, columns_of(self._categories_))  # dates would be taken for numbers
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum
                 if self._categories_ is None:
@@ -291,7 +294,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                     check = check_X_y if "y" in options else check_array
                     numbers = self._categories_.transform(X)
                     validated = check(numbers, estimator=self, **checks, **options)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             strange = columns_without_numbers(X, self._categories_) if fills else []
             _add_advice(error, is_precomputed, strange)
             raise
@@ -435,7 +438,7 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
         )
 
 
-def _add_advice(error: ValueError, is_precomputed: bool, strange: list[Any]) -> None:
+def _add_advice(error: TypeError | ValueError, is_precomputed: bool, strange: list[Any]) -> None:
     """Add advice to an error of scikit-learn."""
     message = str(error)
     if "NaN" in message:
@@ -445,8 +448,8 @@ def _add_advice(error: ValueError, is_precomputed: bool, strange: list[Any]) -> 
         )
     elif strange:
         error.add_note(
-            f"Strings and categories in {', '.join(map(repr, strange))}: these columns had numbers "
-            "in fit, or categorical_features=None says that there are no categories."
+            f"Not all values are numbers in {', '.join(map(repr, strange))}: these columns had "
+            "numbers in fit, or categorical_features=None says that there are no categories."
         )
     elif "could not convert string" in message:
         error.add_note(
