@@ -423,3 +423,22 @@ def test_the_state_of_other_blocks_is_not_used(path, kept):
     ):
         found = solve(state, **options)
         np.testing.assert_array_equal(found.history["row"], expected.history["row"])
+
+
+def linear(A, B):
+    return A @ B.T
+
+
+def test_functions_that_cannot_be_told_apart_are_refused(path):
+    with pytest.raises(ValueError, match="define the kernel at the top of a module"):
+        GreedySVC(kernel=lambda A, B: A @ B.T, checkpoint=path).fit(*two_classes())
+    assert not path.exists()
+
+
+def test_a_function_that_was_edited_is_another_fit(path, monkeypatch):
+    model, (X, y) = GreedySVC(kernel=linear, checkpoint=path), two_classes()
+    rows = model._read_table(X, y, None)
+    names = [model._name_of_fit(rows, None)]
+    monkeypatch.setattr(linear, "__code__", (lambda A, B: 2 * A @ B.T).__code__)
+    names.append(model._name_of_fit(rows, None))
+    assert names[0] != names[1]

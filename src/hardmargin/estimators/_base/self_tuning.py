@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from os import PathLike
+from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -193,7 +194,16 @@ def _described(value: Any) -> Any:
     if isinstance(value, np.random.RandomState):
         return fingerprint(value.get_state())
     if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
+        if "<" in value.__qualname__:  # all lambdas of a module have one name
+            raise ValueError(
+                "checkpoint needs functions that can be told apart, so lambdas and functions "
+                "within functions cannot be used; define the kernel at the top of a module."
+            )
+        name, code = f"{value.__module__}.{value.__qualname__}", getattr(value, "__code__", None)
+        if code is None:
+            return name
+        constants = [one for one in code.co_consts if not isinstance(one, CodeType)]
+        return [name, code.co_code, constants]
     if isinstance(value, list | tuple):
         return [_described(one) for one in value]
     if isinstance(value, np.ndarray):
