@@ -1,6 +1,7 @@
 """EnsembleSVC on text, and on other wide rows."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.preprocessing import normalize
 
 from hardmargin import EnsembleSVC, compress
 from hardmargin.kernels import KernelSum
+from hardmargin.selection.first_look import SAMPLE_ROWS
 
 
 @functools.cache
@@ -155,3 +157,20 @@ def test_compressed_text_predicts_with_its_own_weights():
     small = compress(fitted(), n_support=100)
     rows = small._scaled(Q)
     np.testing.assert_allclose(small._margins(rows), expanded(small, rows), rtol=1e-5, atol=1e-5)
+
+
+def test_time_is_planned_for_the_machines_that_are_trained(monkeypatch):
+    """Machines of one class against all have all rows: too many for a kernel matrix here."""
+    X, y = documents(n=1_000)
+    monkeypatch.setattr("hardmargin.estimators.ensemble.MAX_STORED_ROWS", 900)
+    model = EnsembleSVC(max_time=60)
+    sizes, from_size, _ = model._time_growth(model._read_table(X, y, None))
+    assert (sizes, from_size) == (SAMPLE_ROWS, SAMPLE_ROWS)
+
+
+def test_little_memory_for_text_says_nothing_of_cells(monkeypatch):
+    monkeypatch.setattr("hardmargin.estimators.ensemble.MAX_STORED_ROWS", 1_000)
+    monkeypatch.setattr("hardmargin.estimators.expert_training.BYTES_PER_ROW", 10_000)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "memory_limit is too small")
+        EnsembleSVC(memory_limit="40MB").fit(*many_documents())

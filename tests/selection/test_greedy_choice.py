@@ -8,7 +8,6 @@ from oracles.greedy_choice import held_out_scores, mean_log_loss
 from problems.greedy import four_classes, two_classes
 from sklearn.model_selection import RepeatedStratifiedKFold, TimeSeriesSplit
 
-from hardmargin.estimators._base.estimator import machines_of
 from hardmargin.kernels import Kernel, make_kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection import folds as folds_module
@@ -18,7 +17,7 @@ from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.greedy import VISITS, Task, choose_greedy
 from hardmargin.selection.greedy_trials import Candidate, Source, TrialOptions, Trials
 from hardmargin.solvers.greedy import GreedyOptions
-from hardmargin.solvers.problem import KernelRows
+from hardmargin.solvers.problem import KernelRows, machines_of
 
 PAIRS = {"two classes": (two_classes, 2), "four classes": (four_classes, 4)}
 

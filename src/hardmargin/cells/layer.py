@@ -23,7 +23,6 @@ from hardmargin.cells.machines import (
     found_among,
     learn,
     log_probabilities,
-    n_machines,
     seen_rows,
     shares_of_classes,
 )
@@ -33,6 +32,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import Calibration, machine_probabilities
 from hardmargin.selection.folds import Folds
+from hardmargin.solvers.problem import machines_of
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Layer:
             classes = np.flatnonzero(self.is_learned[c])
             found = np.empty((len(rows), 0))
             if len(classes):
-                own = slice(n_machines(len(classes), self.multi_class))
+                own = slice(len(machines_of(len(classes), self.multi_class)))
                 calibration = Calibration(
                     self.slopes[c, own], len(classes), self.multi_class, float(self.taus[c])
                 )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, KernelSum, Rows, View, is_sparse
+from hardmargin.kernels import FloatArray, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import Calibration, calibrate, held_out_margins
 from hardmargin.selection.folds import Folds, even_folds
@@ -23,9 +22,9 @@ from hardmargin.selection.vote import (
     VoteResult,
     counted_together,
     matrix_votes,
-    view_kernels,
+    unit_gamma,
 )
-from hardmargin.solvers.problem import Machine, Problem
+from hardmargin.solvers.problem import Problem, machines_of
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
 #: A class with fewer rows in a cell is not learned there.
@@ -44,8 +43,6 @@ LEAST_PROBABILITY = 1e-5
 
 #: A kernel that may vote: its name, and its width as a factor of the usual gamma.
 Candidate: TypeAlias = tuple[str, float]
-
-_AS_IT_IS = View("standardized")
 
 
 class CellRows(NamedTuple):
@@ -251,13 +248,9 @@ def learn(
         folds = Folds(folds.train[:, members], folds.test[:, members])
     mean, scale = _standardizing(X, weights, rules)
     seen = seen_rows(X, mean, scale)
-    names = dict.fromkeys(name for name, _ in candidates)
-    units = view_kernels(
-        [(_AS_IT_IS, name) for name in names], seen, weights, dict.fromkeys(names, (1.0,))
-    )
-    unit_of = {kernel.name: kernel.gamma for kernel in units}
+    unit_of = {name: unit_gamma(name, seen, weights) for name in dict(candidates)}
     kernels = [Kernel(name, gamma=width * unit_of[name]) for name, width in candidates]
-    problem = Problem(seen, codes, _machines(len(classes), rules.multi_class), weights)
+    problem = Problem(seen, codes, machines_of(len(classes), rules.multi_class), weights)
     votes = matrix_votes(kernels, problem, folds, rules.options, monitor, dtype="float32")
     votes = counted_together(votes, problem)
     held_out = VoteResult(kernels, votes).held_out
@@ -303,18 +296,6 @@ def learn(
 def seen_rows(X: Rows, mean: NDArray[np.float32], scale: NDArray[np.float32]) -> Rows:
     """Rows as the kernels of a cell see them; sparse ones are only scaled."""
     return X.multiply(scale).tocsr() if is_sparse(X) else (X - mean) * scale
-
-
-def n_machines(n_classes: int, multi_class: str) -> int:
-    """Count the machines that tell classes apart."""
-    return len(_machines(n_classes, multi_class))
-
-
-def _machines(n_classes: int, multi_class: str) -> list[Machine]:
-    """Classes on the two sides of every machine."""
-    if n_classes == 2 or multi_class == "ovo":
-        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
-    return [([i for i in range(n_classes) if i != j], [j]) for j in range(n_classes)]
 
 
 def _standardizing(

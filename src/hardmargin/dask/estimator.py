@@ -25,13 +25,12 @@ from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
-from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC
+from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC, Plan
 from hardmargin.estimators.experts import Mixture
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.kernels.blocks import stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
-from hardmargin.selection.first_look import Look
 from hardmargin.warn import Warned, held_back, warn_caller
 
 Result = TypeVar("Result")
@@ -140,12 +139,11 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             rows = self._read_blocks(X, table, labels, _of_rows(sample_weight, "sample_weight"))
             of_rows, n_known = _of_rows(groups, "groups"), int((rows.codes >= 0).sum())
             model, mixture = self._bare(), None  # it has read the table
-            look = model._first_look(rows, of_rows, monitor)
-            if model._needs_experts(rows, look):
-                workplace = OnCluster(cluster)
-                mixture = model._fit_experts(rows, of_rows, monitor, workplace)
+            plan = model._plan(rows, of_rows, monitor)
+            if model._needs_experts(rows, plan):
+                mixture = model._fit_experts(rows, of_rows, monitor, plan, OnCluster(cluster))
             if mixture is None:
-                model = _fit_vote(model, rows, of_rows, monitor, look)
+                model = _fit_vote(model, rows, of_rows, monitor, plan)
             else:
                 n_known = mixture.n_known
                 trees = [
@@ -268,7 +266,7 @@ class OnCluster(NamedTuple):
 
 
 def _fit_vote(
-    model: EnsembleSVC, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
+    model: EnsembleSVC, rows: TrainingRows, groups: Any, monitor: Monitor, plan: Plan
 ) -> EnsembleSVC:
     """Train one vote, on a worker that gets all rows."""
     blocks: DaskRows = rows.X
@@ -278,7 +276,7 @@ def _fit_vote(
             f"These rows and parameters allow no cells, so one worker holds all {n_rows:,} rows.",
             UserWarning,
         )
-    arguments = (model, rows._replace(X=None), groups, look, monitor.seconds_left)
+    arguments = (model, rows._replace(X=None), groups, plan, monitor.seconds_left)
     task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
     fitted: EnsembleSVC
     fitted, caught = blocks.cluster.results([task])[0]
@@ -333,10 +331,10 @@ def _fit_sample_of(arguments: bytes) -> Any:
 
 
 def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
-    model, rows, groups, look, seconds = pickle.loads(arguments)
+    model, rows, groups, plan, seconds = pickle.loads(arguments)
     rows = rows._replace(X=stacked(blocks))
     monitor = Monitor(time_limit(seconds))
-    _, held = _recorded(lambda: model._fit_vote(rows, groups, monitor, look))
+    _, held = _recorded(lambda: model._fit_vote(rows, groups, monitor, plan))
     return model, held
 
 

@@ -15,7 +15,6 @@ from hardmargin.estimators._base.estimator import (
     COUNT,
     KernelEstimator,
     finite_scores,
-    machines_of,
     precision,
     warn_if_flat,
 )
@@ -47,7 +46,7 @@ from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
 from hardmargin.solvers.core_sets.dense import DenseOptions
 from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, Constraint, L2Solution, Scope
 from hardmargin.solvers.core_sets.lagrangian import LagrangianOptions
-from hardmargin.solvers.problem import KernelRows, Problem, finite_diagonal
+from hardmargin.solvers.problem import KernelRows, Problem, finite_diagonal, machines_of
 from hardmargin.warn import warn_caller
 
 Solver = Literal["core", "newton", "lagrangian", "nystroem"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,8 +23,6 @@ from hardmargin.estimators._base.estimator import (
     COUNT,
     MAX_FLOAT32_FEATURE,
     TrainingRows,
-    machines_of,
-    moderate,
     one_or_all,
 )
 from hardmargin.estimators._base.options import Choice
@@ -75,7 +73,7 @@ from hardmargin.selection.folds import (
 from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.vote import SHARES, Losses, VoteResult
-from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.solvers.problem import Problem, finite_diagonal, machines_of
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back, warn_caller
 
@@ -104,9 +102,6 @@ LEAK = 0.9
 #: A machine with more rows is replaced by experts or, if there must be one machine, approximated.
 MAX_STORED_ROWS = 10_000
 
-#: What is assumed about the rows before a sample is looked at.
-UNSEEN = Look(standardized=True, is_linear=False)
-
 #: Fitted attributes of a single vote, which a mixture of experts does not have.
 _OF_ONE_VOTE = (
     "dual_coef_",
@@ -120,6 +115,27 @@ _OF_ONE_VOTE = (
     "stop_reason_",
     "_losses_",
 )
+
+
+class Plan(NamedTuple):
+    """How a fit treats its rows.
+
+    Attributes
+    ----------
+    standardized : bool
+        Whether to standardise them.
+    is_linear : bool
+        Whether linear kernels alone vote, through a weight per column.
+    multi_class : {"ovo", "ovr"}
+        How machines divide the classes.
+    largest : int
+        Rows of the largest machine.
+    """
+
+    standardized: bool
+    is_linear: bool
+    multi_class: str
+    largest: int
 
 
 class EnsembleSVC(SelfTuningClassifier):
@@ -499,7 +515,7 @@ default="cv"
             )
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight)
-            if self._needs_experts(rows):  # also where there is no time for all rows
+            if self._needs_experts(rows, self._first_plan(rows)):  # also without time for all rows
                 warn_of_little_memory(self, rows)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
@@ -512,107 +528,107 @@ default="cv"
 
     def _largest_part(self, rows: TrainingRows) -> int:
         """Return the most rows of a part; more would be approximated, and no better."""
-        if self.rank != "auto" or self._is_text(rows.X) or self._needs_experts(rows):
+        plan = self._first_plan(rows)
+        if self.rank != "auto" or self._is_text(rows.X) or self._needs_experts(rows, plan):
             return len(rows.codes)
-        sizes = np.sort(np.bincount(rows.codes[rows.codes >= 0]))
-        largest = sizes[-2:].sum() if self.multi_class != "ovr" else sizes.sum()
-        return int(MAX_STORED_ROWS * sizes.sum() / largest)
+        return int(MAX_STORED_ROWS * (rows.codes >= 0).sum() / plan.largest)
 
     def _cost_of_all(self, rows: TrainingRows) -> float:
         """Return the cost of a longer first vote; at low rank, time grows less with the rows."""
         n_rows = int((rows.codes >= 0).sum())
         longer = COST_OF_FIRST_VOTE if n_rows > QUICK_ROWS else 1.0
-        if self._needs_experts(rows) or self._is_text(rows.X):
+        if self._is_text(rows.X) or self._needs_experts(rows, self._first_plan(rows)):
             longer = 1.0
         return longer * min(1.0, self._largest_part(rows) / n_rows)
 
     def _time_growth(self, rows: TrainingRows) -> tuple[int | None, int, float]:
-        if self._is_linear(rows):
+        plan = self._first_plan(rows)
+        if plan.is_linear:
             return SAMPLE_ROWS, SAMPLE_ROWS, 1.0
-        if self._needs_experts(rows):
+        if self._needs_experts(rows, plan):
             return MAX_STORED_ROWS, expert_training.FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
         return None, 1, 1.0
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
-        look = self._first_look(rows, groups, monitor)
-        if self._needs_experts(rows, look):
-            mixture = self._fit_experts(rows, groups, monitor, Here(self.n_jobs))
+        plan = self._plan(rows, groups, monitor)
+        if self._needs_experts(rows, plan):
+            mixture = self._fit_experts(rows, groups, monitor, plan, Here(self.n_jobs))
             if mixture is not None:
                 n_known = mixture.n_known
                 self._store_experts(mixture, rows)
                 return n_known
-        self._fit_vote(rows, groups, monitor, look)
+        self._fit_vote(rows, groups, monitor, plan)
         return int((rows.codes >= 0).sum())
 
-    def _first_look(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Look:
-        """Settle whether to standardise (`standardized_`), and whether linear kernels vote alone.
+    def _first_plan(self, rows: TrainingRows) -> Plan:
+        """Plan what the parameters and the kind of rows settle, without a look at a sample."""
+        has_words, multi_class = self._is_text(rows.X), self.multi_class
+        if multi_class == "auto":
+            multi_class = "ovr" if has_words else "ovo"
+        machines = machines_of(len(rows.classes), multi_class)
+        largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
+        is_linear = self.kernel == "linear" and is_sparse(rows.X)
+        if has_words and self.kernel == self.gamma == "cv":
+            is_linear = not self._vote.memory_for(largest).is_enough
+        is_scaled = self.standardize is not False and self.kernel != "precomputed"
+        return Plan(is_scaled, is_linear, multi_class, largest)
+
+    def _plan(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Plan:
+        """Plan the fit: whether to standardise, and whether linear kernels vote alone.
 
         Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
         """
-        X = rows.X
-        has_words = self._is_text(X)
-        self._division_ = "ovr" if has_words else "ovo"
-        is_scaled = self.standardize is not False and self.kernel != "precomputed"
-        settled = Look(is_scaled, self._is_linear(rows))
+        plan = self._first_plan(rows)
+        may_stay = self.standardize == "auto" and plan.standardized
         has_choice = isinstance(self.gamma, str) and isinstance(self.kernel, str)
-        chooses_scaling = has_choice and self.standardize == "auto" and is_scaled and is_open(X)
+        chooses_scaling = may_stay and has_choice and is_open(rows.X)
         is_small = (rows.codes >= 0).sum() <= SAMPLE_ROWS  # all kernels can be tried on all rows
-        chooses_kernel = has_words and not (settled.is_linear or is_small)
-        look = settled
-        if chooses_scaling or (chooses_kernel and self.gamma == "cv"):
-            part = monitor.part(share=SHARE_OF_LOOK)
-            found = self._look_at_sample(rows, groups, part, settled, chooses_scaling)
-            if found is not None:
-                is_linear = settled.is_linear or (chooses_kernel and found.is_linear)
-                look = replace(found, is_linear=is_linear)
-        self.standardized_ = look.standardized
-        return look
+        can_choose = self.gamma == "cv" and not (plan.is_linear or is_small)
+        chooses_kernel = can_choose and self._is_text(rows.X)
+        if not (chooses_scaling or chooses_kernel):
+            return plan
+        part = monitor.part(share=SHARE_OF_LOOK)
+        look = self._look_at_sample(rows, groups, part, plan, chooses_scaling)
+        if look is None:
+            return plan
+        is_linear = plan.is_linear or (chooses_kernel and look.is_linear)
+        return plan._replace(standardized=look.standardized, is_linear=is_linear)
 
     def _look_at_sample(
         self,
         rows: TrainingRows,
         groups: Any,
         monitor: Monitor,
-        settled: Look,
+        plan: Plan,
         chooses_scaling: bool,
     ) -> Look | None:
         """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
         X, codes, classes, weights, _ = rows
-        w = None if weights is None else moderate(weights)
         random = copy.deepcopy(self._random_numbers)
-        sample = sample_rows(X, codes, w, self.cv, groups, random)
-        seen = {False: sample.X} if chooses_scaling or not settled.standardized else {}
-        if settled.standardized:
+        sample = sample_rows(X, codes, weights, self.cv, groups, random)
+        seen = {False: sample.X} if chooses_scaling or not plan.standardized else {}
+        if plan.standardized:
             with held_back():  # the scaling of all rows warns
                 scaling = find_scaling(sample.X, sample.weights, self.get_feature_names_out)
             seen[True] = as_blocks(sample.X).map(scaling.transform)
-        vote = replace(self._vote, kernel="linear") if settled.is_linear else self._vote
+        vote = replace(self._vote, kernel="linear") if plan.is_linear else self._vote
         make_kernels = partial(vote.plain_kernels, with_linear=True)
-        machines = machines_of(len(classes), self._division)
+        machines = machines_of(len(classes), plan.multi_class)
         return first_look(sample, seen, make_kernels, machines, vote.options, monitor)
 
     def _is_text(self, X: Rows) -> bool:
-        """Whether linear kernels may vote alone, and divide the classes one by one."""
+        """Whether to treat rows as text: linear kernels may vote alone, one class against all."""
         return is_text(X) and self.kernel in ("cv", "linear")
-
-    def _is_linear(self, rows: TrainingRows) -> bool:
-        """Whether there is no choice but a linear kernel, on sparse rows."""
-        if self.kernel == "linear":
-            return is_sparse(rows.X)
-        if not (self._is_text(rows.X) and self.gamma == "cv"):
-            return False
-        machines = machines_of(len(rows.classes), self._division)
-        largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
-        return not self._vote.memory_for(largest).is_enough
 
     @property
     def _division(self) -> str:
         return self._division_ if self.multi_class == "auto" else self.multi_class
 
     def _fit_vote(
-        self, rows: TrainingRows, groups: Any, monitor: Monitor, look: Look
+        self, rows: TrainingRows, groups: Any, monitor: Monitor, plan: Plan
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their held-out probabilities."""
+        self.standardized_, self._division_ = plan.standardized, plan.multi_class
         if self.standardized_:
             self._scaling_ = find_scaling(
                 rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
@@ -637,12 +653,9 @@ default="cv"
             _warn_of_folds(folds)
         if not training.kernel.has_unit_diagonal:
             finite_diagonal(training.kernel, training.X, training.codes)
-        weights = None
-        if training.weights is not None:
-            weights = replace(training, class_weights=None).row_weights()
-        problem = Problem(training.X, training.codes, training.machines, weights)
+        problem = Problem(training.X, training.codes, training.machines, training.weights)
         monitor = monitor.part("held-out loss", n_machines=len(training.machines))
-        if look.is_linear and self.rank in (None, "auto"):
+        if plan.is_linear and self.rank in (None, "auto"):
             linear = Kernel("linear")
             voted = self._vote.of_one_kernel(linear, problem, training.dtype, folds, monitor)
         else:
@@ -677,25 +690,25 @@ default="cv"
             _warn_of_blind_machines(n_blind, len(voted.votes))
         return held
 
-    def _needs_experts(self, rows: TrainingRows, look: Look = UNSEEN) -> bool:
+    def _needs_experts(self, rows: TrainingRows, plan: Plan) -> bool:
         """Whether some machine has too many rows for a vote without approximation."""
-        if self.max_cell_rows is None or self.rank is None or look.is_linear:
+        if self.max_cell_rows is None or self.rank is None or plan.is_linear:
             return False
         if self.gamma != "cv" or self.n_stages != "cv":
             return False
         if self.kernel not in ("cv", *DISTANCE_KERNELS):
             return False
-        if not (self.standardize and look.standardized):
+        if not plan.standardized:
             low, high, _ = column_ends(rows.X)
             if max(high.max(initial=0.0), -low.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
                 return False
-        machines = machines_of(len(rows.classes), self._division)
-        return Problem(rows.X, rows.codes, machines).n_rows_of_largest > MAX_STORED_ROWS
+        return plan.largest > MAX_STORED_ROWS
 
     def _fit_experts(
-        self, rows: TrainingRows, groups: Any, monitor: Monitor, workplace: Workplace
+        self, rows: TrainingRows, groups: Any, monitor: Monitor, plan: Plan, workplace: Workplace
     ) -> Mixture | None:
         """Train experts on parts of the rows, wherever they live; None if none can be judged."""
+        self.standardized_, self._division_ = plan.standardized, plan.multi_class
         if self.standardized_:
             self._scaling_ = find_scaling(
                 rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
@@ -729,8 +742,7 @@ default="cv"
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on rows that another estimator has read."""
         self.n_features_in_ = part.X.shape[1]
-        look = self._first_look(part, None, monitor)
-        return self._fit_vote(part, None, monitor, look)
+        return self._fit_vote(part, None, monitor, self._plan(part, None, monitor))
 
     @property
     def cv_table_(self) -> NDArray[Any]:

@@ -35,6 +35,7 @@ from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.mixture import LogProbabilities, mixed, mixture_weights
+from hardmargin.selection.vote import SCALED_WIDTHS
 
 #: Share of the time that the vote on a sample may take.
 SHARE_OF_WHOLE = 0.3
@@ -71,9 +72,8 @@ MOST_TREES = 3
 LEAST_SCALE = 0.05
 
 #: Kernels that may vote in cells.
-CANDIDATES: tuple[Candidate, ...] = (
-    *(("rbf", width) for width in (1 / 16, 1 / 4, 1.0, 4.0, 16.0)),
-    *(("laplacian", width) for width in (1 / 4, 1.0, 4.0, 16.0)),
+CANDIDATES: tuple[Candidate, ...] = tuple(
+    (name, width) for name, widths in SCALED_WIDTHS.items() for width in widths
 )
 
 _TINY = 1e-9

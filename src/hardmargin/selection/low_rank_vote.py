@@ -157,9 +157,10 @@ def low_rank_votes(
             break
         if monitor.seconds_left <= 0:
             break
+    falls = len(losses) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2]
     is_limited = rank == "auto" and (
         ranks[0] < RANKS[0] <= len(rows)
-        or (len(losses) == len(ranks) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2])
+        or (falls and len(losses) == len(ranks) and folds.n_splits > 0)
     )
     full_bytes = min(RANKS[-1], len(rows)) * rank_bytes + path_bytes
     return LowRankVotes(candidates, votes, used.rank, losses, is_limited, full_bytes)

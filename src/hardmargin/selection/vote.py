@@ -179,8 +179,7 @@ def candidate_kernels(
         names.remove("laplacian")
     found = []
     for name in names:
-        rule = _UNIT_RULES.get(name, "spread")
-        unit = resolve_gamma(rule, X, kernel=name, sample_weight=sample_weight)
+        unit = unit_gamma(name, X, sample_weight)
         widths = WIDTHS.get(name, _OTHER_WIDTHS)
         if name == "poly" and coef0 == 0:
             widths = (1.0,)  # other gammas only multiply its values
@@ -189,6 +188,12 @@ def candidate_kernels(
     if kernel == "cv" and with_linear:
         found.append(Kernel("linear"))
     return found
+
+
+def unit_gamma(name: str, X: Rows, weights: FloatArray | None) -> float:
+    """Gamma of the usual width; the gammas of candidates are multiples of it."""
+    rule = _UNIT_RULES.get(name, "spread")
+    return resolve_gamma(rule, X, kernel=name, sample_weight=weights)
 
 
 def view_kernels(
@@ -216,7 +221,7 @@ def view_kernels(
     found: list[Kernel] = []
     seen = {view: view.of(X) for view, _ in pairs}
     for view, name in pairs:
-        unit = resolve_gamma(_UNIT_RULES[name], seen[view], kernel=name, sample_weight=weights)
+        unit = unit_gamma(name, seen[view], weights)
         found += [Kernel(name, gamma=width * unit, view=view) for width in widths[name]]
     return found
 

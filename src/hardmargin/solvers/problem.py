@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -152,6 +153,14 @@ class Solution(Expansion):
     n_stages: int
     n_kernel_evaluations: int = 0
     history: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
+    """Negative and positive classes of every machine, pairs in scikit-learn's order."""
+    if n_classes == 2 or multi_class == "ovo":
+        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
+    everyone = range(n_classes)
+    return [([other for other in everyone if other != c], [c]) for c in everyone]
 
 
 def finite_diagonal(

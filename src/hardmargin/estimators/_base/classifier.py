@@ -22,7 +22,6 @@ from hardmargin.estimators._base.estimator import (
     KernelEstimator,
     TrainingRows,
     finite_scores,
-    machines_of,
     moderate,
     precision,
     warn_if_flat,
@@ -54,7 +53,7 @@ from hardmargin.selection.calibration import (
     winning_codes,
 )
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.solvers.problem import Expansion, KernelRows, Problem
+from hardmargin.solvers.problem import Expansion, KernelRows, Problem, machines_of
 
 #: Sums of larger terms, kernel values times coefficients, overflow float32.
 MAX_FLOAT32_TERM = 1e30

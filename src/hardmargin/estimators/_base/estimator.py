@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from inspect import signature
-from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -63,7 +62,7 @@ from hardmargin.resources import (
     memory_bytes,
     single_threaded_blas,
 )
-from hardmargin.solvers.problem import IntArray, Machine
+from hardmargin.solvers.problem import IntArray
 from hardmargin.warn import warn_caller
 
 #: Up to this many rows ``dtype="auto"`` evaluates kernels in float64.
@@ -220,7 +219,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Validate rows, labels and weights; there must be at least two classes."""
         refuse_missing_labels(y)
-        X, y = self._validated(X, y=y, y_numeric=False)
+        X, y = self._validated(X, y=y)
         check_classification_targets(y)
         labels, codes = np.unique(y, return_inverse=True)
         return self._coded(X, labels, codes, sample_weight)
@@ -306,14 +305,6 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                 f"training rows as X, got shape {rows.shape}."
             )
         return (rows, *labels) if labels else rows
-
-
-def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
-    """Negative and positive classes of every machine, pairs in scikit-learn's order."""
-    if n_classes == 2 or multi_class == "ovo":
-        return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
-    everyone = range(n_classes)
-    return [([other for other in everyone if other != c], [c]) for c in everyone]
 
 
 def check_model(estimator: BaseEstimator) -> None:
