@@ -237,3 +237,15 @@ def test_an_error_says_why_there_are_no_probabilities(estimator, method):
     with pytest.raises(AttributeError) as caught:
         getattr(model, method)
     assert "A class has fewer than four rows" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("n_columns", [40, 200])
+def test_relevance_of_more_columns_than_rows_warns(n_columns):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(100, n_columns)), random.integers(0, 2, 100)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        EnsembleSVC().fit(X, y)
+        EnsembleSVC(relevance=False).fit(X, y)
+    found = [str(w.message) for w in caught if "too confident" in str(w.message)]
+    assert len(found) == (n_columns > 100)

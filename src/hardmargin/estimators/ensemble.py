@@ -292,7 +292,8 @@ default="cv"
         Log-loss and share of errors on held-out rows, weighted by sample and class weights.
         Relevance has seen the labels of these rows. Where it is used, the log-loss is therefore
         raised by 0.9 times the root of the number of different scales, divided by the number of
-        rows, which makes up for that on average; the error is not raised.
+        rows, which makes up for that on average; the error is not raised. That is not enough where
+        there are more columns than rows, so a warning says so.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one, on average over
         the views. If several columns were made from one (to mark missing values, for instance), it
@@ -676,10 +677,12 @@ default="cv"
             slopes = np.array([vote.slope for vote in voted.votes])
             held = self._calibrate(training, held_out, slopes, random)
             if voted.relevance is not None:  # which has seen the labels of the rows held out
-                w = training.weights
-                n_rows = (rows.codes >= 0).sum() if w is None else w.sum()
+                w, n_rows = training.weights, int((rows.codes >= 0).sum())
                 n_scales = len(np.unique(voted.relevance))
-                self.cv_log_loss_ += float(LEAK * np.sqrt(n_scales) / n_rows)
+                leak = LEAK * np.sqrt(n_scales) / (n_rows if w is None else w.sum())
+                self.cv_log_loss_ += float(leak)
+                if n_scales > n_rows:
+                    _warn_of_leak(n_scales, n_rows)
         reasons = {path.stop_reason for vote in voted.votes for path in vote.paths}
         if "max_time" in reasons:
             warn_caller("Training stopped at max_time; the model is that of the stages so far.")
@@ -879,6 +882,15 @@ def _warn_of_blind_machines(n_blind: int, n_machines: int) -> None:
     warn_caller(
         f"cv holds out no rows of both classes for {n_blind} of {n_machines} machines, so "
         "nothing could be chosen for them; use other splits.",
+        UserWarning,
+    )
+
+
+def _warn_of_leak(n_columns: int, n_rows: int) -> None:
+    warn_caller(
+        f"There are more columns ({n_columns:,}) than rows ({n_rows:,}). Their relevance was "
+        "found with the labels of all rows, also of those held out, so cv_log_loss_, cv_error_ and "
+        "probabilities are too confident. relevance=False makes them fair, as does GreedySVC.",
         UserWarning,
     )
 
