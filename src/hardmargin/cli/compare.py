@@ -15,6 +15,7 @@ from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import table_options
 from hardmargin.cli.outputs import check_output, show_json, table_lines
 from hardmargin.cli.tables import kinds_of, read_table, with_target
+from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.measure import (
     Measured,
     error_of,
@@ -61,8 +62,7 @@ def compare(
     target: str | None,
     drop: tuple[str, ...],
     groups: str | None,
-    delimiter: str | None,
-    encoding: str,
+    written: TextFormat,
     output: Path,
     names: tuple[str, ...],
     max_time: float,
@@ -87,9 +87,7 @@ def compare(
                 hint = did_you_mean(name.lower(), by_name) or f"; there are {', '.join(by_name)}."
                 raise InputError(f"--model: there is no {name!r}{hint}")
         rivals = [by_name[name.lower()] for name in dict.fromkeys(names)]
-    table = with_target(
-        read_table(file, delimiter=delimiter, encoding=encoding), target, drop, groups
-    )
+    table = with_target(read_table(file, written), target, drop, groups)
     table, n_missing = table.without_missing_targets()
     classes, codes = np.unique(labels_of(table.y), return_inverse=True)
     rare = np.flatnonzero(np.bincount(codes) < 2)

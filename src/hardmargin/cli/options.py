@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from hardmargin.cli.errors import InputError
+from hardmargin.cli.text_files import TextFormat
 
 Command = Callable[..., Any]
 
@@ -17,14 +21,49 @@ def _apply(options: list[Callable[[Command], Command]], command: Command) -> Com
     return command
 
 
+def _character(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    character = "\t" if text == "\\t" else text
+    if character is not None and not (len(character) == 1 and character.isascii()):
+        raise InputError(f"--delimiter {text}: it must be a single character, or \\t for tabs.")
+    return character
+
+
+def _known_encoding(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    try:
+        "a".encode(name)
+    except (LookupError, UnicodeError) as error:
+        raise InputError(f"--encoding {name}: there is no such encoding.") from error
+    return name
+
+
 def reading_options(command: Command) -> Command:
-    """How text files are read."""
+    """How text files are written; the command gets it as one argument, ``written``."""
+
+    @functools.wraps(command)
+    def with_format(
+        *,
+        delimiter: str | None,
+        encoding: str,
+        **others: Any,
+    ) -> Any:
+        return command(written=TextFormat(delimiter, encoding), **others)
+
     return _apply(
         [
-            click.option("--delimiter", help="Between columns of a text file; found if not given."),
-            click.option("--encoding", default="utf-8", show_default=True, help="Of a text file."),
+            click.option(
+                "--delimiter",
+                callback=_character,
+                help="Between columns of a text file; found if not given.",
+            ),
+            click.option(
+                "--encoding",
+                default="utf-8",
+                show_default=True,
+                callback=_known_encoding,
+                help="Of a text file without a byte-order mark.",
+            ),
         ],
-        command,
+        with_format,
     )
 
 

@@ -22,6 +22,7 @@ from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import reading_options
 from hardmargin.cli.outputs import check_output, spoken_warnings
 from hardmargin.cli.tables import Table, columns_of_model, read_table
+from hardmargin.cli.text_files import TextFormat
 from hardmargin.io import write_whole
 from hardmargin.reproduction.progress import Progress
 
@@ -56,8 +57,7 @@ def predict(
     keep: tuple[str, ...],
     labels_only: bool,
     force: bool,
-    delimiter: str | None,
-    encoding: str,
+    written: TextFormat,
 ) -> None:
     """Predict the classes of a table's rows, with probabilities.
 
@@ -73,7 +73,7 @@ def predict(
     loaded, notes = load_model(model), notes_of_model(model)
     if not hasattr(loaded, "predict"):
         raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
-    table = read_table(file, delimiter=delimiter, encoding=encoding)
+    table = read_table(file, written)
     kept = _kept(table, keep)
     with working(model):
         table, known = _as_trained(table, loaded, notes)

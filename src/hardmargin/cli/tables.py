@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,19 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from hardmargin.cli.errors import InputError, did_you_mean
+from hardmargin.cli.text_files import TextFormat, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT, PARQUET = (".csv", ".tsv", ".txt", ".tab"), (".parquet", ".pq")
+TABS, PARQUET = (".tsv", ".tab"), (".parquet", ".pq")
+TEXT = (".csv", ".txt", *TABS)
 SVMLIGHT, ARRAYS = (".svm", ".svmlight", ".libsvm"), (".npz",)
 COMPRESSED = (".gz", ".bz2")
-
-#: What stands for a missing value in text files.
-MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
-
-#: Characters of a file that are read to find its delimiter.
-SNIFFED = 65_536
 
 #: A target with more different values than this is not a class.
 MOST_CLASSES = 1_000
@@ -48,12 +42,15 @@ class Table:
         The target, where it is known.
     groups : array or None
         What belongs together, where it is known.
+    written : TextFormat or None
+        How the text is written, if it is a text file.
     """
 
     path: Path
     X: Any
     y: Any = None
     groups: Any = None
+    written: TextFormat | None = None
 
     @property
     def is_frame(self) -> bool:
@@ -72,17 +69,15 @@ class Table:
         return replace(self, X=X, y=np.asarray(self.y)[kept], groups=groups), int(missing.sum())
 
 
-def read_table(path: Path, *, delimiter: str | None = None, encoding: str = "utf-8") -> Table:
+def read_table(path: Path, written: TextFormat | None = None) -> Table:
     """Read a file; what it is follows from its name.
 
     Parameters
     ----------
     path : Path
         The file.
-    delimiter : str, optional
-        Between the columns of a text file; None finds it.
-    encoding : str
-        Of a text file.
+    written : TextFormat, optional
+        How the text is written, if it is a text file.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((s for s in reversed(suffixes) if s not in COMPRESSED), "")
@@ -92,7 +87,7 @@ def read_table(path: Path, *, delimiter: str | None = None, encoding: str = "utf
         with path.open("rb"):
             pass
         if kind in TEXT:
-            return Table(path, _text(path, kind, delimiter, encoding))
+            return _text(path, kind, written or TextFormat())
         if kind in PARQUET:
             return Table(path, _parquet(path))
         if kind in SVMLIGHT:
@@ -239,79 +234,11 @@ def _with_classes(table: Table) -> Table:
     return table
 
 
-def _text(path: Path, kind: str, delimiter: str | None, encoding: str) -> pd.DataFrame:
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    if delimiter is None:
-        delimiter = "\t" if kind in (".tsv", ".tab") else _delimiter(path, encoding)
-    parse = arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    convert = arrow.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True)
-    try:
-        table = arrow.read_csv(path, arrow.ReadOptions(encoding=encoding), parse, convert)
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        try:  # with a single thread, errors have the number of the row
-            single = arrow.ReadOptions(encoding=encoding, use_threads=False)
-            table = arrow.read_csv(path, single, parse, convert)
-        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise InputError(_text_error(path, str(error), encoding)) from error
-    try:
-        names = table.column_names
-    except UnicodeDecodeError as error:
-        raise InputError(_encoding_error(f"{path}, line 1", encoding)) from error
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"{path} has two columns named {repeated[0]!r}.")
-    if table.num_rows == 0:
-        raise InputError(f"{path} has a header and no rows.")
-    _check_text(path, table, encoding)
-    return _frame(table)
-
-
-def _text_error(path: Path, message: str, encoding: str) -> str:
-    """Turn the reader's message into a line that names the line of the file."""
-    if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message):
-        row, expected, found = ragged.groups()
-        return f"{path}, line {row}: it has {found} columns, the header has {expected}."
-    if "UTF8" in message or "codec" in message:
-        return _encoding_error(str(path), encoding)
-    if "Empty CSV" in message:
-        return f"{path} is empty."
-    return f"{path}: {message.splitlines()[0]}"
-
-
-def _encoding_error(place: str, encoding: str) -> str:
-    return (
-        f"{place}: the text is not {encoding}. If it comes from Excel or an old system, try "
-        "--encoding latin-1 or cp1252."
-    )
-
-
-def _check_text(path: Path, table: Any, encoding: str) -> None:
-    """Refuse columns that the reader took for bytes, as they are not text."""
-    import pyarrow as pa
-
-    for name in table.column_names:
-        if not pa.types.is_binary(table.column(name).type):
-            continue
-        for k, value in enumerate(table.column(name)):
-            try:
-                (value.as_py() or b"").decode("utf-8")
-            except UnicodeDecodeError:
-                place = f"{path}, line {k + 2}, column {name!r}"
-                raise InputError(_encoding_error(place, encoding)) from None
-
-
-def _delimiter(path: Path, encoding: str) -> str:
-    """Find what divides the columns of the first lines."""
-    import pyarrow as pa
-
-    with pa.input_stream(str(path), compression="detect") as stream:
-        start = stream.read(SNIFFED).decode(encoding, errors="replace")
-    header = start.partition("\n")[0]
-    try:
-        return csv.Sniffer().sniff(start, ",;\t|").delimiter if "," not in header else ","
-    except csv.Error:
-        return ","
+def _text(path: Path, kind: str, written: TextFormat) -> Table:
+    if written.delimiter is None and kind in TABS:
+        written = replace(written, delimiter="\t")
+    table, written = read_text(path, written)
+    return Table(path, _frame(table), written=written)
 
 
 def _parquet(path: Path) -> pd.DataFrame:

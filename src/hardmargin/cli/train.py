@@ -16,6 +16,7 @@ from hardmargin.cli.models import fit_model, make_estimator, make_model
 from hardmargin.cli.options import table_options, training_options
 from hardmargin.cli.outputs import check_output, show, show_json, spoken_warnings
 from hardmargin.cli.tables import Table, kinds_of, read_table, with_target
+from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.summary import last_step
 
 #: Rows whose prediction is timed.
@@ -40,8 +41,7 @@ def train(
     target: str | None,
     drop: tuple[str, ...],
     groups: str | None,
-    delimiter: str | None,
-    encoding: str,
+    written: TextFormat,
     estimator: str,
     settings: tuple[str, ...],
     max_time: float | None,
@@ -65,9 +65,7 @@ def train(
         seed=seed,
         verbose=int(sys.stderr.isatty() and not as_json),
     )
-    table = with_target(
-        read_table(file, delimiter=delimiter, encoding=encoding), target, drop, groups
-    )
+    table = with_target(read_table(file, written), target, drop, groups)
     table, n_missing = table.without_missing_targets()
     if n_missing:
         click.echo(f"{file}: {n_missing:,} rows without a target are left out", err=True)
