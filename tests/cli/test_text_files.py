@@ -1,12 +1,18 @@
-"""Text files as programs and people write them: delimiters and encodings."""
+"""Text files as programs and people write them: delimiters, encodings, decimal marks and gaps."""
 
+import json
+from io import StringIO
+
+import numpy as np
 import pandas as pd
 import pytest
 from problems.tables import customers
 
 from hardmargin.cli import main
-from hardmargin.cli.tables import read_table
+from hardmargin.cli.near_numbers import has_decimal_commas, odd_text
+from hardmargin.cli.tables import read_table, training_table
 from hardmargin.cli.text_files import TextFormat
+from hardmargin.comparison.measure import Measured
 
 QUICK = ["--estimator", "greedy", "--set", "gamma=spread", "--set", "max_visits=1"]
 
@@ -30,6 +36,205 @@ def write(folder, text, name="a.csv", encoding="utf-8"):
     return path
 
 
+def written_ages(folder, change, name="a.csv", **options):
+    """A table of customers whose ages are text, changed by a function of the rows' numbers."""
+    frame = customers().copy()
+    ages = frame["age"].fillna(40.5)
+    frame["age"] = [change(k, age) for k, age in enumerate(ages)]
+    frame.to_csv(folder / name, index=False, **options)
+    return folder / name, ages
+
+
+# --- text among numbers ---------------------------------------------------------------------------
+
+
+def test_a_word_among_numbers_is_named(capsys, tmp_path):
+    path, _ = written_ages(tmp_path, lambda k, age: "unknown" if k == 7 else age)
+    code, _, err = train(capsys, path)
+    assert code == 0
+    assert (
+        f"warning: {path}, column 'age': 239 of 240 values are numbers, but line 9 has 'unknown', "
+        "so it is read as text; --missing unknown makes it a missing value.\n"
+    ) == err
+
+
+def test_comparisons_name_it_too(capsys, monkeypatch, tmp_path):
+    path, _ = written_ages(tmp_path, lambda k, age: "unknown" if k == 7 else age)
+    unmeasured = Measured("SVC", is_ours=False, note="not tried")
+    monkeypatch.setattr("hardmargin.cli.compare.measure", lambda *_, **__: unmeasured)
+    arguments = ("compare", path, "--target", "churn", "--model", "SVC", "-o", tmp_path / "r.html")
+    assert "line 9 has 'unknown', so it is read as text" in run(capsys, *arguments)[2]
+
+
+def test_text_that_stands_for_missing_values(capsys, tmp_path):
+    path, _ = written_ages(tmp_path, lambda k, age: ["not known", "-"][k % 2] if k < 9 else age)
+    code, out, err = train(capsys, path, "--missing", "not known", "--missing", "-", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["columns"]["age"] == "number"
+
+
+def test_a_model_keeps_what_stands_for_missing_values(capsys, tmp_path):
+    path, _ = written_ages(tmp_path, lambda k, age: "unknown" if k < 9 else age)
+    assert train(capsys, path, "--missing", "unknown")[0] == 0
+    code, out, err = run(capsys, "predict", tmp_path / "m.skops", path, "--keep", "age")
+    assert code == 0
+    assert "warning" not in err
+    assert pd.read_csv(StringIO(out))["age"].isna().sum() == 9
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "advice"),
+    [
+        (lambda k, age: f"${age}", "$40.2", "no currency, % or marks between thousands"),
+        (lambda k, age: f"{age} €", "40.2 €", "no currency, % or marks between thousands"),
+        (lambda k, age: f"{age:.0f} %", "40 %", "no currency, % or marks between thousands"),
+        (lambda k, age: f"{1e5 * age:,.2f}", "4,020,000.00", "marks between thousands"),
+        (lambda k, age: f"{1e3 * age:,.0f}", "40,200", "if it divides thousands, remove it"),
+        (lambda k, age: f"{age}".replace(".", ","), "40,2", "--decimal , reads such numbers."),
+    ],
+    ids=["dollar", "euro", "percent", "thousands", "perhaps thousands", "decimal commas"],
+)
+def test_numbers_as_people_write_them(tmp_path, change, first, advice):
+    path, _ = written_ages(tmp_path, lambda k, age: change(k, 40.2 if k == 0 else age))
+    with pytest.warns(UserWarning, match="0 of 240 values are numbers") as raised:
+        training_table(path, TextFormat(), "churn", (), None)
+    [message] = [str(w.message) for w in raised]
+    assert f"line 2 has {first!r}" in message
+    assert advice in message
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["red", "green", "7"] * 10,
+        ["A12", "B7", "C3"] * 10,
+        ["2024-01-01", "2024-02-03"] * 10,
+        ["12", "unknown"] * 10,
+        ["1", "2", "3.5", "4e3"] * 10,
+        [],
+    ],
+    ids=["words", "codes", "dates", "half", "numbers", "nothing"],
+)
+def test_other_text_is_not_doubted(texts):
+    assert odd_text(pd.Series(texts, dtype=object), ".") is None
+
+
+def test_other_columns_are_not_doubted(tmp_path):
+    path, _ = written_ages(tmp_path, lambda k, age: "unknown" if k == 7 else age)
+    training_table(path, TextFormat(), "churn", ("age",), None)  # warnings are errors
+
+
+def test_blank_cells_are_missing_numbers(capsys, tmp_path):
+    path, _ = written_ages(tmp_path, lambda k, age: "  " if k < 9 else age)
+    assert train(capsys, path)[2] == ""
+    customers().to_csv(tmp_path / "clean.csv", index=False)
+    assert train(capsys, tmp_path / "clean.csv")[0] == 0
+    assert run(capsys, "predict", tmp_path / "m.skops", path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (
+            lambda k, age: "unknown",
+            [],
+            "line 2, column 'age': 'unknown' is not a number; --missing unknown",
+        ),
+        (
+            lambda k, age: str(age).replace(".", ","),
+            [],
+            "'41,3' is not a number; --decimal , reads such numbers",
+        ),
+        (
+            lambda k, age: "12.5" if k == 3 else str(age).replace(".", ","),
+            ["--decimal", ","],
+            "line 5, column 'age': '12.5' is not a number",
+        ),
+    ],
+    ids=["word", "decimal comma", "decimal point"],
+)
+def test_predictions_say_what_would_make_numbers(capsys, tmp_path, change, options, message):
+    customers().to_csv(tmp_path / "clean.csv", index=False)
+    assert train(capsys, tmp_path / "clean.csv")[0] == 0
+    path, _ = written_ages(tmp_path, lambda k, age: change(k, 41.3 if k == 0 else age), "b.csv")
+    code, _, err = run(capsys, "predict", tmp_path / "m.skops", path, *options)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_tables_whose_rows_have_names(tmp_path):
+    frame = customers().set_index(np.repeat(["a", "b"], 120)).astype({"age": str})
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet").X.index.tolist() == list(range(240))
+
+
+# --- decimal marks --------------------------------------------------------------------------------
+
+
+def test_decimal_commas_are_read_if_asked(tmp_path):
+    path, ages = written_ages(tmp_path, lambda k, age: str(age).replace(".", ","))
+    found = training_table(path, TextFormat(decimal=","), "churn", (), None)
+    np.testing.assert_array_equal(found.X["age"], ages)
+
+
+def test_decimal_commas_between_semicolons_are_found(capsys, tmp_path):
+    path, ages = written_ages(tmp_path, lambda k, age: age, sep=";", decimal=",")
+    with pytest.warns(UserWarning, match="--decimal ,; --decimal . leaves them as text"):
+        found = read_table(path)
+    np.testing.assert_array_equal(found.X["age"], ages)
+    code, out, err = train(capsys, path, "--json")
+    assert code == 0
+    assert "as in column 'age', are decimal marks" in err
+    assert json.loads(out)["columns"]["age"] == "number"
+    assert train(capsys, path, "--decimal", ",")[2] == ""
+    assert "--decimal , reads such numbers" in train(capsys, path, "--decimal", ".")[2]
+
+
+def test_decimal_commas_beside_a_word(tmp_path):
+    def change(k, age):
+        return "unknown" if k == 7 else str(age).replace(".", ",")
+
+    path, _ = written_ages(tmp_path, change, sep=";")
+    with pytest.warns(UserWarning, match="decimal marks|are numbers") as raised:
+        training_table(path, TextFormat(), "churn", (), None)
+    assert len(raised) == 2
+    assert "239 of 240 values are numbers, but line 9 has 'unknown'" in str(raised[1].message)
+
+
+def test_points_between_thousands_are_not_decimal_points(tmp_path):
+    text = "a;b;churn\n" + "1.234;38,7;yes\n5.678;40,25;no\n" * 20
+    with pytest.warns(UserWarning, match="decimal marks|are numbers") as raised:
+        found = training_table(write(tmp_path, text), TextFormat(), "churn", (), None)
+    assert found.X["b"].iloc[0] == 38.7
+    assert found.X["a"].iloc[0] == "1.234"
+    assert "column 'a': 0 of 40 values are numbers" in str(raised[1].message)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["38,7", "12"], True),
+        (["38,700", "0,125"], True),
+        (["1234,567"], True),
+        (["38,700", "1,250"], False),
+        (["1,250", "38,700,000"], False),
+        (["38.7", "12"], False),
+        (["a,b", "c,d"], False),
+        (["1,250"] * 20 + ["no, thanks"], False),
+    ],
+)
+def test_decimal_commas_that_cannot_divide_thousands(texts, expected):
+    assert has_decimal_commas(pd.Series(texts)) == expected
+
+
+def test_other_decimal_marks_are_refused(capsys, tmp_path):
+    path = write(tmp_path, "a,churn\n1,yes\n2,no\n")
+    code, _, err = train(capsys, path, "--decimal", "x")
+    assert code == 2
+    assert "'x' is not one of '.', ','" in err
+
+
 # --- delimiters -----------------------------------------------------------------------------------
 
 
@@ -42,12 +247,12 @@ def write(folder, text, name="a.csv", encoding="utf-8"):
         '"age; years",city,churn\n1,"Graz; Oslo",yes\n2,Oslo,no\n',
         '"age, years"\tcity\tchurn\n1\tGraz, Oslo\tyes\n2\tOslo\tno\n',
         "age|city|churn\n1|Graz, Oslo|yes\n2|Oslo;Lima|no\n",
-        'age;city;churn\n1;"Graz\nOslo";yes\n38;Oslo;no\n',
-        "\n\nage;city;churn\r\n1;Graz;yes\r\n2;Oslo;no\r\n",
+        'age;city;churn\n1;"Graz\nOslo";yes\n38,7;Oslo;no\n',
+        "\n\nage;city;churn\r\n1,5;Graz;yes\r\n2;Oslo;no\r\n",
     ],
 )
 def test_delimiters_in_names_and_values_do_not_count(tmp_path, text):
-    found = read_table(write(tmp_path, text))
+    found = read_table(write(tmp_path, text), TextFormat(decimal="."))
     assert found.X.shape == (2, 3)
     assert found.X.columns[1:].tolist() == ["city", "churn"]
 

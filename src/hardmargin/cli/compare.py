@@ -13,8 +13,8 @@ import numpy as np
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import table_options
-from hardmargin.cli.outputs import check_output, show_json, table_lines
-from hardmargin.cli.tables import kinds_of, read_table, with_target
+from hardmargin.cli.outputs import check_output, show_json, spoken_warnings, table_lines
+from hardmargin.cli.tables import kinds_of, training_table
 from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.measure import (
     Measured,
@@ -87,7 +87,8 @@ def compare(
                 hint = did_you_mean(name.lower(), by_name) or f"; there are {', '.join(by_name)}."
                 raise InputError(f"--model: there is no {name!r}{hint}")
         rivals = [by_name[name.lower()] for name in dict.fromkeys(names)]
-    table = with_target(read_table(file, written), target, drop, groups)
+    with spoken_warnings():
+        table = training_table(file, written, target, drop, groups)
     table, n_missing = table.without_missing_targets()
     classes, codes = np.unique(labels_of(table.y), return_inverse=True)
     rare = np.flatnonzero(np.bincount(codes) < 2)

@@ -44,9 +44,11 @@ def reading_options(command: Command) -> Command:
         *,
         delimiter: str | None,
         encoding: str,
+        decimal: str | None,
+        missing: tuple[str, ...],
         **others: Any,
     ) -> Any:
-        return command(written=TextFormat(delimiter, encoding), **others)
+        return command(written=TextFormat(delimiter, encoding, decimal, missing), **others)
 
     return _apply(
         [
@@ -61,6 +63,19 @@ def reading_options(command: Command) -> Command:
                 show_default=True,
                 callback=_known_encoding,
                 help="Of a text file without a byte-order mark.",
+            ),
+            click.option(
+                "--decimal",
+                type=click.Choice([".", ","]),
+                help="In numbers of a text file; a point if not given, unless ';' divides columns "
+                "and numbers have decimal commas.",
+            ),
+            click.option(
+                "--missing",
+                multiple=True,
+                metavar="TEXT",
+                help="Stands for a missing value in a text file, as an empty cell and NA do; "
+                "repeatable.",
             ),
         ],
         with_format,

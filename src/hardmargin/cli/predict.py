@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def predict(
     loaded, notes = load_model(model), notes_of_model(model)
     if not hasattr(loaded, "predict"):
         raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
-    table = read_table(file, written)
+    with spoken_warnings():
+        table = read_table(file, _with_missing_of_model(written, model, notes))
     kept = _kept(table, keep)
     with working(model):
         table, known = _as_trained(table, loaded, notes)
@@ -92,6 +94,14 @@ def predict(
         click.echo(f"{len(scored):,} rows written to {output}", err=True)
     if known is not None:
         _report_error(found["prediction"], known, notes.get("target") or "y")
+
+
+def _with_missing_of_model(
+    written: TextFormat, model: Path, notes: Mapping[str, Any]
+) -> TextFormat:
+    """Let what was a missing value in training be one here too."""
+    with working(model):
+        return replace(written, missing=(*written.missing, *map(str, notes.get("missing", ()))))
 
 
 def _kept(table: Table, names: Sequence[str]) -> dict[str, Any]:

@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from hardmargin.cli.errors import InputError, did_you_mean
+from hardmargin.cli.near_numbers import OddText, as_missing, as_numbers, odd_text, present_texts
 from hardmargin.cli.text_files import TextFormat, read_text
+from hardmargin.warn import warn_caller
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +104,48 @@ def read_table(path: Path, written: TextFormat | None = None) -> Table:
     )
 
 
+def training_table(
+    path: Path,
+    written: TextFormat,
+    target: str | None,
+    drop: Sequence[str],
+    groups: str | None,
+) -> Table:
+    """Read a table to learn from; warn of columns that are text though they were meant as numbers.
+
+    Parameters
+    ----------
+    path, written
+        As in `read_table`.
+    target, drop, groups
+        As in `with_target`.
+    """
+    table = with_target(read_table(path, written), target, drop, groups)
+    if table.written is not None:
+        for name, kind in kinds_of(table.X).items():
+            if kind == "text":
+                _warn_of_odd_text(table, name)
+    return table
+
+
+def _warn_of_odd_text(table: Table, name: str) -> None:
+    texts, decimal = present_texts(table.X[name]), _decimal(table)
+    odd = odd_text(texts, decimal)
+    if odd is None:
+        return
+    n_numbers = as_numbers(texts, decimal).count()
+    warn_caller(
+        f"{table.path}, column {name!r}: {n_numbers:,} of {len(texts):,} values are numbers, but "
+        f"line {odd.row + 2} has {odd.text!r}, so it is read as text; {odd.advice}.",
+        UserWarning,
+    )
+
+
+def _decimal(table: Table) -> str:
+    """Return the mark in numbers that are text."""
+    return "." if table.written is None or table.written.decimal is None else table.written.decimal
+
+
 def with_target(table: Table, target: str | None, drop: Sequence[str], groups: str | None) -> Table:
     """Take the target and the groups out of the columns, and drop others.
 
@@ -175,15 +219,25 @@ def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:
         column = frame[name]
         if kind != "number" or pd.api.types.is_numeric_dtype(column):
             continue
-        numbers = pd.to_numeric(column, errors="coerce")
-        wrong = np.flatnonzero(numbers.isna() & column.notna())
+        numbers = as_numbers(column, _decimal(table))
+        texts = present_texts(column)
+        wrong = texts[numbers[texts.index].isna()]
         if len(wrong):
-            raise InputError(
-                f"{table.path}, line {wrong[0] + 2}, column {name!r}: "
-                f"{str(column.iloc[wrong[0]])!r} is not a number."
-            )
+            raise InputError(_not_a_number(table, name, texts, wrong))
         frame[name] = numbers
     return replace(table, X=frame)
+
+
+def _not_a_number(table: Table, name: str, texts: pd.Series, wrong: pd.Series) -> str:
+    """Say where the first text among numbers is and, for text files, what would help."""
+    first = OddText(wrong.index[0], wrong.iloc[0], as_missing(wrong.iloc[0]))
+    if table.written is None:
+        advice = ""
+    else:
+        first = odd_text(texts, _decimal(table)) or first
+        advice = f"; {first.advice}"
+    place = f"{table.path}, line {first.row + 2}, column {name!r}"
+    return f"{place}: {first.text!r} is not a number{advice}."
 
 
 def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
@@ -268,7 +322,7 @@ def _frame(table: Any) -> pd.DataFrame:
         elif pa.types.is_null(field.type) or pa.types.is_decimal(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
     frame: pd.DataFrame = table.to_pandas(date_as_object=False)
-    return frame
+    return frame.reset_index(drop=True)  # rows are counted, also where Parquet names them
 
 
 def _svmlight(path: Path) -> Table:

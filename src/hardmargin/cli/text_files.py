@@ -1,4 +1,4 @@
-"""Text files: their encoding and delimiter."""
+"""Text files: their encoding, delimiter, decimal mark and what stands for missing values."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hardmargin.cli.errors import InputError
+from hardmargin.cli.near_numbers import has_decimal_commas, present_texts
+from hardmargin.warn import warn_caller
 
 #: What stands for a missing value.
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
@@ -42,10 +44,21 @@ class TextFormat:
         Between columns; None finds it.
     encoding : str
         Of the text; a byte-order mark in the file takes precedence.
+    decimal : str or None
+        The mark in numbers, a point or a comma; None finds it.
+    missing : tuple of str
+        What stands for a missing value, besides `MISSING`.
     """
 
     delimiter: str | None = None
     encoding: str = "utf-8"
+    decimal: str | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def all_missing(self) -> tuple[str, ...]:
+        """Everything that stands for a missing value."""
+        return (*MISSING, *self.missing)
 
 
 def read_text(path: Path, written: TextFormat) -> tuple[Any, TextFormat]:
@@ -61,8 +74,19 @@ def read_text(path: Path, written: TextFormat) -> tuple[Any, TextFormat]:
         written,
         encoding=encoding,
         delimiter=written.delimiter or _delimiter(lines),
+        decimal=written.decimal or ".",
     )
-    return _read(path, found), found
+    table = _read(path, found)
+    # Programs write ';' between columns where the comma is the decimal mark.
+    if written.decimal is None and found.delimiter == ";" and (name := _decimal_commas(table)):
+        warn_caller(
+            f"{path}: commas in numbers, as in column {name!r}, are decimal marks, as with "
+            "--decimal ,; --decimal . leaves them as text.",
+            UserWarning,
+        )
+        found = replace(found, decimal=",")
+        table = _read(path, found)
+    return table, found
 
 
 def _delimiter(start: str) -> str:
@@ -76,13 +100,30 @@ def _delimiter(start: str) -> str:
     return best
 
 
+def _decimal_commas(table: Any) -> str | None:
+    """Name the first column of numbers with decimal commas, if there is one."""
+    import pyarrow as pa
+
+    for name in table.column_names:
+        column = table.column(name)
+        if pa.types.is_string(column.type) and has_decimal_commas(
+            present_texts(column.to_pandas())
+        ):
+            return str(name)
+    return None
+
+
 def _read(path: Path, written: TextFormat) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
     encoding = written.encoding
     parse = arrow.ParseOptions(delimiter=written.delimiter, newlines_in_values=True)
-    convert = arrow.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True)
+    convert = arrow.ConvertOptions(
+        null_values=list(written.all_missing),
+        strings_can_be_null=True,
+        decimal_point=written.decimal,
+    )
     try:
         table = arrow.read_csv(path, arrow.ReadOptions(encoding=encoding), parse, convert)
     except (pa.ArrowInvalid, UnicodeError):

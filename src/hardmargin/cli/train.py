@@ -15,7 +15,7 @@ from hardmargin.cli.inspect import about_model, described
 from hardmargin.cli.models import fit_model, make_estimator, make_model
 from hardmargin.cli.options import table_options, training_options
 from hardmargin.cli.outputs import check_output, show, show_json, spoken_warnings
-from hardmargin.cli.tables import Table, kinds_of, read_table, with_target
+from hardmargin.cli.tables import Table, kinds_of, training_table
 from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.summary import last_step
 
@@ -65,7 +65,8 @@ def train(
         seed=seed,
         verbose=int(sys.stderr.isatty() and not as_json),
     )
-    table = with_target(read_table(file, written), target, drop, groups)
+    with spoken_warnings():
+        table = training_table(file, written, target, drop, groups)
     table, n_missing = table.without_missing_targets()
     if n_missing:
         click.echo(f"{file}: {n_missing:,} rows without a target are left out", err=True)
@@ -78,6 +79,7 @@ def train(
         "rows": len(table.y),
         "target": target,
         "columns": kinds_of(table.X) if table.is_frame else int(table.X.shape[1]),
+        "missing": list(written.missing),
         "seconds": round(seconds, 2),
         "predict_us_per_row": _prediction_time(model, table),
     }
