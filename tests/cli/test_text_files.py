@@ -303,3 +303,30 @@ def test_byte_order_marks_say_the_encoding(tmp_path, encoding, name, sep):
 def test_marks_of_the_other_byte_order(tmp_path, encoding):
     path = write(tmp_path, "\ufeffâge,churn\n1,yes\n2,no\n", encoding=encoding)
     assert read_table(path).X.columns.tolist() == ["âge", "churn"]
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_truth_values_stay_classes_where_some_are_missing(capsys, tmp_path, name):
+    frame = customers()[["calls", "churn"]].copy()
+    frame["churn"] = (frame["churn"] == "yes").astype("boolean")
+    frame["member"] = frame["churn"]
+    frame.loc[:9, ["churn", "member"]] = pd.NA
+    path = tmp_path / name
+    frame.to_csv(path, index=False) if name == "a.csv" else frame.to_parquet(path)
+    code, out, _ = train(capsys, path, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["classes"] == [False, True]
+    assert found["columns"]["member"] == "number"
+    arguments = ("predict", tmp_path / "m.skops", path, "--keep", "churn")
+    _, out, err = run(capsys, *arguments)
+    assert "0.00 % of 230 rows differ from 'churn'" in err
+    assert out.splitlines()[0] == "churn,prediction"
+    assert {line.split(",")[0] for line in out.splitlines()[1:]} == {"", "False", "True"}
+    assert set(pd.read_csv(StringIO(out))["prediction"]) == {False, True}
+    frame.dropna().to_csv(tmp_path / "full.csv", index=False)
+    _, _, err = run(capsys, "predict", tmp_path / "m.skops", tmp_path / "full.csv")
+    assert "0.00 % of 230 rows differ from 'churn'" in err

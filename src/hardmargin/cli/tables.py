@@ -68,7 +68,8 @@ class Table:
         kept = np.flatnonzero(~missing)
         X = self.X.iloc[kept] if self.is_frame else self.X[kept]
         groups = None if self.groups is None else self.groups[kept]
-        return replace(self, X=X, y=np.asarray(self.y)[kept], groups=groups), int(missing.sum())
+        y = np.asarray(self.y.iloc[kept].infer_objects())
+        return replace(self, X=X, y=y, groups=groups), int(missing.sum())
 
 
 def read_table(path: Path, written: TextFormat | None = None) -> Table:
@@ -173,7 +174,9 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
         _require(table, name)
     found = replace(
         table,
-        X=frame.drop(columns=list({target, *drop, *([] if groups is None else [groups])})),
+        X=_with_gaps_as_numbers(
+            frame.drop(columns=list({target, *drop, *([] if groups is None else [groups])}))
+        ),
         y=frame[target],
         groups=None if groups is None else _groups(table, groups),
     )
@@ -214,7 +217,7 @@ def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:
         raise InputError(
             f"{table.path} lacks columns that the model was trained on: {_listed(missing)}{hint}"
         )
-    frame = table.X[list(kinds)].copy()
+    frame = _with_gaps_as_numbers(table.X[list(kinds)])
     for name, kind in kinds.items():
         column = frame[name]
         if kind != "number" or pd.api.types.is_numeric_dtype(column):
@@ -312,17 +315,23 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 
 def _frame(table: Any) -> pd.DataFrame:
-    """Make a data frame, in which a missing truth value is a missing number."""
+    """Make a data frame, in which truth values may be missing."""
     import pyarrow as pa
 
     for i, field in enumerate(table.schema):
-        if pa.types.is_boolean(field.type) and table.column(i).null_count:
-            numbers = table.column(i).cast(pa.int8()).cast(pa.float64())
-            table = table.set_column(i, field.name, numbers)
-        elif pa.types.is_null(field.type) or pa.types.is_decimal(field.type):
+        if pa.types.is_null(field.type) or pa.types.is_decimal(field.type):
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
     frame: pd.DataFrame = table.to_pandas(date_as_object=False)
+    for field in table.schema:
+        if pa.types.is_boolean(field.type) and table.column(field.name).null_count:
+            frame[field.name] = frame[field.name].astype("boolean")
     return frame.reset_index(drop=True)  # rows are counted, also where Parquet names them
+
+
+def _with_gaps_as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make numbers of truth values of which some are missing, as classifiers take these."""
+    with_gaps = [name for name in frame.columns if frame[name].dtype == "boolean"]
+    return frame.astype(dict.fromkeys(with_gaps, "float64"))
 
 
 def _svmlight(path: Path) -> Table:
