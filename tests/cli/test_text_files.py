@@ -330,3 +330,29 @@ def test_truth_values_stay_classes_where_some_are_missing(capsys, tmp_path, name
     frame.dropna().to_csv(tmp_path / "full.csv", index=False)
     _, _, err = run(capsys, "predict", tmp_path / "m.skops", tmp_path / "full.csv")
     assert "0.00 % of 230 rows differ from 'churn'" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "a,churn\n1,None\n2,basic\n3,NA\n",
+            "the same value, so there is nothing to learn; 2 of 3",
+        ),
+        ("a,churn\n1,None\n2,basic\n3,NA\n", "labels are missing: empty, or one of ?, NA, N/A"),
+        ("a,churn\n1,None\n2,\n3,NA\n", "no row has a label, so there is nothing to learn; 3 of 3"),
+    ],
+)
+def test_labels_that_count_as_missing_are_named(capsys, tmp_path, text, message):
+    code, _, err = train(capsys, write(tmp_path, text))
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize("option", ["--drop", "--groups"])
+def test_the_target_is_nothing_else(capsys, tmp_path, option):
+    path = tmp_path / "a.csv"
+    customers().to_csv(path, index=False)
+    code, _, err = train(capsys, path, option, "churn")
+    assert code == 2
+    assert f"{option} churn: it is the target, which --target names" in err

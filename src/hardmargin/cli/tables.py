@@ -169,6 +169,9 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
         return _with_classes(table)
     if target is None:
         raise InputError(f"{table.path}: which column is the target? Name it with --target.")
+    for option, names in (("--drop", drop), ("--groups", [groups])):
+        if target in names:
+            raise InputError(f"{option} {target}: it is the target, which --target names.")
     frame = table.X
     for name in (target, *drop, *([] if groups is None else [groups])):
         _require(table, name)
@@ -272,16 +275,16 @@ def _listed(names: Sequence[str]) -> str:
 
 def _with_classes(table: Table) -> Table:
     """Check that the target has classes."""
-    n_classes = (
-        len(np.unique(np.asarray(table.y[table.y.notna()]).astype(str)))
-        if hasattr(table.y, "notna")
-        else len(np.unique(table.y))
-    )
+    known = table.y
+    if hasattr(known, "dropna"):
+        known = np.asarray(known.dropna()).astype(str)
+    n_classes = len(np.unique(known))
     name = getattr(table.y, "name", "y")
     if n_classes < 2:
+        same = "all rows have the same value" if n_classes else "no row has a label"
         raise InputError(
-            f"{table.path}, column {name!r}: all rows have the same value, so there is nothing to "
-            "learn."
+            f"{table.path}, column {name!r}: {same}, so there is nothing to "
+            f"learn{_missing_labels(table, len(table.y) - len(known))}."
         )
     if n_classes > min(MOST_CLASSES, max(len(table.y) // 2, 2)):
         raise InputError(
@@ -289,6 +292,17 @@ def _with_classes(table: Table) -> Table:
             "predicts classes, not numbers. Cut it into classes first."
         )
     return table
+
+
+def _missing_labels(table: Table, n_missing: int) -> str:
+    """Say how many labels are missing and, for text files, what stands for a missing one."""
+    if n_missing == 0:
+        return ""
+    said = f"; {n_missing:,} of {len(table.y):,} labels are missing"
+    if table.written is None:
+        return said
+    texts = ", ".join(filter(None, table.written.all_missing))
+    return f"{said}: empty, or one of {texts}"
 
 
 def _text(path: Path, kind: str, written: TextFormat) -> Table:
