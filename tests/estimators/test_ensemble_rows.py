@@ -258,6 +258,7 @@ ODD = (
 
 @pytest.mark.filterwarnings("ignore:.*look the same to the")
 @pytest.mark.filterwarnings("ignore:Some values of columns x0, x1, x2, x3 are so large")
+@pytest.mark.filterwarnings("ignore:There are more columns")
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize(
     "variant",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import normalize
 
 from hardmargin import EnsembleSVC, compress
@@ -146,6 +147,7 @@ def test_a_random_state_moves_on_as_without_a_look():
     assert first != second
 
 
+@pytest.mark.filterwarnings("ignore:There are more columns")
 def test_wide_dense_rows_have_linear_candidates():
     X, y = tfidf()
     table = EnsembleSVC(standardize=True, multi_class="ovo").fit(X.toarray(), y).cv_table_
@@ -174,3 +176,10 @@ def test_little_memory_for_text_says_nothing_of_cells(monkeypatch):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "memory_limit is too small")
         EnsembleSVC(memory_limit="40MB").fit(*many_documents())
+
+
+def test_splits_that_can_be_read_only_once_are_read_once():
+    X, y = documents()
+    cv = StratifiedKFold(3)
+    once, listed = (EnsembleSVC(cv=splits).fit(X, y) for splits in (cv.split(X, y), cv))
+    np.testing.assert_array_equal(once.predict_proba(X), listed.predict_proba(X))

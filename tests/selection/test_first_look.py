@@ -17,6 +17,7 @@ from hardmargin.selection.first_look import (
     sample_rows,
     with_room_for_weights,
 )
+from hardmargin.selection.folds import given_folds
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
@@ -116,7 +117,9 @@ def test_a_sample_has_rows_of_every_class_and_their_given_splits():
     codes[1] = -1
     X, half = np.arange(n, dtype=float)[:, None], np.arange(n) % 2 == 0
     splits = [(np.flatnonzero(half), np.flatnonzero(~half))]
-    sample = sample_rows(X, codes, None, splits, None, np.random.RandomState(0))
+    sample = sample_rows(
+        X, codes, None, None, given_folds(splits, X, codes), np.random.RandomState(0)
+    )
     assert SAMPLE_ROWS <= len(sample.codes) <= SAMPLE_ROWS + 2
     assert (sample.codes == 1).sum() >= 20
     numbers = sample.X[:, 0].astype(int)

@@ -31,6 +31,7 @@ from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.kernels.blocks import stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
+from hardmargin.selection.folds import Folds, given_folds
 from hardmargin.warn import Warned, held_back, warn_caller
 
 Result = TypeVar("Result")
@@ -137,13 +138,14 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             cluster = Cluster(self._client())
             table, labels = side_by_side(X, y, cluster)
             rows = self._read_blocks(X, table, labels, _of_rows(sample_weight, "sample_weight"))
-            of_rows, n_known = _of_rows(groups, "groups"), int((rows.codes >= 0).sum())
+            folds = given_folds(self.cv, rows.X, rows.codes, _of_rows(groups, "groups"))
             model, mixture = self._bare(), None  # it has read the table
-            plan = model._plan(rows, of_rows, monitor)
+            plan = model._plan(rows, folds, monitor)
             if model._needs_experts(rows, plan):
-                mixture = model._fit_experts(rows, of_rows, monitor, plan, OnCluster(cluster))
+                mixture = model._fit_experts(rows, folds, monitor, plan, OnCluster(cluster))
+            n_known = int((rows.codes >= 0).sum())
             if mixture is None:
-                model = _fit_vote(model, rows, of_rows, monitor, plan)
+                model = _fit_vote(model, rows, folds, monitor, plan)
             else:
                 n_known = mixture.n_known
                 trees = [
@@ -266,7 +268,7 @@ class OnCluster(NamedTuple):
 
 
 def _fit_vote(
-    model: EnsembleSVC, rows: TrainingRows, groups: Any, monitor: Monitor, plan: Plan
+    model: EnsembleSVC, rows: TrainingRows, folds: Folds | None, monitor: Monitor, plan: Plan
 ) -> EnsembleSVC:
     """Train one vote, on a worker that gets all rows."""
     blocks: DaskRows = rows.X
@@ -276,7 +278,7 @@ def _fit_vote(
             f"These rows and parameters allow no cells, so one worker holds all {n_rows:,} rows.",
             UserWarning,
         )
-    arguments = (model, rows._replace(X=None), groups, plan, monitor.seconds_left)
+    arguments = (model, rows._replace(X=None), folds, plan, monitor.seconds_left)
     task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
     fitted: EnsembleSVC
     fitted, caught = blocks.cluster.results([task])[0]
@@ -331,10 +333,10 @@ def _fit_sample_of(arguments: bytes) -> Any:
 
 
 def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
-    model, rows, groups, plan, seconds = pickle.loads(arguments)
+    model, rows, folds, plan, seconds = pickle.loads(arguments)
     rows = rows._replace(X=stacked(blocks))
     monitor = Monitor(time_limit(seconds))
-    _, held = _recorded(lambda: model._fit_vote(rows, groups, monitor, plan))
+    _, held = _recorded(lambda: model._fit_vote(rows, folds, monitor, plan))
     return model, held
 
 

@@ -67,6 +67,7 @@ from hardmargin.selection.first_look import (
 from hardmargin.selection.folds import (
     QUICK_ROWS,
     Folds,
+    given_folds,
     make_folds,
     warn_of_shortage,
 )
@@ -551,14 +552,15 @@ default="cv"
         return None, 1, 1.0
 
     def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
-        plan = self._plan(rows, groups, monitor)
+        folds = given_folds(self.cv, rows.X, rows.codes, groups)
+        plan = self._plan(rows, folds, monitor)
         if self._needs_experts(rows, plan):
-            mixture = self._fit_experts(rows, groups, monitor, plan, Here(self.n_jobs))
+            mixture = self._fit_experts(rows, folds, monitor, plan, Here(self.n_jobs))
             if mixture is not None:
                 n_known = mixture.n_known
                 self._store_experts(mixture, rows)
                 return n_known
-        self._fit_vote(rows, groups, monitor, plan)
+        self._fit_vote(rows, folds, monitor, plan)
         return int((rows.codes >= 0).sum())
 
     def _first_plan(self, rows: TrainingRows) -> Plan:
@@ -574,7 +576,7 @@ default="cv"
         is_scaled = self.standardize is not False and self.kernel != "precomputed"
         return Plan(is_scaled, is_linear, multi_class, largest)
 
-    def _plan(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Plan:
+    def _plan(self, rows: TrainingRows, folds: Folds | None, monitor: Monitor) -> Plan:
         """Plan the fit: whether to standardise, and whether linear kernels vote alone.
 
         Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
@@ -589,7 +591,7 @@ default="cv"
         if not (chooses_scaling or chooses_kernel):
             return plan
         part = monitor.part(share=SHARE_OF_LOOK)
-        look = self._look_at_sample(rows, groups, part, plan, chooses_scaling)
+        look = self._look_at_sample(rows, folds, part, plan, chooses_scaling)
         if look is None:
             return plan
         is_linear = plan.is_linear or (chooses_kernel and look.is_linear)
@@ -598,7 +600,7 @@ default="cv"
     def _look_at_sample(
         self,
         rows: TrainingRows,
-        groups: Any,
+        folds: Folds | None,
         monitor: Monitor,
         plan: Plan,
         chooses_scaling: bool,
@@ -606,7 +608,7 @@ default="cv"
         """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
         X, codes, classes, weights, _ = rows
         random = copy.deepcopy(self._random_numbers)
-        sample = sample_rows(X, codes, weights, self.cv, groups, random)
+        sample = sample_rows(X, codes, weights, self.cv, folds, random)
         seen = {False: sample.X} if chooses_scaling or not plan.standardized else {}
         if plan.standardized:
             with held_back():  # the scaling of all rows warns
@@ -626,7 +628,7 @@ default="cv"
         return self._division_ if self.multi_class == "auto" else self.multi_class
 
     def _fit_vote(
-        self, rows: TrainingRows, groups: Any, monitor: Monitor, plan: Plan
+        self, rows: TrainingRows, folds: Folds | None, monitor: Monitor, plan: Plan
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their held-out probabilities."""
         self.standardized_, self._division_ = plan.standardized, plan.multi_class
@@ -642,14 +644,11 @@ default="cv"
             gamma="spread" if self.gamma == "cv" else self.gamma,
         )
         random = self._random_numbers
-        folds = make_folds(
-            self.cv,
-            training.X,
-            training.codes,
-            groups=groups,
-            n_shuffles=N_SHUFFLES if (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS else 1,
-            random_state=random,
-        )
+        if folds is None:
+            n_shuffles = N_SHUFFLES if (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS else 1
+            folds = make_folds(
+                self.cv, training.X, training.codes, n_shuffles=n_shuffles, random_state=random
+            )
         if folds.shortage:
             _warn_of_folds(folds)
         if not training.kernel.has_unit_diagonal:
@@ -708,7 +707,12 @@ default="cv"
         return plan.largest > MAX_STORED_ROWS
 
     def _fit_experts(
-        self, rows: TrainingRows, groups: Any, monitor: Monitor, plan: Plan, workplace: Workplace
+        self,
+        rows: TrainingRows,
+        folds: Folds | None,
+        monitor: Monitor,
+        plan: Plan,
+        workplace: Workplace,
     ) -> Mixture | None:
         """Train experts on parts of the rows, wherever they live; None if none can be judged."""
         self.standardized_, self._division_ = plan.standardized, plan.multi_class
@@ -720,7 +724,7 @@ default="cv"
         if self.class_weight is not None:
             class_weights = self._class_weights(rows.classes, rows.codes, rows.weights)
         monitor = monitor.part("held-out loss")
-        mixture = train_experts(self, rows, groups, class_weights, monitor, workplace)
+        mixture = train_experts(self, rows, folds, class_weights, monitor, workplace)
         if mixture is None:
             return None
         self._calibration_ = LogProbabilities()
@@ -745,7 +749,8 @@ default="cv"
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on rows that another estimator has read."""
         self.n_features_in_ = part.X.shape[1]
-        return self._fit_vote(part, None, monitor, self._plan(part, None, monitor))
+        folds = given_folds(self.cv, part.X, part.codes)
+        return self._fit_vote(part, folds, monitor, self._plan(part, folds, monitor))
 
     @property
     def cv_table_(self) -> NDArray[Any]:

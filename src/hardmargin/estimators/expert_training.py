@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -95,7 +95,7 @@ class Here(NamedTuple):
 def train_experts(
     estimator: EnsembleSVC,
     rows: TrainingRows,
-    groups: Any,
+    folds: Folds | None,
     class_weights: FloatArray | None,
     monitor: Monitor,
     workplace: Workplace,
@@ -108,8 +108,8 @@ def train_experts(
         Its parameters; it knows how to scale the rows.
     rows : TrainingRows
         As they came.
-    groups : (n,) array or None
-        Groups of the rows, for a splitter.
+    folds : Folds or None
+        Splits of the rows, where they are given.
     class_weights : (n_classes,) array or None
         Factors of the classes' odds.
     monitor : Monitor
@@ -119,11 +119,10 @@ def train_experts(
     """
     X, codes, classes, weights, _ = rows
     random = estimator._random_numbers
-    seed, folds = int(random.randint(2**31 - 1)), None
-    is_given = groups is not None or not isinstance(estimator.cv, Integral | None)
-    if is_given or (first_copies(X, codes) != np.arange(len(codes))).any():
+    seed = int(random.randint(2**31 - 1))
+    if folds is None and (first_copies(X, codes) != np.arange(len(codes))).any():
         # A cell or a sample does not see the copies of its rows elsewhere.
-        folds = make_folds(estimator.cv, X, codes, groups=groups, random_state=random)
+        folds = make_folds(estimator.cv, X, codes, random_state=random)
     seen, units, is_two_valued = _seen_by_cells(estimator, rows)
     prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
     vote, n_columns = estimator._vote, 0 if is_sparse(X) else X.shape[1]

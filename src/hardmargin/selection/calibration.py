@@ -42,6 +42,9 @@ STEEPER = 4.0
 LEAST_GAIN = 0.25
 LEAST_GAIN_OF_MANY = 1.0
 
+#: The same for machines, of several, whose scores say nothing about the classes.
+LEAST_GAIN_OF_SHARES = 10.0
+
 #: Smaller probabilities are raised to this.
 _LEAST = 1e-9
 
@@ -305,7 +308,7 @@ def cut_machines(
         A fixed threshold. Otherwise Platt's is used where it raises the likelihood (with several
         machines, if clearly and without more errors), and zero elsewhere. Platt's may do harm
         for rows far from all others, whose scores are 0. Where scores say nothing about the
-        classes, the threshold is so far away that the larger class is always predicted.
+        classes, one that is far away takes its place, so that the larger class is predicted.
 
     Returns
     -------
@@ -320,26 +323,28 @@ def cut_machines(
         part = slice(starts[k], starts[k + 1])
         scores, positive = held_out.scores[part], held_out.positive[part]
         mass = None if of_scores is None else of_scores[part]
-        slope, offset, log_ratio = fit.slopes[k], fit.offsets[k], log_ratios[m]
-        at, is_refitted = threshold or 0.0, True
+        slope, offset, loss = fit.slopes[k], fit.offsets[k], fit.log_losses[k]
+        log_ratio, at, is_refitted = log_ratios[m], threshold or 0.0, True
+        is_only, least_gain = len(log_ratios) == 1, LEAST_GAIN_OF_MANY
         rows = np.ones(len(scores)) if mass is None else as_rows(mass)
         if slope <= 0 and threshold is None:  # only the shares of the classes mean something
             slope = SLOPE_BOUNDS[0] / (np.abs(scores).max() or 1.0)
             offset = np.log((rows[positive].sum() + 1) / (rows[~positive].sum() + 1))
-            at, is_refitted = ((log_ratio or 0.0) - offset) / slope, False
-        elif slope > 0 and threshold is not None:
+            loss = np.logaddexp(0, offset) - offset * np.average(positive, weights=rows)
+            least_gain = LEAST_GAIN_OF_SHARES
+        if slope > 0 and threshold is not None:
             at += (log_ratio or 0.0) / slope
-        elif slope > 0 and log_ratio is not None:
+        elif threshold is None and log_ratio is not None:
             at, is_refitted = (log_ratio - offset) / slope, False
-        elif slope > 0:
+        elif threshold is None:
             errors, errors_there = (
                 float(rows[(scores >= place) != positive].sum()) for place in (0.0, -offset / slope)
             )
             steep = platt_slope(scores, positive, mass) * scores
             loss_at_zero = float(rows @ (np.logaddexp(0, steep) - positive * steep))
-            gain = loss_at_zero - fit.log_losses[k] * float(rows.sum())
-            is_safe = gain > LEAST_GAIN_OF_MANY and errors_there <= errors
-            if is_safe or (len(log_ratios) == 1 and gain > LEAST_GAIN):
+            gain = loss_at_zero - loss * float(rows.sum())
+            is_safe = gain > least_gain and errors_there <= errors
+            if is_safe or (is_only and gain > LEAST_GAIN):
                 at, is_refitted = -offset / slope, False
         thresholds[m] = at
         slopes[m] = platt_slope(scores - at, positive, mass) if is_refitted else slope

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -128,8 +127,8 @@ def sample_rows(
     X: Rows,
     codes: NDArray[np.int32],
     weights: FloatArray | None,
-    cv: Any,
-    groups: Any,
+    cv: int | None,
+    folds: Folds | None,
     random_state: np.random.RandomState,
 ) -> Sample:
     """Draw rows of every class, and hold some of them out.
@@ -142,19 +141,20 @@ def sample_rows(
         Their classes, -1 for rows that take no part.
     weights : (n,) array or None
         Their weights.
-    cv, groups
-        How rows are held out, as for `make_folds`.
+    cv : int or None
+        Number of folds.
+    folds : Folds or None
+        Splits of all rows, where they are given.
     random_state : RandomState
         Draws and shuffles.
     """
     some = np.flatnonzero(subsample(codes, random_ranks(codes, random_state), SAMPLE_ROWS))
     own = np.ascontiguousarray(codes[some])
-    if groups is None and isinstance(cv, Integral | None):
-        folds = make_folds(cv, X[some], own, random_state=random_state)
-    else:  # splits are those of all rows
-        folds = make_folds(cv, X, codes, groups=groups, random_state=random_state)
-        folds = Folds(folds.train[:, some], folds.test[:, some])
-    few = Folds(folds.train[:FIRST_SPLITS], folds.test[:FIRST_SPLITS])
+    if folds is None:
+        own_folds = make_folds(cv, X[some], own, random_state=random_state)
+    else:
+        own_folds = Folds(folds.train[:, some], folds.test[:, some])
+    few = Folds(own_folds.train[:FIRST_SPLITS], own_folds.test[:FIRST_SPLITS])
     return Sample(X[some], own, np.ones(len(some)) if weights is None else weights[some], few)
 
 

@@ -131,14 +131,10 @@ def make_folds(
     random_state : RandomState, optional
         Shuffles.
     """
+    given = given_folds(cv, X, codes, groups)
+    if given is not None:
+        return given
     cv = DEFAULT_FOLDS if cv is None else cv
-    if not isinstance(cv, Integral):
-        return _of_splitter(cv, X, codes, groups)
-    if groups is not None:
-        raise ValueError(
-            f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
-            "for instance cv=GroupKFold(5)."
-        )
     # Different rows are split; copies go where the first of them goes.
     itself = np.arange(len(codes))
     firsts = itself if X is None else first_copies(X, codes)
@@ -164,6 +160,24 @@ def make_folds(
         part[held_out[rows]] = True
     test = test[:, firsts]
     return Folds(~test & (codes >= 0), test, shortage)
+
+
+def given_folds(cv: Any, X: Any, codes: NDArray[np.int32], groups: Any = None) -> Folds | None:
+    """Return the splits of a splitter, or those that are listed; None where `cv` is a number.
+
+    Parameters
+    ----------
+    cv, X, codes, groups
+        As for `make_folds`. Splits may be different each time, or there only once.
+    """
+    if not isinstance(cv, Integral | None):
+        return _of_splitter(cv, X, codes, groups)
+    if groups is not None:
+        raise ValueError(
+            f"groups were given, but cv={cv} ignores them; use a splitter that takes groups, "
+            "for instance cv=GroupKFold(5)."
+        )
+    return None
 
 
 def even_folds(
