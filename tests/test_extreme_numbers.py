@@ -245,6 +245,14 @@ def test_rows_of_any_size_with_kernels_that_grow(model, kernel, size):
     outcome(changed(model, kernel=kernel), size * X, Y)
 
 
+@pytest.mark.parametrize("size", [1e-25, 1e20])
+def test_a_linear_kernel_on_sparse_float32_rows_of_any_size(size):
+    rows = (size * X).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    dense, sparse = (HardMarginSVC(kernel="linear").fit(A, y) for A in (rows, sp.csr_array(rows)))
+    assert sparse.score(rows, y) == dense.score(rows, y) == 1.0
+
+
 @every_model
 def test_copies_with_other_labels(model):
     outcome(MODELS[model], np.repeat(X[:15], 2, axis=0), np.tile([0, 1], 15))

@@ -99,6 +99,14 @@ def test_diagonal_agrees_with_oracle(kernel, hold):
     assert_close(diagonal, np.diag(kernel_matrix(kernel, X)), "float64")
 
 
+@pytest.mark.parametrize("size", [1e-25, 1.0, 1e20])
+@pytest.mark.parametrize("shape", [(0, 3), (5, 3)], ids=str)
+def test_the_diagonal_of_sparse_float32_rows_has_no_squares_in_float32(size, shape):
+    X = (size * rows(*shape)).astype(np.float32)
+    expected = (X.astype(np.float64) ** 2).sum(axis=1)
+    np.testing.assert_allclose(Kernel("linear").diagonal(sp.csr_array(X)), expected, rtol=1e-15)
+
+
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("n_right", [None, 1, 7])

@@ -182,7 +182,8 @@ class Kernel:
             parts = (X[i : i + _ROWS_PER_CALL] for i in range(0, X.shape[0], _ROWS_PER_CALL))
             return np.concatenate([self._call(part, part).diagonal() for part in parts])
         if is_sparse(X):
-            products = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+            X = X.astype(np.float64, copy=False)  # float32 may not hold squares
+            products = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         else:
             products = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         if self.name == "linear":
