@@ -1,12 +1,16 @@
 """Views: ranks, scales, and kernels that see rows through them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.views import rank_scores
 
-from hardmargin.kernels import Kernel, KernelSum, Ranks, View
+from hardmargin.kernels import Kernel, KernelRows, KernelSum, Ranks, View
+from hardmargin.solvers import greedy, hard_margin, soft_margin
+from hardmargin.solvers.problem import Problem
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.normal(size=80), RNG.exponential(size=80) ** 3, RNG.integers(2, size=80)])
@@ -87,6 +91,25 @@ def test_a_kernel_sees_the_rows_of_its_view(name):
     np.testing.assert_allclose(
         viewed.expand(QUERIES, X, coef), viewed.block(QUERIES, X) @ coef.T, atol=1e-10
     )
+
+
+def products(A, B):
+    return A @ B.T
+
+
+@pytest.mark.parametrize("solver", [greedy, hard_margin, soft_margin])
+@pytest.mark.parametrize("name", ["rbf", "linear", "poly", "callable"])
+def test_solvers_see_the_rows_of_a_view(name, solver):
+    view = View("rank", Ranks.of(X), np.array([1.0, 0.5, 0.1]))
+    plain = Kernel(name, gamma=0.7, coef0=1.0, function=products if name == "callable" else None)
+    viewed, y = replace(plain, view=view), np.where(X[:, 0] > 0, 1, -1)
+    np.testing.assert_array_equal(viewed.diagonal(X), plain.diagonal(view.of(X)))
+    [found], [expected] = (
+        solver.solve(Problem.two_class(values, y))
+        for values in (KernelRows(viewed, X), KernelRows(plain, view.of(X)))
+    )
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.coefficients, expected.coefficients)
 
 
 def test_kernels_of_several_views_add_up():

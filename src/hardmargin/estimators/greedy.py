@@ -504,6 +504,7 @@ default="cv"
             max_visits, held_out = choice.max_visits, choice.held_out
             X, kernel, dtype = choice.source.values.X, choice.kernel, training.dtype
             training = replace(training, values=KernelRows(kernel, X, dtype))
+            # The choice has the rows as the kernel sees them: no second copy is needed.
             seen = KernelRows(replace(kernel, view=None), choice.seen, dtype)
             problem = replace(training, values=seen)
             if choice.source.view > 0:  # the rows as they came are the better view

@@ -82,7 +82,7 @@ class Kernel:
     function : callable, optional
         ``function(X, Z)`` returns the matrix of kernel values.
     view : View, optional
-        What ``"rbf"`` and ``"laplacian"`` see of the rows; by default, the rows as they are.
+        What the kernel sees of the rows; by default, the rows as they are.
 
     Examples
     --------
@@ -176,6 +176,7 @@ class Kernel:
             return np.ones(X.shape[0])
         if self.name in METRICS.values():
             return np.zeros(X.shape[0])
+        X = X if self.view is None else self.view.of(X)
         if self.name == "precomputed":
             return np.asarray(X.diagonal(), dtype=np.float64)
         if self.name == "callable":
@@ -459,15 +460,18 @@ class KernelRows:
         """Where the compiled core gets kernel values from: the matrix, the kernel, a function."""
         if self.metric is not None:
             return self.metric.core_source(self.kernel.gamma)
+        kernel, X, view = self.kernel, self.X, self.kernel.view
+        if view is not None:
+            kernel, X = replace(kernel, view=None), as_blocks(X).map(view.of)
 
         def column(row: int) -> FloatArray:
-            return np.ascontiguousarray(self.kernel.columns(self.X, [row])[:, 0])
+            return np.ascontiguousarray(kernel.columns(X, [row])[:, 0])
 
-        named = self.kernel.name not in ("precomputed", "callable")
+        named = kernel.name not in ("precomputed", "callable")
         return (
-            as_core_matrix(self.X),
-            self.kernel.spec if named else None,
-            column if self.kernel.name == "callable" else None,
+            as_core_matrix(X),
+            kernel.spec if named else None,
+            column if kernel.name == "callable" else None,
         )
 
     def core_error(self, error: ValueError, method: str = "auto") -> ValueError:
