@@ -23,7 +23,16 @@ from sklearn.preprocessing import StandardScaler
 
 import hardmargin
 from hardmargin import EnsembleSVC, GreedySVC
-from hardmargin.io import ABOUT, FORMAT, TRUSTED, ModelFileError, dump, load, notes_of
+from hardmargin.io import (
+    ABOUT,
+    FORMAT,
+    TRUSTED,
+    ModelFileError,
+    dump,
+    load,
+    notes_of,
+    write_whole,
+)
 
 X, Y = load_iris(return_X_y=True)
 KEPT = Path(__file__).with_name("models")
@@ -123,6 +132,35 @@ def test_others_may_read_the_file(model, tmp_path):
     ordinary = tmp_path / "ordinary"
     ordinary.touch()
     assert path.stat().st_mode == ordinary.stat().st_mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o000], ids=oct)
+def test_files_have_the_permissions_that_the_process_gives(mask, monkeypatch, tmp_path):
+    umask = os.umask
+    before = umask(mask)
+    try:
+        with monkeypatch.context() as patch:
+            # A change for a moment would hold for the files of other threads, too.
+            patch.setattr(os, "umask", lambda mask: pytest.fail("the mask of the process changed"))
+            write_whole(tmp_path / "a.csv", lambda path: path.write_bytes(b"x"))
+    finally:
+        umask(before)
+    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_an_unfinished_file_has_the_ending_of_the_file_and_is_gone_after_an_error(tmp_path):
+    seen = []
+
+    def write(path):
+        seen.append(path.suffix)
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a.csv", write)
+    assert seen == [".csv"]
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path):

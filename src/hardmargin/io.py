@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -167,13 +167,11 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     write : callable
         Writes to the path that it is given.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    unfinished = Path(name)
+    unfinished = path.parent / f".{path.name}.{secrets.token_urlsafe(6)}{path.suffix}"
+    # With ordinary permissions, which the system takes from the process; tempfile denies most.
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         write(unfinished)
-        # mkstemp lets nobody else read the file; this one should have ordinary permissions.
-        unfinished.chmod(0o666 & ~_umask())
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
@@ -275,13 +273,6 @@ def _about(path: Path) -> dict[str, Any]:
             f"{hardmargin.__version__}, which cannot read it. Install a later version."
         )
     return about
-
-
-def _umask() -> int:
-    """Return which permissions new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _skops() -> Any:
