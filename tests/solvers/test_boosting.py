@@ -6,9 +6,10 @@ from problems.rho import best_of, problem, rows_and_labels, solve, two_class
 from scipy.special import softmax
 
 from hardmargin import RhoEnsembleSVC, RhoSVC
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers import boosting
 from hardmargin.solvers.boosting import BoostingOptions
+from hardmargin.solvers.problem import Problem
 
 EQUAL = {"rtol": 0, "atol": 1e-10}
 EPS = (0.1, 0.005)
@@ -205,3 +206,46 @@ def test_the_bound_needs_a_bounded_kernel():
     K, y = problem()
     with pytest.raises(ValueError, match="needs a kernel with values within"):
         boost(100 * K, y, step="bound", nu=0.1)
+
+
+# --- ends -----------------------------------------------------------------------------------------
+
+
+class _ShortOfTime:
+    """A kernel matrix that has time for some products."""
+
+    def __init__(self, K, n_products):
+        self.K, self.n_rows, self.n_left = K, len(K), n_products
+
+    def product(self, V):
+        if self.n_left == 0:
+            raise Stopped
+        self.n_left -= 1
+        return self.K @ V
+
+
+@pytest.mark.parametrize("n_products", [1, 2, 4])
+def test_it_returns_the_windows_that_there_was_time_for(n_products):
+    K, y = problem()
+    [found] = boosting.solve(
+        Problem.two_class(_ShortOfTime(K, n_products), y), BoostingOptions(n_stages=9), Monitor()
+    )
+    expected = boost(K, y, n_stages=n_products - 1)
+    assert (found.stop_reason, found.n_stages) == ("max_time", n_products - 1)
+    np.testing.assert_allclose(found.distributions, expected.distributions, **EQUAL)
+    np.testing.assert_allclose(found.ensemble.coefficients, expected.ensemble.coefficients, **EQUAL)
+
+
+def test_without_time_for_a_product_it_returns_the_start():
+    K, y = problem()
+    weights = np.arange(1.0, len(y) + 1)
+    [found] = boosting.solve(Problem.two_class(_ShortOfTime(K, 0), y, weights))
+    assert (found.stop_reason, found.n_stages, found.certificate) == ("max_time", 0, 1.0)
+    np.testing.assert_allclose(found.coefficients, y * weights / weights.sum())
+    np.testing.assert_array_equal(found.ensemble.coefficients, found.coefficients)
+
+
+@pytest.mark.parametrize("labels", [[1.0, 1.0], [-1.0, -1.0], [1.0, 0.0], [0.0, 0.0]])
+def test_both_labels_are_needed(labels):
+    with pytest.raises(ValueError, match="both labels"):
+        boost(np.eye(2), np.array(labels))

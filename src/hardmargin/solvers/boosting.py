@@ -63,7 +63,7 @@ from scipy.special import logsumexp, softmax
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import KernelMatrix
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.solvers.problem import Expansion, Problem, Solution
 
 __all__ = ["BoostingOptions", "BoostingSolution", "solve"]
@@ -115,9 +115,9 @@ class BoostingSolution(Solution):
         row's margin is above the target, so the last window alone reaches it);
         ``"eps"`` (the relative precision fell below its limit); or the monitor's.
     history : dict of arrays
-        For each of the T + 1 windows: ``"edge"``. For each of the T stages: ``"step"``, which is
-        ``c_t``; ``"target"``; ``"precision"``, which is ``nu_t``, the distance of the target below
-        the least edge so far.
+        For each of the T + 1 windows: ``"edge"``, NaN without time for a product. For each of the T
+        stages: ``"step"``, which is ``c_t``; ``"target"``; ``"precision"``, which is ``nu_t``, the
+        distance of the target below the least edge so far.
     ensemble : Expansion
         The vote as one weighted window: the mean of the windows 1 .. T, weighted by the steps.
     distributions : (T + 1, n) array
@@ -170,7 +170,10 @@ def _boost(
     problem: Problem[KernelMatrix], machine: int, options: BoostingOptions, monitor: Monitor
 ) -> BoostingSolution:
     windows = _Windows(problem, machine)
-    window = windows.start()  # 2. and 4.
+    try:
+        window = windows.weighted(windows.log_start)  # 2. and 4.
+    except Stopped:
+        return windows.start_alone(monitor.stop_reason)
     passed, least = [window], window.edge
     steps: list[float] = []
     precisions: list[float] = []
@@ -190,7 +193,11 @@ def _boost(
         c = _STEPS[options.step](window, least - precision)  # 5.
         following = window
         if np.isfinite(c):
-            following = windows.weighted(window.log_d - c * window.margins)  # 6. and 4.
+            try:
+                following = windows.weighted(window.log_d - c * window.margins)  # 6. and 4.
+            except Stopped:
+                stop_reason = monitor.stop_reason
+                break
         elif options.eps is None:
             stop_reason = "unreachable"
             break
@@ -224,10 +231,10 @@ class _Windows:
         labels = problem.labels_of(machine)
         weights = np.ones(len(labels)) if problem.weights is None else problem.weights
         self.rows = np.flatnonzero((labels != 0) & (weights > 0))
-        self.matrix, self.y, self.weights = problem.values, labels[self.rows], weights[self.rows]
-
-    def start(self) -> _Window:
-        return self.weighted(np.log(self.weights) - np.log(self.weights.sum()))
+        self.matrix, self.y, weights = problem.values, labels[self.rows], weights[self.rows]
+        if not ((self.y > 0).any() and (self.y < 0).any()):
+            raise ValueError("Every machine needs rows of both labels.")
+        self.log_start: FloatArray = np.log(weights) - np.log(weights.sum())
 
     def weighted(self, log_d: FloatArray) -> _Window:
         log_d = log_d - logsumexp(log_d)
@@ -236,6 +243,11 @@ class _Windows:
         signed[self.rows, 0] = self.y * d
         margins = self.y * self.matrix.product(signed)[self.rows, 0]
         return _Window(log_d, margins, float(d @ margins))
+
+    def start_alone(self, stop_reason: str) -> BoostingSolution:
+        """Return the first window, without time to judge it."""
+        unknown = np.full(len(self.rows), np.nan)
+        return self.solution([_Window(self.log_start, unknown, np.nan)], [], [], stop_reason)
 
     def solution(
         self,
