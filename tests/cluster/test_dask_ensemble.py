@@ -16,6 +16,7 @@ from sklearn.model_selection import GroupKFold
 
 from hardmargin import EnsembleSVC, GreedySVC
 from hardmargin.dask import DaskEnsembleSVC, predict
+from hardmargin.dask.cluster import Cluster, side_by_side
 
 #: A fit in which all kinds of work happen, and not much of any.
 SMALL = {"max_cell_rows": 100, "n_trees": 1}
@@ -310,3 +311,14 @@ def test_an_unknown_method():
     model = GreedySVC().fit(*table_of(60))
     with pytest.raises(ValueError, match="method must be one of predict"):
         predict(model, da.zeros((10, 4)), method="transform")
+
+
+@pytest.mark.parametrize(
+    "some",
+    [np.array([0, 0, 1, 0, 0, 1], dtype=bool), np.array([5, 2, 2]), slice(1, None, 2)],
+    ids=["mask", "numbers", "slice"],
+)
+def test_some_rows_of_a_cluster_are_those_of_the_array(some, client):
+    X, y = np.arange(12.0).reshape(6, 2), np.array([0, 1] * 3)
+    rows, _ = side_by_side(*arrays(X, y, 2), Cluster(client))
+    np.testing.assert_array_equal(rows[some], X[some])

@@ -126,6 +126,8 @@ class DaskRows(RowBlocks):
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         if isinstance(rows, slice):
             rows = np.arange(self.shape[0])[rows]
+        elif rows.dtype == bool:
+            rows = np.flatnonzero(rows)
         owners = in_blocks(rows, self.starts)
         tasks = [
             self.cluster.submit(

@@ -82,7 +82,7 @@ class RowBlocks(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
-        """Return some rows, by their numbers or a slice."""
+        """Return some rows, by their numbers, a mask of all rows or a slice."""
 
 
 class Resident(RowBlocks):
