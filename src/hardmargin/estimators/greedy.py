@@ -730,7 +730,6 @@ default="cv"
             )
 
     def _keep_paths(self, training: Training, solutions: list[GreedySolution]) -> None:
-        sizes = np.bincount(training.codes[training.codes >= 0])
         self.n_iter_ = one_or_all([s.n_stages for s in solutions])
         self.loss_path_, self.stage_indices_, self.stage_steps_ = (
             one_or_all([s.history[name] for s in solutions]) for name in ("loss", "row", "step")
@@ -738,8 +737,8 @@ default="cv"
         self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
         self.vc_bound_ = one_or_all(
             [
-                min(s.squared_radius * s.squared_norm, float(sizes[[*one, *other]].sum())) + 1.0
-                for s, (one, other) in zip(solutions, training.machines, strict=True)
+                min(s.squared_radius * s.squared_norm, float(n_rows)) + 1.0
+                for s, n_rows in zip(solutions, training.machine_sizes, strict=True)
             ]
         )
         self.certificate_ = one_or_all([s.certificate for s in solutions])

@@ -90,16 +90,20 @@ class Problem(Generic[Values]):
         return int(self.sides.shape[1])
 
     @property
+    def machine_sizes(self) -> NDArray[np.intp]:
+        """Number of rows of every machine."""
+        n_rows = np.bincount(self.codes[self.codes >= 0], minlength=self.n_classes)
+        return np.asarray((self.sides != 0) @ n_rows)
+
+    @property
     def n_machine_rows(self) -> int:
         """Rows of all machines together: a row counts in every machine that it takes part in."""
-        n_rows = np.bincount(self.codes[self.codes >= 0], minlength=self.n_classes)
-        return int(((self.sides != 0) @ n_rows).sum())
+        return int(self.machine_sizes.sum())
 
     @property
     def n_rows_of_largest(self) -> int:
         """Rows of the machine that has the most."""
-        sizes = np.bincount(self.codes[self.codes >= 0])
-        return max(int(sizes[[*one, *other]].sum()) for one, other in self.machines)
+        return int(self.machine_sizes.max())
 
     def labels_of(self, machine: int) -> FloatArray:
         """+1 and -1 for the rows of a machine, 0 for all others."""
