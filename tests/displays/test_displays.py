@@ -1,12 +1,14 @@
 """Displays: what they draw, where, and what they refuse."""
 
 import functools
+from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +21,9 @@ from hardmargin.displays import (
     RegularizationPathDisplay,
     RelevanceDisplay,
 )
+from hardmargin.io import load
+from hardmargin.selection import vote
+from hardmargin.solvers import staged_vote
 
 matplotlib.use("Agg")
 
@@ -120,6 +125,33 @@ def test_votes_of_a_kernel_add_up_and_prefer_low_losses():
     for losses, votes in zip(display.losses, display.votes, strict=True):
         assert votes.sum() == pytest.approx(1)
         assert votes.argmax() == losses.argmin()
+
+
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_votes_are_those_of_the_rows_of_a_machine(weight, monkeypatch):
+    found = []
+
+    def solve(*args):
+        found.append(staged_vote.solve(*args))
+        return found[-1]
+
+    monkeypatch.setattr(vote, "staged_vote", SimpleNamespace(solve=solve))
+    X, y = make_blobs(200, centers=5, cluster_std=4.0, random_state=0)
+    clf = EnsembleSVC(kernel="rbf", gamma=0.05, multi_class="ovo")
+    clf.fit(X, y, None if weight is None else np.full(len(y), weight))
+    for machine, [path] in enumerate(found[-1]):
+        display = HeldOutPathDisplay.from_estimator(clf, machine=machine)
+        [losses], [votes] = display.losses, display.votes
+        np.testing.assert_array_equal(losses, path.history["loss"])
+        assert votes.max() == pytest.approx(1 / path.mass, rel=1e-6)
+
+
+def test_models_of_earlier_versions_have_paths_without_votes():
+    clf = load(Path(__file__).parents[1] / "models" / "ensemble-0.2.0.skops")
+    display = HeldOutPathDisplay.from_estimator(clf)
+    assert all(len(losses) for losses in display.losses)
+    assert np.isnan(np.concatenate(display.votes)).all()
+    assert not display.ax_.collections  # nothing is shaded
 
 
 @pytest.mark.parametrize("machine", [0, 2])

@@ -25,7 +25,8 @@ class HeldOutPathDisplay:
     losses : list of arrays
         Their log-loss on held-out rows.
     votes : list of arrays
-        The share of each stage in the kernel's vote.
+        The share of each stage in the kernel's vote; NaN in models saved by version 0.2.0 or
+        before, which do not have what it depends on.
     names : list of str
         The kernels, with their shares.
 
@@ -87,7 +88,8 @@ class HeldOutPathDisplay:
         number_of_machine(machine, n_machines)
         own = weights[weights["machine"] == machine]
         own = own[np.argsort(-own["share"], kind="stable")][:n_kernels]
-        n_rows = int(model.n_samples_fit_)
+        sizes = model._losses_.n_rows
+        n_rows = np.nan if sizes is None else float(sizes[machine])
         stages, losses, votes, names = [], [], [], []
         for kernel in own:
             of_kernel = table[

@@ -414,6 +414,9 @@ class Losses:
         Which machine, kernel and stage each loss belongs to.
     losses : (n_judged,) array
         The losses.
+    n_rows : (n_machines,) array or None
+        Rows of every machine, as the weights count them; None in models saved by version 0.2.0
+        or before.
     """
 
     candidates: NDArray[Any]
@@ -421,6 +424,7 @@ class Losses:
     kernels: NDArray[np.int16]
     stages: NDArray[np.int32]
     losses: FloatArray
+    n_rows: FloatArray | None = None
 
     @classmethod
     def of(cls, kernels: Sequence[Kernel], votes: Sequence[Vote], rows_are: str) -> Losses:
@@ -444,6 +448,7 @@ class Losses:
             np.repeat(np.array([k for _, k, *_ in judged], dtype=np.int16), sizes)[is_stage],
             stages[is_stage].astype(np.int32),
             losses[is_stage],
+            np.array([vote.n_rows for vote in votes]),
         )
 
     def table(self) -> NDArray[Any]:
