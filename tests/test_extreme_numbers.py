@@ -390,16 +390,71 @@ def test_core_sets_in_float32_accept_any_weights(model, weights):
 
 @pytest.mark.parametrize("kernel", ["precomputed", lambda A, B: 1e60 * (A @ B.T)])
 @pytest.mark.parametrize(
-    "model", ["RhoSVC", "MultiplicativeSVC", "CoreVectorSVC", "MarginDiscriminantAnalysis"]
+    "model",
+    [
+        "GreedySVC",
+        "HardMarginSVC",
+        "RhoSVC",
+        "MultiplicativeSVC",
+        "CoreVectorSVC",
+        "MarginDiscriminantAnalysis",
+    ],
 )
 def test_kernel_values_beyond_float32_are_refused_by_name(model, kernel):
     rows = 1e60 * X @ X.T if kernel == "precomputed" else X
     assert "dtype='float32'" in refused(changed(model, kernel=kernel, dtype="float32"), rows, Y)
 
 
-def test_powers_beyond_float32_are_refused_in_fit():
-    model = ParzenClassifier(kernel="poly", gamma=1.0, dtype="float32")
-    assert "dtype='float32'" in refused(model, 1e9 * X, Y)
+@pytest.mark.parametrize("size", [1e9, 1e15])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ParzenClassifier(),
+        GreedySVC(max_visits=1, standardize=False),
+        GreedySVC(standardize=False),
+        HardMarginSVC(),
+        RhoSVC(),
+        RhoSVC(rank=10, landmarks="kmeans++"),
+        RhoSVC(rank=10, landmarks="cholesky"),
+        MultiplicativeSVC(),
+        CoreVectorSVC(),
+        MarginDiscriminantAnalysis(),
+        MinimumEnclosingBall(C=1.0),
+    ],
+    ids=str,
+)
+def test_powers_beyond_float32_are_refused_in_fit(model, size):
+    model = clone(model).set_params(kernel="poly", gamma=1.0, dtype="float32")
+    with pytest.raises(ValueError, match=r"dtype='float32' .* use dtype='float64'"):
+        model.fit(size * X, Y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_auto_is_float64_where_float32_cannot_hold_the_kernel(kernel, monkeypatch):
+    monkeypatch.setattr("hardmargin.estimators._base.estimator.MAX_FLOAT64_ROWS", 10)
+    size = {"linear": 2e17, "poly": 1e9}[kernel]
+    rows, y = size * np.tile(X, 4_000 if kernel == "linear" else 1), (X[:, 0] > 0).astype(int)
+    models = [
+        GreedySVC(1.0, kernel=kernel, max_visits=1, standardize=False, dtype=dtype).fit(rows, y)
+        for dtype in ("auto", "float64")
+    ]
+    assert models[0]._dtype_ == "float64"
+    np.testing.assert_array_equal(models[0].dual_coef_, models[1].dual_coef_)
+
+
+def test_a_kernel_that_float32_cannot_hold_is_not_chosen():
+    rows, y = 2e17 * np.tile(X, 4_000), (X[:, 0] > 0).astype(int)
+    model = GreedySVC(standardize=False, dtype="float32").fit(rows, y)
+    assert set(model.cv_results_["kernel"]) == {"linear", "rbf"}
+    assert model.kernel_ == "rbf"
+
+
+def test_the_greedy_machines_of_a_bound_are_trained_in_float64():
+    found = [
+        RigorousSVC(kernel="poly", gamma=1.0, dtype=dtype).fit(1e9 * X, Y).norm_bound_
+        for dtype in ("float32", "float64")
+    ]
+    assert found[0] == found[1]
 
 
 # --- predictions ---------------------------------------------------------------------------------

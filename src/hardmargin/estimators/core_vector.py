@@ -218,7 +218,9 @@ default="rbf"
         """
         with self._fitting() as monitor:
             training = self._training(self._check_training(X, y, sample_weight))
-            finite_diagonal(training.kernel, training.X, training.codes, squared=True)
+            finite_diagonal(
+                training.kernel, training.X, training.codes, squared=True, dtype=training.dtype
+            )
             n_machines = len(training.machines)
             budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * len(training.codes))
             columns_share, core_share = COLUMNS_SHARE, CORE_SHARE

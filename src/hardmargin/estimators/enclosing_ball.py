@@ -277,7 +277,7 @@ default="rbf"
                 sample_weight=weights,
             )
             self.gamma_ = self._kernel_.gamma
-            self._dtype_: Precision = precision(X, self.dtype, self.kernel)
+            self._dtype_: Precision = precision(X, self.dtype, self._kernel_)
 
             rows, some, of_some = np.arange(X.shape[0]), X, weights
             if self.C == "auto":
@@ -412,7 +412,7 @@ default="rbf"
             with np.errstate(over="ignore", invalid="ignore"):
                 self._origin_ = np.mean(X, axis=0, dtype=np.float64)
                 X = X - self._origin_
-        finite_diagonal(self._kernel_, X, codes)
+        finite_diagonal(self._kernel_, X, codes, dtype=self._dtype_)
         return HalfDistances(
             self._kernel_, X, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
         )

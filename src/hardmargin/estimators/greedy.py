@@ -575,7 +575,7 @@ default="cv"
                 names.append("linear")
         views = [training.X]
         if self.standardize == "auto" and self._scaling_ is not None and self._scaling_.is_plain:
-            same = precision(as_they_came, self.dtype, self.kernel) == training.dtype
+            same = precision(as_they_came, self.dtype, training.kernel) == training.dtype
             if same and not self._scaling_.is_identity:
                 views.append(as_they_came)
         sources = []

@@ -250,7 +250,8 @@ default="rbf"
         )
         n_machines = len(training.machines)
         part = monitor.part("largest open step", n_machines=n_machines, share=GREEDY_SHARE)
-        solutions = greedy.solve(replace(training, weights=weights), options, part)
+        values = replace(training.values, dtype="float64")  # like the paths
+        solutions = greedy.solve(replace(training, values=values, weights=weights), options, part)
         if any(s.stop_reason == "max_time" for s in solutions):
             warn_caller(
                 "The greedy machines that give the bound stopped at max_time; raise max_time, or "

@@ -394,10 +394,13 @@ class Trials:
         rows = replace(rows, kernel=kernel)
         if source.is_centred and not kernel.has_unit_diagonal:
             rows = rows.about_mean(self._weights_of(codes))
-        may_overflow = source.tunes_gamma and not kernel.has_unit_diagonal
-        if may_overflow and not np.isfinite(kernel.diagonal(rows.X)).all():
-            # Reject gammas at which the kernel overflows; if it always does, the final fit raises.
-            return Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
+        is_tuned = source.tunes_gamma and not kernel.has_unit_diagonal
+        if is_tuned or (kernel.name == "linear" and len(self.sources) > 1):
+            with np.errstate(over="ignore"):
+                diagonal = kernel.diagonal(rows.X).astype(rows.dtype)
+            if not np.isfinite(diagonal).all():
+                # Reject kernels that overflow; if all of them do, the final fit raises.
+                return Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
         solutions = greedy.solve(
             Problem(rows, codes, self._pairs, self.weights),
             replace(options, max_visits=candidate.visits, may_store=False),

@@ -137,7 +137,7 @@ def solve(
     kernel = rows.kernel
     if weights is not None:
         codes = np.where(weights > 0, codes, -1).astype(np.int32)
-    diagonal = None if kernel.has_unit_diagonal else finite_diagonal(kernel, rows.X, codes)
+    diagonal = finite_diagonal(kernel, rows.X, codes, dtype=rows.dtype)
     if options.method.startswith("lazy") and not kernel.has_unit_diagonal:
         raise ValueError(
             f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "

@@ -123,7 +123,7 @@ def solve(
             classes=codes,
             n_classes=problem.n_classes,
             machines=problem.machines,
-            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True),
+            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True, dtype=rows.dtype),
             bias=options.fit_intercept,
             tol=options.tol,
             max_stages=most_steps(options.max_stages, len(codes)),

@@ -19,8 +19,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Rows
+from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.kernels import KernelRows as KernelRows
+from hardmargin.kernels.kernel import in_precision
 
 #: Classes on the negative side, and on the positive.
 Machine: TypeAlias = tuple[Sequence[int], Sequence[int]]
@@ -168,7 +169,12 @@ def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
 
 
 def finite_diagonal(
-    kernel: Kernel, X: Rows, classes: NDArray[np.int32], *, squared: bool = False
+    kernel: Kernel,
+    X: Rows,
+    classes: NDArray[np.int32],
+    *,
+    squared: bool = False,
+    dtype: Precision = "float64",
 ) -> FloatArray | None:
     """Return ``k(x, x)`` of every row; refuse sizes that solvers cannot use.
 
@@ -182,6 +188,8 @@ def finite_diagonal(
         Class of every row; negative for rows that take no part.
     squared : bool
         Whether the solver squares kernel values.
+    dtype : {"float32", "float64"}
+        Precision of the values in training; it must hold them.
 
     Returns
     -------
@@ -201,6 +209,7 @@ def finite_diagonal(
             f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
             "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
         )
+    in_precision(sizes, dtype)
     largest = float(sizes.max(initial=0.0))
     advice = "scale the kernel" if own else "scale the features (for instance with StandardScaler)"
     if squared and largest > LARGEST_SQUARED_VALUE:

@@ -81,7 +81,7 @@ def solve(
             n_classes=problem.n_classes,
             machines=problem.machines,
             weights=problem.weights,
-            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True),
+            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True, dtype=rows.dtype),
             C=options.C,
             tol=options.tol,
             max_stages=most_steps(options.max_stages, len(codes)),

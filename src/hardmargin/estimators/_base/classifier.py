@@ -321,7 +321,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if self.class_weight is not None:
             class_weights = self._class_weights(classes, codes, weights)
         return Training(
-            KernelRows(settled, X, precision(X, self.dtype, self.kernel)),
+            KernelRows(settled, X, precision(X, self.dtype, settled)),
             codes,
             machines_of(len(classes), self._division),
             weights,

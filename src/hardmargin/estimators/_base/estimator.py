@@ -71,6 +71,9 @@ MAX_FLOAT64_ROWS = 5_000
 #: Squares of larger features overflow float32.
 MAX_FLOAT32_FEATURE = 1e18
 
+#: The largest number of float32.
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
+
 #: The largest weight is between one over this and this, and no other is smaller than it by a larger
 #: factor: sums of weights and of their squares then neither overflow nor vanish.
 MAX_WEIGHT = 1e75
@@ -375,14 +378,18 @@ def moderate(weights: FloatArray) -> FloatArray:
     return np.where(weights > 0, np.maximum(scaled, bounded / MAX_WEIGHT), 0.0)
 
 
-def precision(X: Rows, dtype: str, kernel: str | KernelFunction) -> Precision:
+def precision(X: Rows, dtype: str, kernel: Kernel) -> Precision:
     """Return the precision of kernel values that `dtype` stands for."""
     if dtype == "float64" or (dtype == "auto" and X.shape[0] <= MAX_FLOAT64_ROWS):
         return "float64"
+    if kernel.name in ("precomputed", "callable"):
+        return "float32"
     values = X.data if is_sparse(X) else X
     largest = max(values.max(), -values.min()) if values.size else 0.0
-    if largest <= MAX_FLOAT32_FEATURE or kernel == "precomputed" or callable(kernel):
-        return "float32"
+    if largest <= MAX_FLOAT32_FEATURE:
+        is_held = dtype == "float32" or kernel.has_unit_diagonal
+        is_held = is_held or np.abs(kernel.diagonal(X)).max(initial=0.0) <= MAX_FLOAT32
+        return "float32" if is_held else "float64"
     if dtype == "auto":
         return "float64"
     raise ValueError(

@@ -42,6 +42,7 @@ def low_rank_of(
     rank: Any = classifier.rank
     if rank is None:
         return None
+    finite_diagonal(training.kernel, training.X, training.codes, dtype=training.dtype)
     try:
         return low_rank_matrix(
             training.kernel,
@@ -93,7 +94,7 @@ def solve_on_matrices(
     list of Solution
         Over the rows of `training`.
     """
-    finite_diagonal(training.kernel, training.X, training.codes)
+    finite_diagonal(training.kernel, training.X, training.codes, dtype=training.dtype)
     every = np.flatnonzero(training.codes >= 0)
     weights, machines = training.row_weights(), training.machines
     rows_of = [training.rows_of(m) for m in range(len(machines))]
