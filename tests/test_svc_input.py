@@ -219,6 +219,7 @@ def test_bad_rows_are_refused(bad, name):
 
 
 @every_classifier
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("y", MISSING_LABELS.values(), ids=MISSING_LABELS)
 def test_missing_labels_are_refused(y, name):
     with pytest.raises(ValueError, match=r"y has no label in 1 of .* the first of them row 1;"):

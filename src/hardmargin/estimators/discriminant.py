@@ -295,7 +295,8 @@ default="rbf"
             self._dtype_: Precision = precision(
                 X, "float64" if is_wide else self.dtype, self._kernel_
             )
-            finite_diagonal(self._kernel_, X, codes, squared=True, dtype=self._dtype_)
+            if not self._kernel_.has_unit_diagonal:
+                finite_diagonal(self._kernel_, X, codes, squared=True, dtype=self._dtype_)
             rows = KernelRows(self._kernel_, X, self._dtype_)
             present = np.flatnonzero(codes >= 0)
             if len(present) < len(codes):  # a weight of zero leaves a row out

@@ -137,7 +137,9 @@ def solve(
     kernel = rows.kernel
     if weights is not None:
         codes = np.where(weights > 0, codes, -1).astype(np.int32)
-    diagonal = finite_diagonal(kernel, rows.X, codes, dtype=rows.dtype)
+    diagonal = None
+    if not kernel.has_unit_diagonal:
+        diagonal = finite_diagonal(kernel, rows.X, codes, dtype=rows.dtype)
     if options.method.startswith("lazy") and not kernel.has_unit_diagonal:
         raise ValueError(
             f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "

@@ -221,10 +221,15 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
         """Validate rows, labels and weights; there must be at least two classes."""
-        refuse_missing_labels(y)
-        X, y = self._validated(X, y=y)
-        check_classification_targets(y)
-        labels, codes = np.unique(y, return_inverse=True)
+        if isinstance(y, list | tuple):
+            refuse_missing_labels(y)  # among strings, NaN would become the string "nan"
+        try:
+            X, known = self._validated(X, y=y)
+            check_classification_targets(known)
+            labels, codes = np.unique(known, return_inverse=True)
+        except (TypeError, ValueError):
+            refuse_missing_labels(y)
+            raise
         return self._coded(X, labels, codes, sample_weight)
 
     def _coded(
@@ -276,7 +281,6 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """Validate rows, and labels where there are some, as scikit-learn does."""
-        refuse_lazy_frame(X)
         is_precomputed = self.kernel == "precomputed"
         fills = self._fills_missing and not is_precomputed
         checks = {
@@ -284,8 +288,10 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
         }
-        if fills and not isinstance(X, np.ndarray) and is_data_frame(X):
-            column_kinds(X, columns_of(self._categories_))  # dates would be taken for numbers
+        if not isinstance(X, np.ndarray):
+            refuse_lazy_frame(X)
+            if fills and is_data_frame(X):
+                column_kinds(X, columns_of(self._categories_))  # dates would be taken for numbers
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum
                 if self._categories_ is None:
@@ -338,7 +344,6 @@ def one_or_all(values: Sequence[Any]) -> Any:
 
 def refuse_missing_labels(y: Any) -> None:
     """Refuse labels that are None, NaN, or one of pandas' missing values."""
-    # Among strings in a list, NaN would become the string "nan".
     given = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     if given.ndim == 0 or given.size != len(given):
         return  # validation explains it better
