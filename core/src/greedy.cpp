@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "hardmargin/level.hpp"
 
@@ -503,31 +504,48 @@ class Greedy {
         is_due_ = false;
     }
 
-    // Takes over a state, unless it is that of other blocks.
+    // Where rows are packed: their blocks, and their lanes within. Equal rows share a place.
+    using Places = std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>>;
+
+    Places places() const {
+        Places place;
+        for (std::size_t b = 0; b < blocks_.size(); ++b)
+            for (std::size_t lane = 0; lane < blocks_[b].n_rows; ++lane)
+                for (std::int32_t id = ids_[blocks_[b].begin + lane]; id >= 0;
+                     id = options_.next_copy ? options_.next_copy[id] : -1)
+                    place[id] = {b, lane};
+        return place;
+    }
+
+    // Takes over a state, unless it is that of other blocks or another rule, or is damaged.
     void go_on_from(const std::string& state) {
         StateReader reader(state);
         std::uint64_t layout = 0;
         if (!reader.has_more()) return;
         reader(layout);
         if (layout != layout_hash()) return;
-        const std::vector<std::int32_t> packed = ids_;
-        std::vector<std::size_t> n_packed;
-        for (const Block& block : blocks_) n_packed.push_back(block.n_rows);
+        const Places place = places();
+        const std::vector<Block> packed = blocks_;
+        const auto sizes = fixed_sizes();
+        const bool may_be_lazy = lazy_;
+        StateWriter start;
+        visit_state(start);
         visit_state(reader);
+        const bool fits = reader.is_done() && fixed_sizes() == sizes && (may_be_lazy || !lazy_) &&
+                          are_blocks_sound(packed, place) && are_stages_sound(place);
+        if (!fits) {
+            const std::string bytes = start.finish();
+            StateReader from_start(bytes);
+            visit_state(from_start);
+            return;
+        }
 
-        // Equal rows share a place.
-        std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>> place;
-        for (std::size_t b = 0; b < blocks_.size(); ++b)
-            for (std::size_t lane = 0; lane < n_packed[b]; ++lane)
-                for (std::int32_t id = packed[blocks_[b].begin + lane]; id >= 0;
-                     id = options_.next_copy ? options_.next_copy[id] : -1)
-                    place[id] = {b, lane};
         for (const std::int32_t id : result_.support) {
             column_of_.emplace(id, static_cast<std::uint32_t>(column_of_.size()));
             values_.open(place.at(id).first, place.at(id).second, id);
         }
         for (std::size_t b = 0; b < blocks_.size(); ++b) {
-            if (blocks_[b].n_rows == n_packed[b]) continue;
+            if (blocks_[b].n_rows == packed[b].n_rows) continue;
             std::vector<std::uint32_t> kept;
             for (std::size_t i = 0; i < blocks_[b].n_rows; ++i)
                 kept.push_back(
@@ -536,11 +554,65 @@ class Greedy {
         }
     }
 
-    // Distinguishes the blocks of this machine from those of rows that are packed differently.
+    // The sizes of all that does not grow with the stages.
+    std::vector<std::size_t> fixed_sizes() const {
+        return {gradient_.size(), alpha_.size(),       up_.size(),  down_.size(),
+                diagonal_.size(), visits_left_.size(), ids_.size(), potential_.size(),
+                rise_.size(),     fall_.size()};
+    }
+
+    // Whether the blocks that were read have some of the rows that are packed, in their order.
+    bool are_blocks_sound(const std::vector<Block>& packed, const Places& place) const {
+        std::size_t n_spent = 0;
+        for (std::size_t b = 0; b < blocks_.size(); ++b) {
+            const Block& block = blocks_[b];
+            if (block.n_rows > packed[b].n_rows || block.n_spent > block.n_rows) return false;
+            const std::size_t n_lanes = block.n_rows == packed[b].n_rows
+                                            ? packed[b].n_lanes
+                                            : round_up(block.n_rows, lanes<T>);
+            if (block.n_lanes != n_lanes) return false;
+            if (block.first_best != unknown &&
+                (block.first_best < block.begin || block.first_best - block.begin >= block.n_rows))
+                return false;
+            for (const std::uint32_t stage : block.pending)
+                if (stage >= stages_.size()) return false;
+            for (std::size_t i = 0, next = 0; i < block.n_rows; ++i) {
+                const auto found = place.find(ids_[block.begin + i]);
+                if (found == place.end() || found->second.first != b || found->second.second < next)
+                    return false;
+                next = found->second.second + 1;
+            }
+            n_spent += block.n_spent + packed[b].n_rows - block.n_rows;
+        }
+        return n_spent == n_spent_;
+    }
+
+    // Whether the stages that were read are of rows that are packed.
+    bool are_stages_sound(const Places& place) const {
+        const std::size_t n = stages_.size(), n_columns = result_.support.size();
+        if (result_.rows.size() != n || result_.steps.size() != n || result_.losses.size() != n ||
+            result_.multipliers.size() != n_columns)
+            return false;
+        const auto is_packed = [&](std::int32_t id) { return place.contains(id); };
+        const auto is_open = [&](const Stage& stage) { return stage.column < n_columns; };
+        const std::unordered_set<std::int32_t> support(result_.support.begin(),
+                                                       result_.support.end());
+        return support.size() == n_columns &&
+               std::all_of(support.begin(), support.end(), is_packed) &&
+               std::all_of(result_.rows.begin(), result_.rows.end(), is_packed) &&
+               std::all_of(stages_.begin(), stages_.end(), is_open);
+    }
+
+    // Distinguishes the blocks and the rule of this machine from those of rows that are packed
+    // differently, or visited differently.
     std::uint64_t layout_hash() const {
         StateWriter writer;
         writer(sizeof(T));
         writer(values_.is_bounded());
+        writer(rule_);
+        writer(revisits_);
+        writer(counts_visits_);
+        writer(options_.next_copy != nullptr);
         for (const Block& block : blocks_) writer(block.begin);
         writer(n_rows_);
         return hash_of(writer.finish());

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -63,29 +62,38 @@ class StateReader {
 
     // Whether there is more to read: not if the bytes are damaged.
     bool has_more() const { return !left_.empty(); }
+    // Whether all was read, and nothing was missing.
+    bool is_done() const { return !is_short_ && left_.empty(); }
 
+    // Where bytes are missing, values stay as they are.
     template <class T>
         requires std::is_trivially_copyable_v<T>
     void operator()(T& value) {
-        std::memcpy(&value, take(sizeof(T)), sizeof(T));
+        if (const char* from = take(sizeof(T))) std::memcpy(&value, from, sizeof(T));
+    }
+    void operator()(bool& value) {
+        if (const char* from = take(sizeof(bool))) value = *from != 0;
     }
     template <class T, class Allocator>
     void operator()(std::vector<T, Allocator>& values) {
         std::size_t n = 0;
         (*this)(n);
-        if (n > left_.size() / sizeof(T)) throw std::invalid_argument("the state is damaged");
+        if (n > left_.size() / sizeof(T)) is_short_ = true;
+        if (is_short_) return;
         values.resize(n);
         if (n) std::memcpy(values.data(), take(n * sizeof(T)), n * sizeof(T));
     }
 
   private:
     const char* take(std::size_t n) {
-        if (n > left_.size()) throw std::invalid_argument("the state is damaged");
+        is_short_ = is_short_ || n > left_.size();
+        if (is_short_) return nullptr;
         const char* begin = left_.data();
         left_.remove_prefix(n);
         return begin;
     }
 
+    bool is_short_ = false;
     std::string_view left_;
 };
 
