@@ -10,6 +10,7 @@ using namespace hardmargin;
 // The second argument of MemoryTooSmall is the number of bytes needed.
 void bind_errors(nb::module_& module) {
     nb::exception<NothingToPack>(module, "NothingToPack", PyExc_ValueError);
+    nb::exception<NotFinite>(module, "NotFinite", PyExc_ValueError);
     const nb::object type =
         nb::exception<MemoryTooSmall>(module, "MemoryTooSmall", PyExc_ValueError);
     nb::register_exception_translator(

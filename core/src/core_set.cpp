@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 #include "hardmargin/aligned.hpp"
+#include "hardmargin/errors.hpp"
 #include "hardmargin/level.hpp"
 
 namespace hardmargin {
@@ -104,7 +104,7 @@ CoreSetResult core_set_steps(const T* q, std::size_t stride, std::size_t n, doub
     // Values that are not finite are never chosen, but spread to the gradients.
     if (!std::all_of(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(n),
                      [](double v) { return std::isfinite(v); }))
-        throw std::invalid_argument("the kernel's values must be finite; some are NaN or infinite");
+        throw NotFinite();
     result.violation = std::max(first.value, 0.0);
     std::copy_n(a.begin(), n, alpha);
     std::copy_n(g.begin(), n, gradient);

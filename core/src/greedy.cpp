@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "hardmargin/errors.hpp"
 #include "hardmargin/level.hpp"
 
 namespace hardmargin {
@@ -14,7 +14,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
-constexpr const char* not_finite = "the kernel's values must be finite; some are NaN or infinite";
 
 // Bounds are widened by `slack` for the rounding of kernel values. Changes of a gradient below
 // `negligible` are dropped (even 1e5 of them stay below the noise of the arithmetic).
@@ -82,6 +81,7 @@ class Greedy {
             tick(64);
             if (is_due_) keep_state();
         }
+        check_finite();
         // States of short machines take longer to write than the machines to train again.
         const bool is_worth_it = timed_out_ ? !result_.rows.empty() : Clock::now() >= next_keep_;
         if (resumption_.keep && is_worth_it) keep_state();
@@ -157,6 +157,23 @@ class Greedy {
             64, options_.memory_bytes / 4 / sizeof(std::uint32_t) / std::max<std::size_t>(b, 1));
         cache_left_ = options_.memory_bytes / 2;
         for (std::size_t i = 0; i < blocks_.size(); ++i) summarise(i);
+    }
+
+    // Only spent rows have infinite gradients, unless kernel values are not finite: a value that
+    // overflows would pass for the mark of a spent row.
+    void check_finite(const Block& block) const {
+        const double* g = gradient_.data() + block.begin;
+        std::size_t n_finite = 0, n_marked = 0;
+        for (std::size_t i = 0; i < block.n_rows; ++i) {
+            n_finite += std::isfinite(g[i]);
+            n_marked += g[i] == infinity;
+        }
+        if (n_marked != block.n_spent || n_finite + n_marked != block.n_rows) throw NotFinite();
+    }
+    void check_finite() const {
+        for (const Block& block : blocks_) check_finite(block);
+        for (std::size_t b = 0; b < blocks_.size(); ++b)  // where columns were put off
+            if (std::isnan(potential_[b])) throw NotFinite();
     }
 
     double diagonal(std::size_t lane) const {
@@ -254,7 +271,7 @@ class Greedy {
                     continue;
                 }
                 const std::size_t lane = first_best(b);
-                if (lane == unknown) throw std::invalid_argument(not_finite);
+                if (lane == unknown) throw NotFinite();
                 if (choice.block == unknown || ids_[lane] < ids_[choice.lane])
                     choice = {b, lane, best};
             }
@@ -418,6 +435,7 @@ class Greedy {
     // Removes spent rows from their block; the others keep their order.
     void drop_spent(std::size_t b) {
         Block& block = blocks_[b];
+        check_finite(block);
         std::vector<std::uint32_t> kept;
         for (std::size_t i = 0; i < block.n_rows; ++i)
             if (gradient_[block.begin + i] != infinity)

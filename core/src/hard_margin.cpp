@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "hardmargin/column_cache.hpp"
+#include "hardmargin/errors.hpp"
 #include "hardmargin/kernel_columns.hpp"
 #include "hardmargin/level.hpp"
 #include "hardmargin/working_set.hpp"
@@ -19,8 +20,6 @@ namespace hardmargin {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-constexpr const char* not_finite = "the kernel's values must be finite; some are NaN or infinite";
 
 // Relative to the mean of |K_ii|: smaller curvatures and rho are only rounding of kernel values.
 template <class T>
@@ -171,7 +170,7 @@ class HardMargin {
             for (std::size_t i = side.begin; i < side.end; ++i) {
                 if (columns_.id(i) < 0) continue;
                 const double g = gradient_[i];
-                if (!std::isfinite(g)) throw std::invalid_argument(not_finite);
+                if (!std::isfinite(g)) throw NotFinite();
                 least_of_side_[s] = std::min(least_of_side_[s], g);
                 if (!(alpha_[i] > 0)) continue;
                 product += alpha_[i] * g;
@@ -258,7 +257,7 @@ class HardMargin {
                 // 2. Change both multipliers; 3. add both columns to the gradients.
                 move(pair);
             } else if (decides) {
-                throw std::invalid_argument(not_finite);  // finite curvatures would give a gain
+                throw NotFinite();  // finite curvatures would give a gain
             } else {
                 turn();
                 for (std::size_t s = 0; s < sides_.size(); ++s) find_first(s);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "hardmargin/errors.hpp"
 #include "hardmargin/kernel_columns.hpp"
 
 namespace hardmargin {
@@ -169,9 +170,7 @@ class SoftMargin {
         double sum = 0, n_free = 0;
         std::vector<std::size_t> support;
         for (std::size_t i = 0; i < alpha_.size(); ++i) {
-            if (columns_.id(i) >= 0 && !std::isfinite(error_[i]))
-                throw std::invalid_argument(
-                    "the kernel's values must be finite; some are NaN or infinite");
+            if (columns_.id(i) >= 0 && !std::isfinite(error_[i])) throw NotFinite();
             if (!(alpha_[i] > 0)) continue;
             support.push_back(i);
             if (!(alpha_[i] < upper_[i])) continue;

@@ -27,6 +27,9 @@ class MemoryTooSmall(ValueError):
 class NothingToPack(ValueError):
     """Columns were required to be packed as bits, but none can be."""
 
+class NotFinite(ValueError):
+    """Values of the kernel, or sums of them, are NaN or infinite."""
+
 class GreedyResult:
     @property
     def rows(self) -> NDArray[np.int32]: ...

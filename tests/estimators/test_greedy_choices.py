@@ -105,6 +105,31 @@ def test_other_kernels_are_tuned(kernel):
     assert model.predict_proba(QUERIES).shape == (len(QUERIES), 2)
 
 
+def test_gammas_at_which_the_kernel_overflows_are_rejected():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    model = GreedySVC(kernel="poly", degree=31, standardize=False, dtype="float32")
+    model.fit(X, X[:, 0] > 0)
+    tried = model.cv_results_
+    assert np.isinf(tried["log_loss"][tried["gamma"] > 2 * model.gamma_]).all()
+    assert np.isfinite(model.cv_log_loss_)
+
+
+def not_finite(A, B):
+    K = np.exp(-((A[:, None] - B) ** 2).sum(axis=2))
+    return np.where(np.abs(A[:, None, 0] - B[:, 0]) > 1.0, np.inf, K)
+
+
+@pytest.mark.parametrize("max_visits", ["cv", 1, 3])
+def test_a_kernel_that_is_not_finite_is_refused(max_visits):
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    with (
+        pytest.warns(UserWarning, match="no candidate has finite scores"),
+        pytest.raises(ValueError, match="must be finite"),
+    ):
+        GreedySVC(kernel=not_finite, max_visits=max_visits).fit(X, X[:, 0] > 0)
+
+
 def test_visits_of_a_precomputed_kernel_are_chosen():
     X, y = two_classes()
     model = GreedySVC(kernel="precomputed", random_state=0).fit(X @ X.T + 1, y)

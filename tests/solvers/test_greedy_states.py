@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problems.greedy_states import WAYS, run, signed, state_after
+from problems.greedy_core import WAYS, run, signed, state_after
 from problems.processes import output_of
 
 
@@ -36,7 +36,7 @@ def test_a_state_without_its_end_is_not_taken(n_missing):
 
 DAMAGE = """
 import struct
-from problems.greedy_states import WAYS, run, signed, state_after
+from problems.greedy_core import WAYS, run, signed, state_after
 
 for way, n_stages in [(way, n) for way in WAYS for n in (9, 30)]:
     content = state_after(n_stages, **WAYS[way])[:-8]

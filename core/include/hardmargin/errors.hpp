@@ -23,4 +23,10 @@ struct NothingToPack : std::invalid_argument {
                                 "values each, the same step apart") {}
 };
 
+// Values of a kernel, or sums of them, overflow or are no numbers.
+struct NotFinite : std::invalid_argument {
+    NotFinite()
+        : std::invalid_argument("the kernel's values must be finite; some are NaN or infinite") {}
+};
+
 }  // namespace hardmargin

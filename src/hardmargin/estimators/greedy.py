@@ -768,6 +768,8 @@ def _warn_of_choice(choice: GreedyChoice, folds: Folds) -> None:
     """Warn if the choice was not made, or not as it should be."""
     if choice.held_out is None:
         reason = folds.shortage or "no split has rows of two classes to train on and to score"
+        if len(choice.table["log_loss"]):
+            reason = "no candidate has finite scores"
         if choice.is_cut_short:
             reason = "max_time was too short, or the fit was interrupted"
         warn_caller(

@@ -395,17 +395,21 @@ class Trials:
         if source.is_centred and not kernel.has_unit_diagonal:
             rows = rows.about_mean(self._weights_of(codes))
         is_tuned = source.tunes_gamma and not kernel.has_unit_diagonal
+        # Reject kernels that overflow; if all of them do, the final fit raises.
+        rejected = Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
         if is_tuned or (kernel.name == "linear" and len(self.sources) > 1):
             with np.errstate(over="ignore"):
                 diagonal = kernel.diagonal(rows.X).astype(rows.dtype)
             if not np.isfinite(diagonal).all():
-                # Reject kernels that overflow; if all of them do, the final fit raises.
-                return Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
-        solutions = greedy.solve(
-            Problem(rows, codes, self._pairs, self.weights),
-            replace(options, max_visits=candidate.visits, may_store=False),
-            monitor.part("largest open step", n_machines=len(self._pairs)),
-        )
+                return rejected
+        try:
+            solutions = greedy.solve(
+                Problem(rows, codes, self._pairs, self.weights),
+                replace(options, max_visits=candidate.visits, may_store=False),
+                monitor.part("largest open step", n_machines=len(self._pairs)),
+            )
+        except greedy.NotFinite:
+            return rejected
         if monitor.stop_reason in {s.stop_reason for s in solutions}:
             raise Stopped
         if len(solutions) == 1:

@@ -43,6 +43,9 @@ from hardmargin.solvers.problem import (
     finite_diagonal,
 )
 
+#: Raised where values of the kernel, or sums of them, are NaN or infinite.
+NotFinite = _core.NotFinite
+
 METHODS = ("auto", "fused", "lazy", "bits", "lazy-bits")
 
 #: Stages allowed per row, with revisits.

@@ -1,4 +1,4 @@
-"""Greedy machines that keep their states, and states with wrong contents."""
+"""Small greedy machines of the core: by every rule, from states, or on stored values."""
 
 import struct
 
@@ -13,6 +13,17 @@ CODES = (X[:, 0] + 0.3 * RNG.normal(size=N) > 0).astype(np.int32)
 
 
 def run(state=b"", keep=None, **options):
+    """Train one machine on the rows, from a state."""
+    kernel = ("rbf", 1.0, 0.0, 1.0)
+    return _trained(X, kernel, {"states": [state], "keep": keep} | options)
+
+
+def run_values(K, **options):
+    """Train one machine on stored kernel values."""
+    return _trained(K, None, {"states": [], "keep": None} | options)
+
+
+def _trained(matrix, kernel, options):
     arguments = {
         "classes": CODES,
         "n_classes": 2,
@@ -28,12 +39,10 @@ def run(state=b"", keep=None, **options):
         "block_rows": 16,
         "n_threads": 1,
         "folder": "",
-        "states": [state],
-        "keep": keep,
         "keep_seconds": 0.0,
         "monitor": None,
     }
-    [result] = _core.greedy(X, ("rbf", 1.0, 0.0, 1.0), None, **(arguments | options))
+    [result] = _core.greedy(matrix, kernel, None, **(arguments | options))
     return result
 
 
