@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <utility>
 
 #include "hardmargin/aligned.hpp"
 #include "hardmargin/layout.hpp"
 #include "hardmargin/level.hpp"
+#include "hardmargin/sparse.hpp"
 
 namespace hardmargin {
 namespace {
@@ -163,44 +162,6 @@ class WideEvaluator final : public TileEvaluator<T> {
     AlignedVector<T> shares_;  // of the bytes, in the distances
 };
 
-// The distance of two rows from their differences: slower than products, but no digits cancel.
-class RowDistance {
-  public:
-    RowDistance(const KernelSpec& kernel, const Matrix& queries, const Matrix& support)
-        : squared_(kernel.kind == KernelKind::rbf), queries_(queries), support_(support) {}
-
-    double operator()(std::size_t query, std::size_t support) {
-        read(queries_, query, x_);
-        read(support_, support, z_);
-        double sum = 0;
-        const auto add = [&](double difference) {
-            sum += squared_ ? difference * difference : std::abs(difference);
-        };
-        std::size_t i = 0, j = 0;
-        while (i < x_.size() || j < z_.size()) {
-            const bool has_x = j == z_.size() || (i < x_.size() && x_[i].first <= z_[j].first);
-            const bool has_z = i == x_.size() || (j < z_.size() && z_[j].first <= x_[i].first);
-            add((has_x ? x_[i].second : 0.0) - (has_z ? z_[j].second : 0.0));
-            i += has_x;
-            j += has_z;
-        }
-        return sum;
-    }
-
-  private:
-    using Entries = std::vector<std::pair<std::size_t, double>>;  // by column
-
-    static void read(const Matrix& matrix, std::size_t row, Entries& entries) {
-        entries.clear();
-        matrix.each(row, [&](std::size_t k, double value) { entries.emplace_back(k, value); });
-        std::sort(entries.begin(), entries.end());
-    }
-
-    const bool squared_;
-    const Matrix &queries_, &support_;
-    Entries x_, z_;
-};
-
 // Numbers of sparse rows, in the type that sums are made in; squares of larger ones would not be
 // finite.
 template <class T>
@@ -229,7 +190,7 @@ class SparseEvaluator final : public Evaluator<T> {
     SparseEvaluator(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
                     const std::vector<T>& query_norms, const std::vector<T>& support_norms)
         : kernel_(kernel), queries_(queries), support_(support), query_norms_(query_norms),
-          support_norms_(support_norms), distance_(kernel, queries, support),
+          support_norms_(support_norms), exact_(kernel, queries, support),
           place_(support.n_cols, 0) {}
 
     void load_queries(std::size_t begin, std::size_t end) override {
@@ -274,21 +235,16 @@ class SparseEvaluator final : public Evaluator<T> {
             for (std::uint64_t rough = is_rough[s]; rough; rough &= rough - 1) {
                 const auto q = static_cast<std::size_t>(std::countr_zero(rough));
                 if (begin_ + q >= end_) break;  // padding
-                const double distance = distance_(begin_ + q, first + s);
-                out[s * stride + q] =
-                    static_cast<T>(kernel_.metric_only ? std::min(distance, largest_distance)
-                                                       : std::exp(-kernel_.gamma * distance));
+                out[s * stride + q] = exact_.value<T>(begin_ + q, first + s);
             }
     }
 
   private:
-    static constexpr double largest_distance = std::numeric_limits<T>::max();
-
     const KernelSpec kernel_;
     const Matrix &queries_, &support_;
     const std::vector<T>&query_norms_, &support_norms_;
     const LevelTable<T>& table_ = level().table<T>();
-    RowDistance distance_;
+    ExactValues exact_;
     std::vector<std::uint32_t> place_;  // of a feature, in units of query_rows
     AlignedVector<T> side_by_side_;
     std::vector<std::uint32_t> features_;

@@ -1,5 +1,6 @@
 // Kernel values that do not come from tiles: wide sparse rows, a stored matrix, a function.
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "hardmargin/aligned.hpp"
@@ -15,7 +16,7 @@ class SparseValues final : public BlockValues<T> {
   public:
     SparseValues(const KernelSpec& kernel, const Matrix& matrix)
         : kernel_(kernel), matrix_(matrix), norms_(row_norms(kernel, matrix)),
-          scattered_(matrix.n_cols, 0.0) {}
+          scattered_(matrix.n_cols, 0.0), exact_(kernel, matrix_, matrix_) {}
 
     void open(std::size_t, std::size_t, std::int32_t id) override { opened_.push_back(id); }
 
@@ -25,16 +26,8 @@ class SparseValues final : public BlockValues<T> {
             const auto z = static_cast<std::size_t>(opened_[columns[c]]);
             scatter(z);
             T* v = out + static_cast<std::size_t>(c) * stride;
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                const auto x = static_cast<std::size_t>(ids[i]);
-                double joint = 0;
-                matrix_.each(x, [&](std::size_t k, double value) {
-                    joint += joint_term(kernel_, value, scattered_[k]);
-                });
-                const bool same = x == z && kernel_.is_distance();  // free of rounding
-                v[i] =
-                    same ? T(1) : static_cast<T>(from_joint(kernel_, joint, norms_[x], norms_[z]));
-            }
+            for (std::size_t i = 0; i < n_rows; i += strip_rows)
+                strip(ids + i, std::min(strip_rows, n_rows - i), z, v + i);
         }
     }
 
@@ -44,6 +37,28 @@ class SparseValues final : public BlockValues<T> {
     }
 
   private:
+    // The values of a few rows and the current column, z.
+    void strip(const std::int32_t* ids, std::size_t n, std::size_t z, T* out) {
+        alignas(64) double values[strip_rows] = {}, norms[strip_rows] = {};
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto x = static_cast<std::size_t>(ids[i]);
+            double sum = 0;
+            matrix_.each(x, [&](std::size_t k, double value) {
+                sum += common(kernel_, value, scattered_[k]);
+            });
+            values[i] = sum;
+            norms[i] = norms_[x];
+        }
+        std::uint64_t is_rough = 0;
+        table_.finish(kernel_, norms, &norms_[z], nullptr, 1, values, round_up(n, lanes<double>),
+                      &is_rough);
+        for (std::size_t i = 0; i < n; ++i) {
+            const auto x = static_cast<std::size_t>(ids[i]);
+            const bool is_exact = kernel_.is_distance() && (x == z || is_rough >> i & 1);
+            out[i] = is_exact ? exact_.value<T>(x, z) : static_cast<T>(values[i]);
+        }
+    }
+
     void scatter(std::size_t row) {
         if (row == current_) return;
         if (current_ < matrix_.n_rows)
@@ -55,8 +70,10 @@ class SparseValues final : public BlockValues<T> {
     const KernelSpec kernel_;
     const Matrix matrix_;
     const std::vector<double> norms_;
+    const LevelTable<double>& table_ = level().table<double>();
     std::vector<double> scattered_;  // the current column, dense
     std::size_t current_ = static_cast<std::size_t>(-1);
+    ExactValues exact_;
     std::vector<std::int32_t> opened_;
 };
 

@@ -1,8 +1,11 @@
 // Kernels of CSR rows that are too wide to pack: metrics from stored entries only.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "hardmargin/kernel.hpp"
@@ -20,26 +23,59 @@ inline std::vector<double> row_norms(const KernelSpec& kernel, const Matrix& mat
     return norms;
 }
 
-// What a stored entry x of one row and z in the same column of another add beyond the norms.
-inline double joint_term(const KernelSpec& kernel, double x, double z) {
-    if (kernel.kind == KernelKind::laplacian) return std::abs(x - z) - std::abs(x) - std::abs(z);
+// What a stored entry x of one row and z in the same column of another have in common: their
+// product, or the part that does not add to |x - z| = |x| + |z| - 2 * common.
+inline double common(const KernelSpec& kernel, double x, double z) {
+    if (kernel.kind == KernelKind::laplacian)
+        return std::max(std::min(x, z), 0.0) - std::min(std::max(x, z), 0.0);
     return x * z;
 }
 
-// The kernel from the sum of joint terms and both norms.
-inline double from_joint(const KernelSpec& kernel, double joint, double norm_x, double norm_z) {
-    const auto of_distance = [&](double distance) {
-        distance = std::fmax(distance, 0.0);
-        return kernel.metric_only ? distance : std::exp(-kernel.gamma * distance);
-    };
-    switch (kernel.kind) {
-        case KernelKind::rbf: return of_distance(norm_x + norm_z - 2 * joint);
-        case KernelKind::laplacian: return of_distance(norm_x + norm_z + joint);
-        case KernelKind::linear: return joint;
-        case KernelKind::poly: return std::pow(kernel.gamma * joint + kernel.coef0, kernel.degree);
-        case KernelKind::sigmoid: return std::tanh(kernel.gamma * joint + kernel.coef0);
+// Values of a distance kernel from differences: slower than from products and norms, but no digits
+// cancel. The levels' `finish` says which values need it.
+class ExactValues {
+  public:
+    ExactValues(const KernelSpec& kernel, const Matrix& queries, const Matrix& support)
+        : kernel_(kernel), queries_(queries), support_(support) {}
+
+    template <class T>
+    T value(std::size_t query, std::size_t support) {
+        constexpr double largest = std::numeric_limits<T>::max();
+        const double d = distance(query, support);
+        return static_cast<T>(kernel_.metric_only ? std::min(d, largest)
+                                                  : std::exp(-kernel_.gamma * d));
     }
-    return 0;
-}
+
+  private:
+    using Entries = std::vector<std::pair<std::size_t, double>>;  // by column
+
+    double distance(std::size_t query, std::size_t support) {
+        read(queries_, query, x_);
+        read(support_, support, z_);
+        double sum = 0;
+        const auto add = [&](double difference) {
+            sum += kernel_.kind == KernelKind::rbf ? difference * difference : std::abs(difference);
+        };
+        std::size_t i = 0, j = 0;
+        while (i < x_.size() || j < z_.size()) {
+            const bool has_x = j == z_.size() || (i < x_.size() && x_[i].first <= z_[j].first);
+            const bool has_z = i == x_.size() || (j < z_.size() && z_[j].first <= x_[i].first);
+            add((has_x ? x_[i].second : 0.0) - (has_z ? z_[j].second : 0.0));
+            i += has_x;
+            j += has_z;
+        }
+        return sum;
+    }
+
+    static void read(const Matrix& matrix, std::size_t row, Entries& entries) {
+        entries.clear();
+        matrix.each(row, [&](std::size_t k, double value) { entries.emplace_back(k, value); });
+        std::sort(entries.begin(), entries.end());
+    }
+
+    const KernelSpec kernel_;
+    const Matrix &queries_, &support_;
+    Entries x_, z_;
+};
 
 }  // namespace hardmargin
