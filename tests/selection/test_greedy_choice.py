@@ -15,7 +15,7 @@ from hardmargin.selection import greedy as module
 from hardmargin.selection import greedy_trials as trials_module
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.greedy import VISITS, Task, choose_greedy
-from hardmargin.selection.greedy_trials import Candidate, Source, TrialOptions, Trials
+from hardmargin.selection.greedy_trials import Candidate, Source, Trials
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import KernelRows, machines_of
 
@@ -99,8 +99,7 @@ def test_held_out_scores_are_those_of_the_oracle(name):
 def test_the_search_comes_close_to_the_full_grid(name):
     X, codes, machines = problem(name)
     choice, folds = chosen(name)
-    options = TrialOptions(GreedyOptions(), Monitor())
-    trials = Trials([source(X)], codes, machines, None, folds, options)
+    trials = Trials([source(X)], codes, machines, None, folds, GreedyOptions(), Monitor())
     trials.run([Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
     of_all = choice.table["log_loss"][choice.table["n_splits"] == 5]
     assert of_all.min() <= 1.02 * trials.ranked()[0].log_loss
@@ -229,11 +228,10 @@ def test_columns_that_matter_are_found():
 def test_relevance_is_that_of_the_training_rows_of_a_split():
     X, codes, machines = three_of_many()
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
-    options = TrialOptions(GreedyOptions(), Monitor(), keeps_machines=True)
     found = []
     for test_labels in (codes, 1 - codes):
         labels = np.where(folds.test[0], test_labels, codes).astype(np.int32)
-        trials = Trials([source(X)], labels, machines, None, folds, options)
+        trials = Trials([source(X)], labels, machines, None, folds, GreedyOptions(), Monitor())
         trials.run([Candidate(0, 0, 1)])
         found.append(trials.relevance(Candidate(0, 0, 1), np.random.RandomState(0)))
     # Other labels of its held-out rows change what its machine is multiplied by, and nothing else.
@@ -241,24 +239,14 @@ def test_relevance_is_that_of_the_training_rows_of_a_split():
     assert not np.allclose(found[0][1], found[1][1])
 
 
-def test_trials_keep_the_scores_that_are_judged_and_machines_while_they_are_needed():
+def test_trials_keep_only_the_scores_that_are_judged():
     X, codes, machines = problem("four classes")
     folds = make_folds(2, X, codes, random_state=np.random.RandomState(0))
-    options = TrialOptions(GreedyOptions(), Monitor(), keeps_machines=True)
-    trials = Trials([source(X)], codes, machines, None, folds, options)
+    trials = Trials([source(X)], codes, machines, None, folds, GreedyOptions(), Monitor())
     trials.run([Candidate(0, 0, 1)])
-    parts = list(trials._parts.values())
-    assert len(trials.machines) == folds.n_splits
-    assert all(
-        set(vars(machine)) == {"rows", "coefficients", "intercept"}
-        for machines in trials.machines.values()
-        for machine in machines
-    )
     # Each row is judged by the machines of its class and each of the others.
-    assert sum(len(part.scores) for part in parts) == len(codes) * codes.max()
-    trials.machines = None
-    trials.run([Candidate(0, 1, 1)])
-    assert all(part.machines is None for part in trials._parts.values())
+    n_scores = sum(len(part.scores) for part in trials._parts.values())
+    assert n_scores == len(codes) * codes.max()
 
 
 def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
@@ -266,8 +254,7 @@ def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
     relevance = [np.linspace(1.0, 0.1, X.shape[1]), *[np.ones(X.shape[1])] * 4]
     scaled = source(X, relevance=relevance)
-    options = TrialOptions(GreedyOptions(), Monitor())
-    trials = Trials([scaled], codes, machines, None, folds, options)
+    trials = Trials([scaled], codes, machines, None, folds, GreedyOptions(), Monitor())
     trials.run([Candidate(0, 1, 1)])
     Z = X * relevance[0]
     gamma = 2 * make_kernel("rbf", Z, gamma="spread").gamma

@@ -32,7 +32,7 @@ from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, Rows, View,
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
-from hardmargin.selection.greedy_trials import TABLE, Candidate, Source, Trial, TrialOptions, Trials
+from hardmargin.selection.greedy_trials import TABLE, Candidate, Source, Trial, Trials
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import Machine
 
@@ -176,9 +176,15 @@ def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState)
     is_cut_short = False
     try:
         for splits in growing_splits(folds, task.codes, random_state, is_quick=task.is_quick):
-            keeps = found is None and task.has_relevance
-            options = TrialOptions(task.options, task.monitor, keeps_machines=keeps)
-            trials = Trials(sources, task.codes, task.machines, task.weights, splits, options)
+            trials = Trials(
+                sources,
+                task.codes,
+                task.machines,
+                task.weights,
+                splits,
+                task.options,
+                task.monitor,
+            )
             if not trials.can_judge:  # no split has two classes to train on and to score
                 continue
             levels.append(trials.lines)
@@ -254,7 +260,6 @@ def _search(
             plain, last = trials.ranked(k, few, first)[0].candidate, len(trials.sources) - 1
             trials.run([plain._replace(source=last)], (0, 2), first)
             trials.climb(last, few, 2, first)
-    trials.machines = None  # only relevance needs them
     # 3. Try what is near with more visits; then the source is settled.
     if more:
         near = [trial.candidate._replace(visits=more[0]) for trial in _near(trials, few, first)]

@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hardmargin.kernels import (
-    DISTANCE_KERNELS,
     FloatArray,
     KernelRows,
     Rows,
@@ -34,7 +33,7 @@ from hardmargin.selection.relevance import Sensed, column_scales, relevance_of
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import GreedyOptions, GreedySolution
-from hardmargin.solvers.problem import Expansion, Machine, Problem
+from hardmargin.solvers.problem import Machine, Problem
 
 #: The range of gamma, as exponents of two relative to the gamma of a source.
 EXPONENTS = range(-16, 17)
@@ -149,14 +148,11 @@ class Part(NamedTuple):
         Stages of all machines.
     gamma : float
         Gamma of the kernel.
-    machines : list of Expansion, or None
-        The machines, where they are kept.
     """
 
     scores: FloatArray
     n_stages: int
     gamma: float
-    machines: list[Expansion] | None
 
 
 class Trial(NamedTuple):
@@ -180,25 +176,6 @@ class Trial(NamedTuple):
     handicapped: float
 
 
-@dataclass(frozen=True)
-class TrialOptions:
-    """How trials are made.
-
-    Attributes
-    ----------
-    greedy : GreedyOptions
-        How to run; the visits are those of the candidates.
-    monitor : Monitor
-        The clock; it receives the log-loss of everything that is tried.
-    keeps_machines : bool
-        Whether to keep the machines of candidates with one visit.
-    """
-
-    greedy: GreedyOptions
-    monitor: Monitor
-    keeps_machines: bool = False
-
-
 class Trials:
     """The candidates tried on some rows, with splits into training and held-out rows.
 
@@ -214,8 +191,10 @@ class Trials:
         Sample weights.
     splits : Folds
         Which rows train, and which are held out.
-    options : TrialOptions
-        How to make trials.
+    options : GreedyOptions
+        How to run; the visits are those of the candidates.
+    monitor : Monitor
+        The clock; it receives the log-loss of everything that is tried.
 
     Attributes
     ----------
@@ -223,8 +202,6 @@ class Trials:
         All trials, by candidate and number of splits.
     lines : list of tuples
         One for each trial, in the table of everything that was tried; see `TABLE`.
-    machines : dict of lists of Expansion, or None
-        The machines of candidates with distance kernels, by candidate and split; None to keep none.
     rows : (n_some,) int array
         Rows that trials are made on.
     """
@@ -236,20 +213,18 @@ class Trials:
         machines: Sequence[Machine],
         weights: FloatArray | None,
         splits: Folds,
-        options: TrialOptions,
+        options: GreedyOptions,
+        monitor: Monitor,
     ) -> None:
-        self.sources, self.options = sources, options
+        self.sources, self._options, self._monitor = sources, options, monitor
         self.tried: dict[tuple[Candidate, int], Trial] = {}
         self.lines: list[tuple[Any, ...]] = []
-        self.machines: dict[tuple[Candidate, int], list[Expansion]] | None = None
-        if options.keeps_machines:
-            self.machines = {}
         self._parts: dict[tuple[Candidate, int], Part] = {}
         self._views: dict[int, Rows] = {}  # rows of trials, by view
         self._values: dict[int, KernelRows] = {}  # of columns as they are, by source
         self._gammas: dict[tuple[int, int], float] = {}  # of scaled columns, by source and split
         self._places: dict[int, tuple[NDArray[np.intp], HeldOut]] = {}
-        self._pairs = machines
+        self._machines = machines
         self.rows = np.flatnonzero((splits.train | splits.test).any(axis=0))
         self._is_part = len(self.rows) < len(codes)
         self._weights = weights  # of all rows
@@ -334,7 +309,7 @@ class Trials:
         ]
         if not new:
             return
-        options, monitor = self.options.greedy, self.options.monitor
+        options, monitor = self._options, self._monitor
         for k in {c.source for c in new} - self._values.keys():  # before threads need them
             source, values = self.sources[k], self.sources[k].values
             if source.view not in self._views:  # all kernels of a view share its rows
@@ -363,9 +338,7 @@ class Trials:
             return monitor.once_from_state(name, partial(self._score, c, split, options))
 
         for at, part in zip(jobs, monitor.each(score, len(jobs), n_workers), strict=True):
-            self._parts[at] = part._replace(machines=None)
-            if self.machines is not None and part.machines is not None:
-                self.machines[at] = part.machines
+            self._parts[at] = part
         for c in new:
             _, log_loss, _ = self.judge(c, n)
             source, gamma, n_rows = self.sources[c.source], self._parts[c, 0].gamma, len(self.rows)
@@ -376,13 +349,12 @@ class Trials:
             what = f"{name}, gamma {gamma:.3g}, max_visits {c.visits}"
             monitor.report(0, len(self.tried), log_loss, f"choosing on {n_rows:,} rows: {what}")
 
-    def _score(
+    def _train(
         self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
-    ) -> Part:
-        """Train on a split, and score its held-out rows in all machines."""
+    ) -> tuple[KernelRows, list[GreedySolution]]:
+        """Train on a split; return what the kernel sees, and no machines if it overflows."""
         monitor.check()
-        codes, test = self.train_codes[split], self.test_rows[split]
-        is_own = self._labels[split] != 0  # a row is judged by the machines of its class
+        codes = self.train_codes[split]
         source, rows = self.sources[candidate.source], self._values[candidate.source]
         if source.relevance:
             weights, at = source.weights, (candidate.source, split)
@@ -395,38 +367,44 @@ class Trials:
         if source.is_centred and not kernel.has_unit_diagonal:
             rows = rows.about_mean(self._weights_of(codes))
         is_tuned = source.tunes_gamma and not kernel.has_unit_diagonal
-        # Reject kernels that overflow; if all of them do, the final fit raises.
-        rejected = Part(np.full(int(is_own.sum()), np.nan), 0, kernel.gamma, None)
         if is_tuned or (kernel.name == "linear" and len(self.sources) > 1):
             with np.errstate(over="ignore"):
                 diagonal = kernel.diagonal(rows.X).astype(rows.dtype)
             if not np.isfinite(diagonal).all():
-                return rejected
+                return rows, []
         try:
             solutions = greedy.solve(
-                Problem(rows, codes, self._pairs, self.weights),
+                Problem(rows, codes, self._machines, self.weights),
                 replace(options, max_visits=candidate.visits, may_store=False),
-                monitor.part("largest open step", n_machines=len(self._pairs)),
+                monitor.part("largest open step", n_machines=len(self._machines)),
             )
         except greedy.NotFinite:
-            return rejected
+            return rows, []
         if monitor.stop_reason in {s.stop_reason for s in solutions}:
             raise Stopped
+        return rows, solutions
+
+    def _score(
+        self, candidate: Candidate, split: int, options: GreedyOptions, monitor: Monitor
+    ) -> Part:
+        """Train on a split, and score its held-out rows in all machines."""
+        codes, test = self.train_codes[split], self.test_rows[split]
+        is_own = self._labels[split] != 0  # a row is judged by the machines of its class
+        rows, solutions = self._train(candidate, split, options, monitor)
+        gamma, n_stages = rows.kernel.gamma, sum(s.n_stages for s in solutions)
+        if not solutions:  # if all kernels overflow, the final fit raises
+            return Part(np.full(int(is_own.sum()), np.nan), n_stages, gamma)
         if len(solutions) == 1:
             support, coefficients = solutions[0].rows, solutions[0].coefficients[None, :]
         else:
             support, coefficients = _side_by_side(solutions, codes)
-        scores = np.empty((len(test), len(self._pairs)))
+        scores = np.empty((len(test), len(self._machines)))
         step = max(1, VALUES_AT_ONCE // max(len(support), 1))
         for begin in range(0, len(test), step):
             monitor.check()
             part = slice(begin, begin + step)
             scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
-        kept = None
-        if self.machines is not None and kernel.name in DISTANCE_KERNELS:
-            # Without their paths, which take more memory.
-            kept = [Expansion(rows=s.rows, coefficients=s.coefficients) for s in solutions]
-        return Part(scores.T[is_own], sum(s.n_stages for s in solutions), kernel.gamma, kept)
+        return Part(scores.T[is_own], n_stages, gamma)
 
     def _weights_of(self, codes: NDArray[np.int32]) -> FloatArray:
         """Weights of the rows that have a class; zero for the others."""
@@ -481,23 +459,22 @@ class Trials:
         Each split has its own, that of its training rows, so that held-out rows have no part in
         it. The list is empty where nothing moves the log-odds.
         """
-        assert self.machines is not None
-        values, view = self._values[candidate.source], View("standardized")
+        view = View("standardized")
         held_out, log_loss, fitted = self.judge(candidate, self.n_splits)
         if not np.isfinite(log_loss):
             return []
         slopes = dict(zip(np.unique(held_out.machines), np.abs(fitted), strict=True))
         found = []
         for split, codes in enumerate(self.train_codes):
-            gamma = self._parts[candidate, split].gamma
-            kernel = replace(values.kernel, gamma=gamma, view=view)
+            rows, solutions = self._train(candidate, split, self._options, self._monitor)
+            kernel = replace(rows.kernel, view=view)
             machines = [
                 Sensed(s.rows, s.coefficients[None], slopes[m])
-                for m, s in enumerate(self.machines[candidate, split])
+                for m, s in enumerate(solutions)
                 if m in slopes
             ]
             weights = self._weights_of(codes)
-            known = relevance_of(view, [kernel], machines, values.X, weights, random_state)
+            known = relevance_of(view, [kernel], machines, rows.X, weights, random_state)
             if known is None:
                 return []
             found.append(known)
