@@ -578,6 +578,7 @@ default="cv"
             same = precision(as_they_came, self.dtype, training.kernel) == training.dtype
             if same and not self._scaling_.is_identity:
                 views.append(as_they_came)
+        is_centred = self._scaling_ is not None and not is_sparse(training.X)
         sources = []
         for (view, X), name in product(enumerate(views), names):
             kernel, dtype = training.kernel, training.dtype
@@ -598,10 +599,18 @@ default="cv"
                 dtype = "float32" if largest <= MAX_FLOAT32_FEATURE else dtype
             values, handicap = KernelRows(kernel, X, dtype), HANDICAP_AS_THEY_CAME if view else 1.0
             tunes_gamma = self.gamma == "cv" and name in KERNELS_WITH_GAMMA
-            is_centred = self._scaling_ is not None and view == 0 and not is_sparse(X)
-            sources.append(Source(values, weights, view, tunes_gamma, handicap, is_centred))
+            sources.append(
+                Source(
+                    values,
+                    weights,
+                    view,
+                    tunes_gamma=tunes_gamma,
+                    handicap=handicap,
+                    is_centred=is_centred and view == 0,
+                )
+            )
         folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
-        can_scale = self._scaling_ is not None and not is_sparse(training.X) and n_columns > 1
+        can_scale = is_centred and n_columns > 1
         task = Task(
             sources,
             training.codes,

@@ -355,7 +355,7 @@ def refuse_missing_labels(y: Any) -> None:
         raise ValueError(
             f"y has no label in {len(rows):,} of {len(given):,} rows, the first of them row "
             f"{rows[0]:,}; drop these rows."
-        )
+        ) from None
 
 
 def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
@@ -391,10 +391,12 @@ def precision(X: Rows, dtype: str, kernel: Kernel) -> Precision:
         return "float32"
     values = X.data if is_sparse(X) else X
     largest = max(values.max(), -values.min()) if values.size else 0.0
-    if largest <= MAX_FLOAT32_FEATURE:
-        is_held = dtype == "float32" or kernel.has_unit_diagonal
-        is_held = is_held or np.abs(kernel.diagonal(X)).max(initial=0.0) <= MAX_FLOAT32
-        return "float32" if is_held else "float64"
+    if largest <= MAX_FLOAT32_FEATURE and (
+        dtype == "float32"  # solvers refuse values that it cannot hold
+        or kernel.has_unit_diagonal
+        or np.abs(kernel.diagonal(X)).max(initial=0.0) <= MAX_FLOAT32
+    ):
+        return "float32"
     if dtype == "auto":
         return "float64"
     raise ValueError(
