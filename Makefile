@@ -50,6 +50,7 @@ reproduce: $(VENV)/.test ## quick run of the papers' tables and figures: build/r
 
 docs: $(VENV)/.docs ## build the documentation and run its examples: build/docs/index.html
 	@$(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
+	@$(BIN)/python tools/check_site.py build/docs
 
 docs-quick: export HARDMARGIN_EXAMPLE_ROWS = 20000
 docs-quick: export OMP_NUM_THREADS = 1

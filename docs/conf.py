@@ -3,7 +3,11 @@
 import os
 import re
 from importlib.metadata import version as version_of
+from importlib.resources import files
 
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.util import logging
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 
 project = "hardmargin"
@@ -18,7 +22,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.intersphinx",
-    "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -69,6 +72,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "remove_config_comments": True,
     "matplotlib_animations": False,
+    "write_computation_times": False,  # these pages would load scripts from other sites
 }
 
 intersphinx_mapping = {}
@@ -80,8 +84,9 @@ if os.environ.get("READTHEDOCS"):  # elsewhere the site builds without the netwo
 
 # How it looks
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"  # browsers draw it without a script, and screen readers read it
 html_title = "hardmargin"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
@@ -104,6 +109,7 @@ def setup(app):
     """Resolve what Sphinx cannot by itself."""
     app.connect("source-read", anchors_as_targets)
     app.connect("missing-reference", labels_as_text)
+    app.add_html_math_renderer("mathml", (inline_formula, None), (formula, None))
 
 
 def anchors_as_targets(app, docname, source):
@@ -116,3 +122,26 @@ def labels_as_text(app, env, node, text):
     target = node["reftarget"]
     is_inherited = target in INHERITED_LABELS or target.startswith("sphx_glr_auto_examples")
     return text if is_inherited else None
+
+
+def inline_formula(writer, node):
+    """Write a formula in a line of text as MathML."""
+    writer.body.append(mathml(node, "inline") + "\u2060")  # keeps a full stop on its line
+    raise nodes.SkipNode
+
+
+def formula(writer, node):
+    """Write a formula in lines of its own as MathML."""
+    writer.body.append(f'<div class="formula">{mathml(node, "block")}</div>')
+    raise nodes.SkipNode
+
+
+def mathml(node, display):
+    """Return a formula as MathML, with a warning if a part of it is not known."""
+    tex = node.astext()
+    if display == "block":  # what is below "min" belongs under it
+        tex = re.sub(r"\\(?:min|max)(?=_)", r"\g<0>\\limits", tex)
+    found = convert(tex, display=display)
+    if "\\" in found or ">&<" in found:
+        logging.getLogger(__name__).warning("cannot write %r", tex, location=node)
+    return found
