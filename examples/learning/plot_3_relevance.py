@@ -142,5 +142,7 @@ print(f"test error with these columns only: {100 - 100 * again.score(X_test[kept
 
 # %%
 # What to take away: relevance lets a kernel machine ignore most of what does not matter, without a
-# selection of columns beforehand. It is not a test of significance: look at ``relevance_`` as a
-# hint of what to keep, and confirm it with a model of the columns that were kept.
+# selection of columns beforehand. It is neither a test of significance nor importance: it says how
+# much a column moves the decision, right or wrong. Take ``relevance_`` as a hint of what to keep,
+# and confirm it with a model of the columns that were kept, or with
+# ``sklearn.inspection.permutation_importance`` on rows set aside.

@@ -80,7 +80,7 @@ def test_the_report_has_every_part(report):
         "95 % intervals",
         "Are the probabilities honest?",
         "Which classes are confused",
-        "Which columns matter",
+        "Which columns move the decision",
         "What voted",
     ):
         assert text in page

@@ -47,7 +47,7 @@ def html_report(
         ("errors", "Errors", _errors(known, codes)),
         ("calibration", "Are the probabilities honest?", _calibration(known, codes)),
         ("confusion", "Which classes are confused", _confusion(known, codes, classes)),
-        ("relevance", "Which columns matter", _relevance(known)),
+        ("relevance", "Which columns move the decision", _relevance(known)),
         ("votes", "What voted", _votes(known)),
     ]
     shown = [(name, head, body) for name, head, body in sections if body]
@@ -192,7 +192,8 @@ def _relevance(known: Sequence[Measured]) -> str:
     more = f" The first {len(best)} of {len(values)}." if len(values) > len(best) else ""
     return (
         f"<p>How much each column moves the log-odds of {escape(found.name)}, relative to the most "
-        f"relevant one.{more}</p>"
+        f"relevant one.{more} This is not importance: a column that only identifies rows may move "
+        "them too. Permutation importance, on rows set aside, measures what a column is worth.</p>"
         + bars([(name[:26], v, f"{v:.2f}", True) for name, v in best], "Relevance of the columns")
     )
 

@@ -14,6 +14,10 @@ from hardmargin.kernels import FloatArray
 class RelevanceDisplay:
     """Bars of the columns' relevance, the most relevant on top.
 
+    They show how much each column moves the log-odds, not what it is worth: an identifier has a bar
+    too. ``sklearn.inspection.permutation_importance`` measures on rows set aside what is lost
+    without a column.
+
     Parameters
     ----------
     relevance : (n_columns,) array
@@ -98,6 +102,7 @@ class RelevanceDisplay:
         self.bars_ = ax.barh(places, self.relevance, **bar_kwargs)
         ax.set_yticks(places, [str(name) for name in self.names])
         more = f" ({self.n_others} more columns)" if self.n_others else ""
-        ax.set(xlabel=f"relevance{more}", xlim=(0, 1.05 * max(float(self.relevance.max()), 1e-12)))
+        label = f"relevance: how much a column moves the log-odds{more}"
+        ax.set(xlabel=label, xlim=(0, 1.05 * max(float(self.relevance.max()), 1e-12)))
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -300,11 +300,16 @@ default="cv"
         the views. If several columns were made from one (to mark missing values, for instance), it
         is the largest of their relevances. ``pandas.Series(relevance_, feature_names_in_)`` has the
         names. Only where relevance was used.
+
+        It is not importance: a column may move the log-odds without making them better, as an
+        identifier does. Importance is what ``sklearn.inspection.permutation_importance`` measures
+        on rows set aside.
     encoded_relevance_ : (n_columns,) array
         The same for every column that kernels see; ``get_feature_names_out()`` has their names. All
         categories of a feature have the same relevance.
     feature_importances_ : (n_features,) array
-        The relevance of the features, as shares that sum to one.
+        The relevance of the features, as shares that sum to one, under the name that
+        ``SelectFromModel`` looks for. It is not importance either.
     standardized_ : bool
         Whether the features were standardised.
     temperature_ : float or array

@@ -54,7 +54,10 @@ class SelfTuningClassifier(KernelClassifier):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Relevance of the columns, as shares that sum to one."""
+        """Relevance of the columns, as shares that sum to one.
+
+        It has this name for ``SelectFromModel``, and is not importance: see ``relevance_``.
+        """
         check_is_fitted(self)
         if not hasattr(self, "relevance_"):
             raise AttributeError(
