@@ -22,8 +22,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from hardmargin import EnsembleSVC, GreedySVC, RhoEnsembleSVC, compress
+from hardmargin.estimators._base import categories
 from hardmargin.estimators._base.missing import find_filling
 
+NAMED = {pd.DataFrame: {"columns": ["a", "b"]}, pl.DataFrame: {"orient": "row"}}
 BOTH = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
 N_TRAIN = 151
 
@@ -405,6 +407,37 @@ def test_categories_mixed_of_strings_and_numbers_are_compared_as_strings():
     frame = pd.DataFrame({"kind": pd.Series([1, "1", "b", "c"] * 10, dtype=object)})
     clf = GreedySVC(1.0, max_visits=1).fit(frame, np.array([0, 0, 1, 1] * 10))
     assert clf.get_feature_names_out().tolist() == ["kind_1", "kind_b", "kind_c"]
+
+
+def test_equal_numbers_with_other_names_are_other_categories():
+    frame = pd.DataFrame({"kind": pd.Series([1, True, 1.0, "b"] * 10, dtype=object)})
+    clf = GreedySVC(1.0, max_visits=1).fit(frame, np.array([0, 1, 0, 1] * 10))
+    assert clf.get_feature_names_out().tolist() == ["kind_1", "kind_True", "kind_b"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, np.array], ids=["pd", "pl", "array"])
+def test_every_category_is_looked_at_once(make, monkeypatch):
+    looks = []
+    is_missing = categories.is_missing
+    monkeypatch.setattr(categories, "is_missing", lambda v: looks.append(v) or is_missing(v))
+    rows = [["a", "x"], ["b", "y"], [None, "x"]] * 1000
+    X = np.array(rows, dtype=object) if make is np.array else make(rows, **NAMED[make])
+    known = categories.find_categories(X, [0, 1])
+    assert known.transform(X)[:4].tolist() == [
+        [1, 0, 0, 0],
+        [0, 1, 0, 1],
+        [0, 0, 1, 0],
+        [1, 0, 0, 0],
+    ]
+    assert len(looks) < 40
+
+
+def test_categories_of_models_of_version_0_2():
+    encoder = OneHotEncoder().fit(np.array([["a"], ["b"], [None]], dtype=object))
+    old = categories.Categories.__new__(categories.Categories)
+    old.__setstate__({"columns": np.array([0]), "n_columns": 1, "encoder": encoder})
+    frame = pd.DataFrame({"kind": ["b", None]})
+    np.testing.assert_array_equal(old.transform(frame), [[0, 1, 0], [0, 0, 1]])
 
 
 # Missing numbers

@@ -67,7 +67,7 @@ def as_matrix(
         )
     known: dict[int, NDArray[Any]] = {}
     if categories is not None:
-        known = dict(zip(categories.columns.tolist(), categories.encoder.categories_, strict=True))
+        known = dict(zip(categories.columns.tolist(), categories.known, strict=True))
     parts, begin = [], 0
     for part, width in zip(inputs, widths, strict=True):
         own = range(begin, begin + (width or 0))

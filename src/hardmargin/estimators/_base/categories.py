@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
+from itertools import count
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
@@ -49,14 +50,25 @@ MISSING_TYPES = ("NAType", "NaTType")
 
 
 class _Values(NamedTuple):
-    """Values of a column: their types, and all of them as strings."""
+    """Values of a column.
+
+    Attributes
+    ----------
+    types : set of type
+        Types of those that are not missing.
+    strings : list
+        Different values as strings, perhaps repeated; None for a missing one.
+    codes : (n,) int array
+        Which of these every row has.
+    """
 
     types: set[type]
-    strings: set[str | None]
+    strings: list[str | None]
+    codes: NDArray[np.intp]
 
 
-#: Values of some columns, by their numbers.
-ColumnValues: TypeAlias = dict[int, _Values]
+#: Types and strings of some columns, by their numbers.
+ColumnValues: TypeAlias = dict[int, tuple[set[type], set[str | None]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,62 +85,57 @@ class Categories:
         The columns of categories, in ascending order.
     n_columns : int
         Number of columns of the table.
-    encoder : OneHotEncoder
-        Knows their categories.
+    known : tuple of (n_known,) arrays of str and None
+        Their categories, in ascending order; None stands for a missing value, and comes last.
     """
 
     columns: NDArray[np.intp]
     n_columns: int
-    encoder: OneHotEncoder
+    known: tuple[NDArray[Any], ...]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load them; in models of 0.2, an encoder of scikit-learn knows the categories."""
+        if (encoder := state.pop("encoder", None)) is not None:
+            state["known"] = tuple(encoder.categories_)
+        self.__dict__.update(state)
+
+    @property
+    def _widths(self) -> list[int]:
+        """How many columns of numbers every column of categories has."""
+        return [1 if len(known) == 2 else len(known) for known in self.known]
 
     @property
     def origins(self) -> NDArray[np.intp]:
         """The column of the table that each column of numbers comes from."""
         widths = np.ones(self.n_columns, dtype=np.intp)
-        sizes = np.array([len(known) for known in self.encoder.categories_])
-        widths[self.columns] = np.where(sizes == 2, 1, sizes)
+        widths[self.columns] = self._widths
         return np.repeat(np.arange(self.n_columns), widths)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Turn a table into numbers; missing numbers stay missing."""
         X = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
         numeric = np.setdiff1d(np.arange(self.n_columns), self.columns)
-        origins = self.origins
-        values = np.column_stack([_strings(X, j) for j in self.columns])
-        indicators = self.encoder.transform(values)
-        self._warn_of_strangers(X, values)
-        ends = np.cumsum([len(known) for known in self.encoder.categories_])
-        seconds = ends[np.diff(ends, prepend=0) == 2] - 1
-        # One column for two categories: 0, 1, and 1/2 for those that fit did not see.
-        indicators[:, seconds] = (1 + indicators[:, seconds] - indicators[:, seconds - 1]) / 2
-        indicators = np.delete(indicators, seconds - 1, axis=1)
-        if len(numeric) == 0:
-            return np.asarray(indicators)
-        numbers = check_array(
-            _safe_indexing(X, numeric, axis=1),
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
-        rows = np.empty((len(numbers), len(origins)), dtype=numbers.dtype)
-        is_category = np.isin(origins, self.columns)
-        rows[:, is_category], rows[:, ~is_category] = indicators, numbers
-        return rows
-
-    def _warn_of_strangers(self, X: Any, values: NDArray[Any]) -> None:
-        """Warn of columns in which every category is new: they may be spelled in another way."""
-        for k, known in enumerate(self.encoder.categories_):
-            found = [v for v in values[:, k] if v is not None]
-            if len(found) >= MANY_STRANGERS and not set(found) & set(known):
-                j = self.columns[k]
-                warn_caller(
-                    f"None of the values in column {_name(X, j)!r} (for instance {found[0]!r}) was "
-                    "seen in fit; check that it is the same column with the same spelling.",
-                    UserWarning,
-                )
+        origins, rows = self.origins, None
+        if len(numeric) > 0:
+            numbers = check_array(
+                _safe_indexing(X, numeric, axis=1),
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+            )
+            rows = np.zeros((len(numbers), len(origins)), dtype=numbers.dtype)
+            rows[:, ~np.isin(origins, self.columns)] = numbers
+        for j, known in zip(self.columns.tolist(), self.known, strict=True):
+            values = _read(X, j)
+            _warn_of_strangers(X, j, values, known)
+            if rows is None:
+                rows = np.zeros((len(values.codes), len(origins)))
+            begin, end = np.searchsorted(origins, [j, j + 1])
+            _indicate(rows[:, begin:end], values, known)
+        return np.asarray(rows)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """Names of the columns of numbers, from those of the table."""
-        known = dict(zip(self.columns.tolist(), self.encoder.categories_, strict=True))
+        known = dict(zip(self.columns.tolist(), self.known, strict=True))
         names = []
         for j, column in enumerate(columns):
             if j not in known:
@@ -190,30 +197,26 @@ def find_categories_in_parts(
     found: dict[int, set[str | None]] = {}
     parts = each(partial(_values, columns=columns))
     for j in columns:
-        others = _not_numbers(set().union(*(part[j].types for part in parts)))
+        others = _not_numbers(set().union(*(part[j][0] for part in parts)))
         if j in maybe and not others:
             continue  # numbers, kept as objects
         if j in maybe and (strange := [kind for kind in others if not issubclass(kind, str)]):
             _refuse_type(names[j], strange[0].__name__)
-        found[j] = set().union(*(part[j].strings for part in parts))
+        found[j] = set().union(*(part[j][1] for part in parts))
         n_different = len(found[j] - {None})
         if n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES):
             _refuse(names[j], n_different, is_declared=j in declared)
     if not found:
         return None
-    # The encoder learns from a table that has every value at least once.
-    longest = max(map(len, found.values()))
-    table = np.empty((longest, len(found)), dtype=object)
-    for k, values in enumerate(found.values()):
-        table[:, k] = [*values, *[next(iter(values))] * (longest - len(values))]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(table)
-    return Categories(np.array(list(found)), len(names), encoder)
+    known = tuple(_in_order(values) for values in found.values())
+    return Categories(np.array(list(found)), len(names), known)
 
 
 def _values(X: Any, columns: Sequence[int]) -> ColumnValues:
     """Different values of some columns of a part."""
     X = X if is_data_frame(X) else np.asarray(X, dtype=object)
-    return {j: _Values(_types(X, j), set(_strings(X, j))) for j in columns}
+    read = ((j, _read(X, j)) for j in columns)
+    return {j: (values.types, set(values.strings)) for j, values in read}
 
 
 def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
@@ -247,7 +250,7 @@ def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
         X.columns[j]
         for j, kind in enumerate(kinds)
         if j not in categories
-        and (kind in DECLARED or (kind in MAYBE_TEXT and _not_numbers(_types(X, j))))
+        and (kind in DECLARED or (kind in MAYBE_TEXT and _not_numbers(_read(X, j).types)))
     ]
 
 
@@ -298,13 +301,40 @@ def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
     return sorted(columns)
 
 
-def _objects(X: Any, column: int) -> NDArray[Any]:
-    return np.asarray(_safe_indexing(X, column, axis=1), dtype=object)
+def _read(X: Any, column: int) -> _Values:
+    """Read a column; every different value is looked at once."""
+    given = _safe_indexing(X, column, axis=1)
+    kind = str(getattr(given, "dtype", "object")).lower()
+    if hasattr(given, "replace_strict") and kind.startswith(("str", "cat", "enum")):  # polars
+        different = given.unique()
+        codes = given.replace_strict(different, np.arange(len(different))).to_numpy()
+        values = different.to_list()
+    elif hasattr(given, "factorize") and kind != "object":  # pandas
+        codes, different = given.factorize(use_na_sentinel=False)
+        values = np.asarray(different, dtype=object).tolist()
+    else:
+        values, codes = _factorised(np.asarray(given, dtype=object))
+    strings = [None if is_missing(v) else _as_string(v) for v in values]
+    return _Values({type(v) for v in values if not is_missing(v)}, strings, codes)
 
 
-def _types(X: Any, column: int) -> set[type]:
-    """Types of the values of one column that are not missing."""
-    return {type(v) for v in _objects(X, column) if not is_missing(v)}
+def _factorised(objects: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Different objects, and which of them every row has."""
+    given = objects.tolist()
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    try:
+        codes = np.fromiter(map(numbers.__getitem__, given), dtype=np.intp, count=len(given))
+        if all(isinstance(value, str) or is_missing(value) for value in numbers):
+            return list(numbers), codes
+    except TypeError:
+        pass  # lists and the like cannot be looked up
+    # Numbers of several types may be equal, but not their names: 1 and True.
+    named: dict[tuple[type, str], int] = {}
+    codes = np.array(
+        [named.setdefault((type(v), str(v)), len(named)) for v in given], dtype=np.intp
+    )
+    _, firsts = np.unique(codes, return_index=True)
+    return [given[row] for row in firsts], codes
 
 
 def _not_numbers(types: set[type]) -> list[type]:
@@ -312,11 +342,36 @@ def _not_numbers(types: set[type]) -> list[type]:
     return sorted((t for t in types if not issubclass(t, NUMBERS)), key=lambda t: t.__name__)
 
 
-def _strings(X: Any, column: int) -> NDArray[Any]:
-    """Values of one column as strings, None where one is missing."""
-    values = _objects(X, column)
-    strings = (None if is_missing(v) else _as_string(v) for v in values)
-    return np.fromiter(strings, dtype=object, count=len(values))
+def _in_order(values: set[str | None]) -> NDArray[Any]:
+    """Categories in ascending order; None, a missing value, comes last."""
+    ordered = [*sorted(value for value in values if value is not None), *values & {None}]
+    return np.array(ordered, dtype=object)
+
+
+def _indicate(indicators: NDArray[Any], values: _Values, known: NDArray[Any]) -> None:
+    """Set the columns of numbers, which are zero, that stand for one column of categories."""
+    numbers = {category: k for k, category in enumerate(known)}
+    found = np.array([numbers.get(string, -1) for string in values.strings], dtype=np.intp)
+    found = found[values.codes]
+    if len(known) == 2:  # one column for both: 0, 1, and 1/2 for those that fit did not see
+        indicators[:, 0] = np.array([0.0, 1.0, 0.5])[found]
+        return
+    rows = np.flatnonzero(found >= 0)
+    indicators[rows, found[rows]] = 1.0
+
+
+def _warn_of_strangers(X: Any, column: int, values: _Values, known: NDArray[Any]) -> None:
+    """Warn of a column in which every category is new: they may be spelled in another way."""
+    strangers = [string for string in values.strings if string is not None]
+    if not strangers or set(strangers) & set(known):
+        return
+    is_present = np.array([string is not None for string in values.strings])
+    if is_present[values.codes].sum() >= MANY_STRANGERS:
+        warn_caller(
+            f"None of the values in column {_name(X, column)!r} (for instance {strangers[0]!r}) "
+            "was seen in fit; check that it is the same column with the same spelling.",
+            UserWarning,
+        )
 
 
 def _as_string(value: Any) -> str:
