@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+import tempfile
 import textwrap
 
 import numpy as np
@@ -180,8 +181,17 @@ def test_a_full_disk_is_an_error(in_file, monkeypatch):
 
     monkeypatch.setattr("os.posix_fallocate", full, raising=False)
     X, y = many_rows(600)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"No space left.*TMPDIR.*memory_limit") as caught:
         MODELS["cells"].fit(in_file(X), y)
+    assert caught.value.filename == tempfile.gettempdir()
+
+
+def test_the_folder_of_a_full_disk_is_named_by_the_core_too(in_file, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    X, y = many_rows(600)
+    with pytest.raises(OSError, match="gone") as caught:
+        GreedySVC(gamma=1.0, standardize=False).fit(in_file(X), y)
+    assert "TMPDIR" in str(caught.value)
 
 
 CHILD = """

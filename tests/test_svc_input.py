@@ -142,6 +142,7 @@ LABELS = {
     "integers": np.where(NAMES == "yes", 7, -3),
     "nullable integers": pd.Series(np.where(NAMES == "yes", 7, -3), dtype="Int64"),
     "booleans": NAMES == "yes",
+    "booleans kept as objects": (NAMES == "yes").astype(object),
     "categories": pd.Series(NAMES, dtype="category"),
     "categories of integers": pd.Series(np.where(NAMES == "yes", 7, -3), dtype="category"),
     "categories of polars": pl.Series(NAMES.tolist(), dtype=pl.Categorical),

@@ -1,6 +1,6 @@
 #include <nanobind/stl/string.h>
 
-#include <system_error>
+#include <filesystem>
 
 #include "convert.hpp"
 #include "hardmargin/errors.hpp"
@@ -26,9 +26,10 @@ void bind_errors(nb::module_& module) {
     nb::register_exception_translator([](const std::exception_ptr& raised, void*) {
         try {
             std::rethrow_exception(raised);
-        } catch (const std::system_error& e) {  // of a temporary file
-            PyErr_SetObject(PyExc_OSError,
-                            nb::make_tuple(e.code().value(), e.code().message()).ptr());
+        } catch (const std::filesystem::filesystem_error& e) {  // of a temporary file
+            PyErr_SetObject(
+                PyExc_OSError,
+                nb::make_tuple(e.code().value(), e.code().message(), e.path1().string()).ptr());
         }
     });
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -19,7 +20,7 @@ constexpr std::size_t least_mapped = std::size_t{1} << 22;
 // An open file without a name.
 class TemporaryFile {
   public:
-    explicit TemporaryFile(const std::string& folder) {
+    explicit TemporaryFile(const std::string& folder) : folder_(folder) {
         std::string name = folder + "/hardmargin-XXXXXX";
         descriptor_ = mkstemp(name.data());
         if (descriptor_ < 0) fail(errno);
@@ -43,10 +44,12 @@ class TemporaryFile {
     }
 
   private:
-    [[noreturn]] static void fail(int error) {
-        throw std::system_error(error, std::generic_category());
+    [[noreturn]] void fail(int error) const {
+        throw std::filesystem::filesystem_error("temporary file", folder_,
+                                                std::error_code(error, std::generic_category()));
     }
 
+    std::string folder_;
     int descriptor_;
 };
 

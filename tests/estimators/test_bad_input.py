@@ -4,12 +4,21 @@ import functools
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from problems.greedy import paper
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from hardmargin import EnsembleSVC, GreedySVC
+from hardmargin import (
+    DiversifiedSVC,
+    EnsembleSVC,
+    GreedySVC,
+    MinimumEnclosingBall,
+    ParzenClassifier,
+)
+from hardmargin.estimators._base.categories import is_data_frame
 
 
 @functools.cache
@@ -194,6 +203,68 @@ def test_text_names_skrub():
     with pytest.raises(ValueError, match="string") as caught:
         GreedySVC().fit(np.array([["a", "b"]] * 20), Y[:20])
     assert "skrub" in notes_of(caught.value)
+
+
+# --- where the bad value is ----------------------------------------------------------------------
+
+FRAME = pd.DataFrame(X, columns=["age", "income", "size"])
+FLAGS = FRAME.assign(size=np.array([1.0] * 7 + ["False"] * 33, dtype=object))
+PLACES = {
+    "infinity in a column": (
+        FRAME.assign(income=changed(X, (7, 1), np.inf)[:, 1]),
+        r"infinity.* inf in row 7 of column 'income'.*replace",
+    ),
+    "infinity in a polars column": (
+        pl.DataFrame(changed(X, (7, 1), np.inf), schema=["age", "income", "size"]),
+        r"infinity.* inf in row 7 of column 'income'",
+    ),
+    "infinity in an array": (changed(X, (7, 1), -np.inf), "-inf in row 7 of column 1"),
+    "infinity in float32": (changed(X, (7, 1), np.inf).astype(np.float32), "row 7 of column 1"),
+    "infinity in sparse rows": (sp.csr_array(changed(X, (7, 1), np.inf)), "row 7 of column 1"),
+    "NaN in sparse rows": (sp.csr_array(changed(X, (7, 1), np.nan)), "nan in row 7 of column 1"),
+    "text": (FRAME.assign(age="old").to_numpy(), "'old' in row 0 of column 0.* numbers"),
+    "False as a string": (FLAGS.to_numpy(), r"'False' in row 7 .* X\[:, 2\] == 'False'"),
+    "a column": (FRAME["age"], "1D array.* Series of 40 values, 'age'.*to_frame"),
+    "a polars column": (pl.Series("age", X[:, 0]), "1D array.* Series of 40 values, 'age'"),
+    "no rows": (FRAME[:0], "X has 3 columns and no rows"),
+    "no rows of strings": (FRAME[:0].astype(str), "X has 3 columns and no rows"),
+}
+OTHERS = [EnsembleSVC, GreedySVC, ParzenClassifier, MinimumEnclosingBall, DiversifiedSVC]
+
+
+@pytest.mark.parametrize("estimator", OTHERS)
+@pytest.mark.parametrize("name", PLACES)
+def test_a_value_that_cannot_be_used_has_a_place(estimator, name):
+    rows, words = PLACES[name]
+    with pytest.raises(ValueError, match=words):
+        estimator().fit(rows, Y[: rows.shape[0]])
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_such_a_value_has_a_place_in_queries_too(name):
+    rows, words = PLACES[name]
+    model = GreedySVC(1.0, max_visits=1).fit(FRAME if is_data_frame(rows) else X, Y)
+    with pytest.raises(ValueError, match=words):
+        model.predict(rows)
+
+
+def test_a_missing_value_has_a_place_where_none_may_be():
+    with pytest.raises(ValueError, match=r"NaN. The first is nan in row 3 of column 'income'"):
+        ParzenClassifier().fit(FRAME.assign(income=changed(X, (3, 1), np.nan)[:, 1]), Y)
+
+
+def test_a_place_is_not_among_the_categories():
+    frame = FRAME.assign(name=np.where(Y, "a", "b"), age=changed(X, (9, 0), np.inf)[:, 0])
+    with pytest.raises(ValueError, match=r"inf in row 9 of column 'age'"):
+        GreedySVC().fit(frame[["name", "age"]], Y)
+
+
+@pytest.mark.parametrize("estimator", [GreedySVC, DiversifiedSVC])
+def test_booleans_kept_as_objects_are_labels(estimator):
+    labels = pd.Series(Y == 1, dtype=object)
+    model = estimator().fit(X, labels)
+    assert model.classes_.dtype == bool
+    assert model.score(X, labels) == np.mean(model.predict(X) == (Y == 1))
 
 
 # --- bad queries ---------------------------------------------------------------------------------

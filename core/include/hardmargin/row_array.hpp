@@ -10,7 +10,7 @@ namespace hardmargin {
 
 // Zeros that start on a cache line, in memory or in a file of `folder`, which is gone with them.
 // Pages of a file are not the process's own: the system can write them back and drop them. Throws
-// std::system_error if the disk is full.
+// std::filesystem::filesystem_error if the disk is full.
 void* map_zeros(std::size_t bytes, const std::string& folder);
 void unmap(void* p, std::size_t bytes, bool in_file);
 

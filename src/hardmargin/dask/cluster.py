@@ -22,6 +22,7 @@ from distributed.comm.core import CommClosedError
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from hardmargin.estimators._base.estimator import plain_labels
 from hardmargin.kernels import RowBlocks, Rows
 from hardmargin.kernels.blocks import Resident, in_blocks, stacked
 from hardmargin.monitor import Monitor
@@ -240,7 +241,7 @@ def _labels(block: Any) -> Labels:
     n_missing = int(np.asarray(pd.isna(block)).sum())
     if n_missing:
         raise ValueError(f"y has {n_missing:,} missing labels in one partition; drop these rows.")
-    values = column_or_1d(np.asarray(block), warn=False)
+    values = plain_labels(column_or_1d(np.asarray(block), warn=False))
     classes, codes = np.unique(values, return_inverse=True)
     return Labels(classes, codes.astype(np.int32))
 

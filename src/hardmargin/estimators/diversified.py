@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from hardmargin.estimators._base.estimator import KernelEstimator
+from hardmargin.estimators._base.estimator import KernelEstimator, ScoredClassifier
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.second_layer import (
     RESPONSES,
@@ -95,7 +95,7 @@ def _final_has(method: str) -> Callable[[DiversifiedSVC], bool]:
 
 
 class DiversifiedSVC(
-    ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, KernelEstimator
+    ClassNamePrefixFeaturesOutMixin, ScoredClassifier, TransformerMixin, KernelEstimator
 ):
     """Diversified SVM ensemble: machines orthogonal to each other, and a classifier on top.
 

@@ -294,13 +294,29 @@ def temporary_rows(shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]
     The file is in the folder for temporary files (``TMPDIR``); an OSError says if it is full.
     """
     n_bytes = int(np.prod(shape)) * dtype.itemsize
-    with tempfile.TemporaryFile(prefix="hardmargin-") as file:
-        if hasattr(os, "posix_fallocate"):
-            # A write into a hole in the file would kill the process if the disk were full.
-            os.posix_fallocate(file.fileno(), 0, n_bytes)
-        else:
-            file.truncate(n_bytes)
-        return np.ndarray(shape, dtype, buffer=_Temporary(file.fileno(), n_bytes))
+    folder = tempfile.gettempdir()
+    try:
+        with tempfile.TemporaryFile(prefix="hardmargin-", dir=folder) as file:
+            if hasattr(os, "posix_fallocate"):
+                # A write into a hole in the file would kill the process if the disk were full.
+                os.posix_fallocate(file.fileno(), 0, n_bytes)
+            else:
+                file.truncate(n_bytes)
+            return np.ndarray(shape, dtype, buffer=_Temporary(file.fileno(), n_bytes))
+    except OSError as error:
+        raise no_room(error, folder, n_bytes) from error
+
+
+def no_room(error: OSError, folder: str, n_bytes: int | None = None) -> OSError:
+    """Say in an error which folder has no room for temporary files, and what helps."""
+    size = "" if n_bytes is None else f" of {n_bytes / 1e9:.3g} GB"
+    return OSError(
+        error.errno,
+        f"{error.strerror}: rows that memory_limit keeps out of memory, or that came from a file, "
+        f"need a temporary file{size}, which this folder cannot hold. Let the environment variable "
+        "TMPDIR name another folder, make room in this one, or raise memory_limit",
+        folder,
+    )
 
 
 def rows_per_block(X: Any) -> int:

@@ -34,7 +34,7 @@ import numpy as np
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
-from hardmargin.kernels.blocks import FileRows, as_blocks
+from hardmargin.kernels.blocks import FileRows, as_blocks, no_room
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited
 from hardmargin.solvers.problem import (
@@ -162,6 +162,7 @@ def solve(
     n_threads = options.n_threads
     if n_threads > 1:
         n_threads = rows.machines_at_once(n_threads, memory_bytes)
+    folder = tempfile.gettempdir() if isinstance(as_blocks(rows.X), FileRows) else ""
     try:
         results = _core.greedy(
             *rows.core_source,
@@ -178,7 +179,7 @@ def solve(
             memory_bytes=memory_bytes,
             block_rows=options.block_rows,
             n_threads=n_threads,
-            folder=tempfile.gettempdir() if isinstance(as_blocks(rows.X), FileRows) else "",
+            folder=folder,
             states=[] if unfinished is None else unfinished.states(len(problem.machines)),
             keep=None if unfinished is None else unfinished.keep,
             keep_seconds=0.0 if unfinished is None else unfinished.seconds,
@@ -186,6 +187,10 @@ def solve(
         )
     except (_core.MemoryTooSmall, _core.NothingToPack) as error:
         raise rows.core_error(error, options.method) from None
+    except OSError as error:
+        if folder and error.filename == folder:
+            raise no_room(error, folder) from error
+        raise
     give_back_if_limited()  # cached columns would add to the memory of what follows
     # All machines at once, as there may be many small ones.
     sides, supports = problem.sides, [r.support for r in results]

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hardmargin.estimators._base.estimator import (
     KernelEstimator,
+    ScoredClassifier,
     TrainingRows,
     finite_scores,
     moderate,
@@ -130,7 +130,7 @@ def _tells_probabilities(classifier: KernelClassifier) -> bool:
     )
 
 
-class KernelClassifier(ClassifierMixin, KernelEstimator):
+class KernelClassifier(ScoredClassifier, KernelEstimator):
     """Base of the kernel classifiers: predictions, and what ``fit`` prepares and stores."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

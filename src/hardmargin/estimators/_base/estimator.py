@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
@@ -22,11 +22,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from hardmargin.estimators._base.bad_input import explain, refuse_no_rows, refuse_series
 from hardmargin.estimators._base.categories import (
     Categories,
     column_kinds,
     columns_of,
-    columns_without_numbers,
     is_data_frame,
     is_missing,
     refuse_lazy_frame,
@@ -93,6 +93,9 @@ N_JOBS = (
 #: Rows that are compared with each other to see whether a kernel distinguishes rows.
 ROWS_TO_TELL_APART = 64
 
+#: Types of booleans.
+BOOLEANS = {bool, np.bool_}
+
 #: A kernel is flat if gamma times the distance is less than this for nearly all pairs of rows.
 FLAT = 1e-4
 
@@ -119,6 +122,28 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
     weights: FloatArray | None
     is_part: bool = False
+
+
+class ScoredClassifier(ClassifierMixin):
+    """A classifier of scikit-learn, which takes booleans that are kept as objects for labels."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, data frame or sparse matrix
+            Rows.
+        y : (n_samples,) array
+            Their labels.
+        sample_weight : (n_samples,) array, optional
+            Row weights.
+
+        Returns
+        -------
+        float
+        """
+        return float(super().score(X, plain_labels(y), sample_weight))
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -223,6 +248,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
         """Validate rows, labels and weights; there must be at least two classes."""
         if isinstance(y, list | tuple):
             refuse_missing_labels(y)  # among strings, NaN would become the string "nan"
+        y = plain_labels(y)
         try:
             X, known = self._validated(X, y=y)
             check_classification_targets(known)
@@ -288,8 +314,10 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
         }
+        refuse_no_rows(X, type(self).__name__)
         if not isinstance(X, np.ndarray):
             refuse_lazy_frame(X)
+            refuse_series(X)
             if fills and is_data_frame(X):
                 column_kinds(X, columns_of(self._categories_))  # dates would be taken for numbers
         try:
@@ -303,8 +331,12 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                     numbers = self._categories_.transform(X)
                     validated = check(numbers, estimator=self, **checks, **options)
         except (TypeError, ValueError) as error:
-            strange = columns_without_numbers(X, self._categories_) if fills else []
-            _add_advice(error, is_precomputed, strange)
+            if is_precomputed and "features" in str(error):
+                error.add_note(
+                    "With kernel='precomputed', pass the kernel values of the rows against all "
+                    "training rows: shape (n_rows, n_training_rows)."
+                )
+            explain(error, X, self._categories_, fills=fills)
             raise
         rows, *labels = validated if "y" in options else (validated,)
         rows = canonical(rows) if is_sparse(rows) else rows
@@ -340,6 +372,15 @@ def one_or_all(values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
+
+
+def plain_labels(y: Any) -> Any:
+    """Return labels that are booleans kept as objects as booleans, and others as they are."""
+    if str(getattr(y, "dtype", "")).lower() != "object":  # of NumPy, pandas or polars
+        return y
+    labels = np.asarray(y)
+    are_booleans = labels.size > 0 and set(map(type, labels.ravel().tolist())) <= BOOLEANS
+    return labels.astype(bool) if are_booleans else y
 
 
 def refuse_missing_labels(y: Any) -> None:
@@ -440,30 +481,4 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
             "few distant rows dominate the rule for gamma. Remove or clip those, standardise the "
             "features, or raise gamma.",
             UserWarning,
-        )
-
-
-def _add_advice(error: TypeError | ValueError, is_precomputed: bool, strange: list[Any]) -> None:
-    """Add advice to an error of scikit-learn."""
-    message = str(error)
-    if "NaN" in message:
-        error.add_note(
-            "Missing values can be filled in a pipeline: "
-            "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
-        )
-    elif strange:
-        error.add_note(
-            f"Not all values are numbers in {', '.join(map(repr, strange))}: these columns had "
-            "numbers in fit, or categorical_features=None says that there are no categories."
-        )
-    elif "could not convert string" in message:
-        error.add_note(
-            "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
-            "make_pipeline(TableVectorizer(), ...). EnsembleSVC and GreedySVC take categories as "
-            "they are in data frames, or in the columns that categorical_features lists."
-        )
-    elif is_precomputed and "features" in message:
-        error.add_note(
-            "With kernel='precomputed', pass the kernel values of the rows against all "
-            "training rows: shape (n_rows, n_training_rows)."
         )
