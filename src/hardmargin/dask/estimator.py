@@ -15,7 +15,6 @@ import distributed
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
@@ -24,6 +23,7 @@ from hardmargin.dask.layer import DaskLayer, LayerOnCluster
 from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
 from hardmargin.estimators._base.estimator import TrainingRows
+from hardmargin.estimators._base.labels import check_label_type
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC, Plan
 from hardmargin.estimators.experts import Mixture
@@ -225,7 +225,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             )
         numbers = replace(numbers, **kinds.pop()._asdict())
         classes = np.unique(np.concatenate([own.classes for own in labels]))
-        check_classification_targets(classes)
+        check_label_type(classes)
         codes = np.concatenate([np.searchsorted(classes, own.classes)[own.codes] for own in labels])
         rows = self._filled(self._coded(numbers, classes, codes, sample_weight))
         filled = replace(rows.X.kept(), n_columns=len(self.get_feature_names_out()))

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -31,6 +30,7 @@ from hardmargin.estimators._base.categories import (
     is_missing,
     refuse_lazy_frame,
 )
+from hardmargin.estimators._base.labels import check_label_type, warn_of_quantities
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.watching import (
     ENDED_BY,
@@ -251,7 +251,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
         y = plain_labels(y)
         try:
             X, known = self._validated(X, y=y)
-            check_classification_targets(known)
+            check_label_type(known)
             labels, codes = np.unique(known, return_inverse=True)
         except (TypeError, ValueError):
             refuse_missing_labels(y)
@@ -288,6 +288,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
         if weights is not None:
             codes[weights == 0] = -1
             weights = None if (weights == 1).all() else weights
+        warn_of_quantities(classes, codes)
         return TrainingRows(X, codes, classes, weights)
 
     def _check_unlabelled(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:

@@ -1,0 +1,71 @@
+"""Labels that may be quantities: every number would be a class of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from hardmargin.warn import warn_caller
+
+#: What to use for quantities instead.
+REGRESSORS = "a regressor, such as scikit-learn's SVR or HistGradientBoostingRegressor"
+
+#: Up to this many numbers are taken for classes, unless most rows have a number of their own.
+MANY_NUMBERS = 30
+
+#: More numbers than this, with gaps between them, are hardly classes.
+TOO_MANY_NUMBERS = 200
+
+#: Fewer of them are taken for quantities if this share occurs in a single row each.
+SHARE_ONCE = 0.1
+
+#: In fewer rows, anything may be a class.
+LEAST_ROWS = 20
+
+
+def check_label_type(y: NDArray[Any]) -> None:
+    """Refuse labels that are no classes, as scikit-learn does.
+
+    They are shown to it twice, so that it does not warn of many labels as well.
+    """
+    check_classification_targets(np.tile(y, 2))
+
+
+def warn_of_quantities(classes: NDArray[Any], codes: NDArray[Any]) -> None:
+    """Warn of labels that look like quantities rather than classes.
+
+    Codes of classes mostly leave no number out, and few of them occur only once; quantities have
+    gaps and rare values. Strings are never quantities.
+
+    Parameters
+    ----------
+    classes : (n_classes,) array
+        The labels, ascending.
+    codes : (n,) int array
+        Class of every row, -1 for rows that take no part.
+    """
+    numbers = np.asarray(classes.tolist())  # objects may be numbers
+    sizes = np.bincount(codes[codes >= 0], minlength=len(classes))
+    n_rows, n_classes, n_once = int(sizes.sum()), len(classes), int((sizes == 1).sum())
+    if numbers.dtype.kind not in "iuf" or not _are_quantities(numbers, n_rows, n_once):
+        return
+    once = f", {n_once:,} of them once" if n_once else ""
+    warn_caller(
+        f"y has {n_classes:,} different numbers in {n_rows:,} rows{once}: are they quantities? "
+        f"Each is learned as a class of its own here, which takes long. For quantities, use "
+        f"{REGRESSORS}; for classes, max_time limits the time of fit.",
+        UserWarning,
+    )
+
+
+def _are_quantities(numbers: NDArray[Any], n_rows: int, n_once: int) -> bool:
+    """Whether numbers, ascending, look like quantities."""
+    n_numbers = len(numbers)
+    if n_rows > LEAST_ROWS and n_numbers > 0.5 * n_rows:
+        return True
+    has_gaps = float(numbers[-1]) - float(numbers[0]) >= n_numbers
+    is_ragged = n_once >= SHARE_ONCE * n_numbers
+    return has_gaps and n_numbers > (MANY_NUMBERS if is_ragged else TOO_MANY_NUMBERS)
