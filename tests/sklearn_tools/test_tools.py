@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from problems.sklearn_tools import (
     CLASSIFIERS,
@@ -19,6 +20,7 @@ from problems.sklearn_tools import (
     described,
     reference,
 )
+from sklearn import config_context
 from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.metrics import RocCurveDisplay
 from sklearn_tools import displays, wrappers
@@ -146,6 +148,9 @@ REFUSALS = [
     for case in TOOLS[tool].cases
 ]
 
+#: These clone, fit and call a classifier: enough to see that settings do not matter.
+CALLS = ("CalibratedClassifierCV", "VotingClassifier, soft")
+
 # The columns that a tool keeps, or the labels that it makes, need not be informative.
 pytestmark = pytest.mark.filterwarnings("ignore:The held-out scores:UserWarning")
 
@@ -161,6 +166,17 @@ def test_answers_have_the_types_shapes_and_scores_of_those_for_svc(tool, name, t
     found = TOOLS[tool].run(classifier(name, place), TASKS[task])
     assert described(found) == described(expected)
     assert found["score"] >= expected["score"] - MARGIN
+
+
+@pytest.mark.parametrize("name", PROBABILISTIC)
+@pytest.mark.parametrize("tool", CALLS)
+def test_answers_are_the_same_when_transformers_make_frames(tool, name):
+    task, run = TASKS["two classes"], TOOLS[tool].run
+    expected = run(classifier(name, "pipeline"), task)
+    with config_context(transform_output="pandas"):
+        found = run(classifier(name, "pipeline"), task)
+    for what in ("predict", "predict_proba", "classes", "score"):
+        np.testing.assert_array_equal(found[what], expected[what])
 
 
 @pytest.mark.parametrize(("tool", "task", "place"), REFUSALS)

@@ -38,7 +38,9 @@ def with_numbers(classifier: Any, is_frame: bool, *, is_scaled: bool = True) -> 
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
     if not is_frame:
-        return make_pipeline(MaxAbsScaler(), classifier) if is_scaled else classifier
+        # Data frames, which scikit-learn may be configured to output, cannot be sparse.
+        scaler = MaxAbsScaler().set_output(transform="default")
+        return make_pipeline(scaler, classifier) if is_scaled else classifier
     from skrub import StringEncoder, TableVectorizer
 
     steps = [

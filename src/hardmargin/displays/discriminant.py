@@ -82,7 +82,7 @@ class DiscriminantDisplay:
         DiscriminantDisplay
         """
         model = final_step(estimator, "direction_classes_", "MarginDiscriminantAnalysis")
-        found = estimator.transform(X)
+        found = np.asarray(estimator.transform(X))  # it may be a data frame
         n = found.shape[1]
         if n < 2:
             raise ValueError("There is a single direction; raise n_directions to draw two.")

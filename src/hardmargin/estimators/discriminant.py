@@ -349,6 +349,10 @@ default="rbf"
         -------
         (n_samples, n_components) array
         """
+        return self._projections(X)
+
+    def _projections(self, X: Any) -> FloatArray:
+        """Project rows; an array, however scikit-learn is configured."""
         queries = self._check_queries(X)
         if self.kernel == "precomputed":
             queries = queries[:, self.support_]

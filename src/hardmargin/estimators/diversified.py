@@ -324,7 +324,7 @@ default="rbf"
                 mda = self._first_layer(_share(first, n_rows[k:]), seed)
                 of_train = None if weights is None else weights[train]
                 mda.fit(self._part(X, train, train), y[train], of_train)
-                Z = _projections(mda, self._part(X, test, train))
+                Z = mda._projections(self._part(X, test, train))
                 held_out.append(_HeldOut(test, Z, _machines(mda)))
             mda = self._first_layer(_share(first, n_rows[-1:]), seed)
             is_absent = weights is None and not present.all()
@@ -341,8 +341,8 @@ default="rbf"
 
                 def project(some: NDArray[np.intp]) -> FloatArray:
                     if len(some) == X.shape[0]:
-                        return _projections(mda, X)
-                    return _projections(mda, as_blocks(X, self._most_row_bytes)[rows[some]])
+                        return mda._projections(X)
+                    return mda._projections(as_blocks(X, self._most_row_bytes)[rows[some]])
 
                 projected = _Projections(np.empty((len(rows), len(mda.directions_))), project)
             second = self._second_layer(
@@ -372,7 +372,7 @@ default="rbf"
         (n_samples, n_machines) array
         """
         check_is_fitted(self)
-        return _projections(self.discriminant_, X)
+        return self.discriminant_._projections(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of every row.
@@ -461,7 +461,7 @@ default="rbf"
 
     def _ask(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
-        Z = _projections(self.discriminant_, X)
+        Z = self.discriminant_._projections(X)
         with single_threaded_blas():
             return getattr(self.final_estimator_, method)((Z - self._shifts_) / self._scales_)
 
@@ -680,11 +680,6 @@ def _share(monitor: Monitor, n_rows: Sequence[int]) -> float | None:
     if not monitor.has_limit:
         return None
     return float(max(n_rows[0] / sum(n_rows) * monitor.seconds_left, 1e-3))
-
-
-def _projections(mda: MarginDiscriminantAnalysis, X: Any) -> FloatArray:
-    # A plain array, even if scikit-learn is configured to output data frames.
-    return np.asarray(mda.transform(X), dtype=np.float64)
 
 
 def _machines(mda: MarginDiscriminantAnalysis) -> list[tuple[Any, int]]:

@@ -607,10 +607,10 @@ def resolve_gamma(
     step = max(1, _NUMBERS_AT_ONCE // max(d, 1))  # rows that are copied at a time
     parts = [slice(begin, begin + step) for begin in range(0, n, step)]
     with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(X) or X.dtype == w.dtype:
+        if is_sparse(X):
             mean = np.asarray(w @ X, dtype=np.float64).ravel()
-        else:
-            mean = np.asarray(sum(w[part] @ X[part] for part in parts))
+        else:  # sums in another memory order would round differently
+            mean = sum((w[part] @ np.ascontiguousarray(X[part]) for part in parts), np.zeros(d))
         rounding = 1e-14 * float(np.abs(mean).max(initial=0.0))
         if kernel == "laplacian" and gamma != "scale":
             width = _absolute_width(gamma, X, w)
@@ -619,7 +619,11 @@ def resolve_gamma(
             if is_sparse(X):
                 variance = _sparse_variance(X, w, mean)
             else:
-                variance = sum((w[part] @ (X[part] - mean) ** 2 for part in parts), np.zeros(d))
+                blocks = (np.ascontiguousarray(X[part]) - mean for part in parts)
+                variance = sum(
+                    (w[part] @ block**2 for part, block in zip(parts, blocks, strict=True)),
+                    np.zeros(d),
+                )
             if gamma == "scale":
                 width = float(d * (variance.mean() + ((mean - mean.mean()) ** 2).mean()))
             else:

@@ -65,11 +65,19 @@ class Scaling:
             X = _clipped(X, self.clip)
         if self.exponents is not None:
             X = _times_powers(X, self.exponents)
-        return self.scaler.transform(X)
+        # What the scaler's own methods return depends on how scikit-learn is configured.
+        if is_sparse(X):
+            return _times_columns(X, 1 / self.scaler.scale_)
+        scale = self.scaler.scale_.astype(X.dtype)
+        return (X - self.scaler.mean_.astype(X.dtype) if self.scaler.with_mean else X) / scale
 
     def inverse(self, X: Rows) -> Rows:
         """Rows as they came, except for values that were clipped."""
-        X = self.scaler.inverse_transform(X)
+        if is_sparse(X):
+            X = _times_columns(X, self.scaler.scale_)
+        else:
+            X = X * self.scaler.scale_.astype(X.dtype)
+            X = X + self.scaler.mean_.astype(X.dtype) if self.scaler.with_mean else X
         return X if self.exponents is None else _times_powers(X, -self.exponents)
 
     @property
@@ -187,6 +195,13 @@ def sampled(blocks: RowBlocks, weights: FloatArray | None) -> tuple[Rows, FloatA
     present = np.flatnonzero(weights)
     some = present[:: -(-len(present) // ROWS_FOR_QUANTILES)]
     return blocks[some], weights[some]
+
+
+def _times_columns(X: Rows, factors: FloatArray) -> Rows:
+    """Multiply the columns of sparse rows."""
+    scaled = X.copy()
+    scaled.data *= factors[X.indices]
+    return scaled
 
 
 def _times_powers(X: Rows, exponents: NDArray[np.int64]) -> Rows:

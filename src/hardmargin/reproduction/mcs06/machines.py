@@ -140,6 +140,7 @@ def train_machines(base: str, split: Split, size: int, *, cut: float | None = No
     model = MarginDiscriminantAnalysis(
         size, C=1.0, gamma="pairwise", max_time=cut, random_state=0
     ).set_params(solver=base, memory_limit=CORE_MEMORY if base == "core" else None)
+    model.set_output(transform="default")
     start = time.process_time()
     try:
         with warnings.catch_warnings():

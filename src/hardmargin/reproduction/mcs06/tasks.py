@@ -137,7 +137,7 @@ def _scaled(name: str, split: Split) -> Split:
     divide_by = DATA_SETS[name].divide_by if name in DATA_SETS else None
     if divide_by is not None:
         return X_train / divide_by, y_train, X_test / divide_by, y_test
-    scaler = StandardScaler().fit(X_train)
+    scaler = StandardScaler().set_output(transform="default").fit(X_train)
     return scaler.transform(X_train), y_train, scaler.transform(X_test), y_test
 
 

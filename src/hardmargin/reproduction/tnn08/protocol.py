@@ -144,7 +144,7 @@ def scaled(split: Split) -> Split:
     [[-0.5], [1.5]]
     """
     X_train, y_train, X_test, y_test = split
-    scaler = MinMaxScaler((-1, 1)).fit(X_train)
+    scaler = MinMaxScaler((-1, 1)).set_output(transform="default").fit(X_train)
     return scaler.transform(X_train), y_train, scaler.transform(X_test), y_test
 
 
