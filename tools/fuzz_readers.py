@@ -367,6 +367,8 @@ def changed_members(rng: random.Random, data: bytes, other: bytes) -> bytes:
                 members[name] = strange[rng.choice(list(strange))]
             case 3:
                 members[changed_bytes(rng, name.encode(), b"").decode("ascii", "replace")] = b""
+            case 4:
+                members[name] += bytes(rng.choice((1 << 10, 1 << 24)))
             case _ if name.endswith(".json") and rng.random() < 0.9:
                 members[name] = changed_json(rng, members[name])
             case _:
@@ -374,7 +376,8 @@ def changed_members(rng: random.Random, data: bytes, other: bytes) -> bytes:
                     rng, members[name], rng.choice(list(strange.values()))
                 )
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings():
+    packing = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
+    with zipfile.ZipFile(file, "w", packing) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names may occur twice
         for name, content in members.items():
             archive.writestr(name.partition("\0")[0] or "empty", content)

@@ -502,3 +502,11 @@ def test_a_model_that_is_missing(capsys, tmp_path):
 def test_outputs_of_unknown_kinds(capsys, trained):
     arguments = ("predict", trained / "model.skops", trained / "customers.csv", "-o", "a.xlsx")
     assert "the file name must end in .csv" in refused(capsys, *arguments)
+
+
+@pytest.mark.parametrize("command", ["predict", "inspect", "export"])
+def test_a_model_takes_no_more_memory_than_it_may(capsys, tmp_path, trained, command):
+    rest = {"predict": [trained / "customers.csv"], "inspect": []}
+    rest["export"] = ["--onnx", tmp_path / "m.onnx"]
+    err = refused(capsys, command, trained / "model.skops", *rest[command], "--max-bytes", 1000)
+    assert "--max-bytes" in err

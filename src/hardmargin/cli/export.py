@@ -11,6 +11,7 @@ import click
 
 from hardmargin.cli.errors import InputError
 from hardmargin.cli.inspect import UNKNOWN, columns_known, first_step, load_model, notes_of_model
+from hardmargin.cli.options import max_bytes_option
 from hardmargin.cli.outputs import check_output
 from hardmargin.io import write_whole
 
@@ -24,7 +25,8 @@ EXAMPLES = {"number": 0.0, "boolean": True, "date": "2024-01-01", "text": "text"
     "--onnx", "output", required=True, type=click.Path(path_type=Path), help="The ONNX file."
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-def export(model: Path, output: Path, force: bool) -> None:
+@max_bytes_option
+def export(model: Path, output: Path, force: bool, max_bytes: int | None) -> None:
     """Convert a model to ONNX, which runs without Python.
 
     Every column of the table is an input of the graph. Dates and long text are converted to numbers
@@ -35,7 +37,7 @@ def export(model: Path, output: Path, force: bool) -> None:
     except ImportError as error:
         raise InputError(f"{error} pip install 'hardmargin[onnx]'") from error
     check_output(output, force=force)
-    loaded = load_model(model)
+    loaded = load_model(model, max_bytes)
     columns = columns_known(loaded, notes_of_model(model))
     classifier, example = _with_example(loaded, columns, model)
     try:

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from hardmargin.cli.errors import InputError
+from hardmargin.cli.options import max_bytes_option
 from hardmargin.cli.outputs import show, show_json, table_lines
 from hardmargin.comparison.summary import last_step, summary_of
 
@@ -33,9 +34,10 @@ UNKNOWN = "unknown"
 @click.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON.")
-def inspect(model: Path, as_json: bool) -> None:
+@max_bytes_option
+def inspect(model: Path, as_json: bool, max_bytes: int | None) -> None:
     """Show what a model is and how it was trained."""
-    notes, loaded = notes_of_model(model), load_model(model)
+    notes, loaded = notes_of_model(model), load_model(model, max_bytes)
     with working(model):
         about = about_model(loaded, notes)
         facts = described(about)
@@ -47,12 +49,12 @@ def inspect(model: Path, as_json: bool) -> None:
     show({**facts, "file": f"{model} ({size})"})
 
 
-def load_model(path: Path) -> Any:
+def load_model(path: Path, max_bytes: int | None = None) -> Any:
     """Load a model file, or say in one line why not."""
     from hardmargin.io import load
 
     with _refusing(path):
-        return load(path)
+        return load(path, max_bytes=max_bytes)
 
 
 def notes_of_model(path: Path) -> dict[str, Any]:

@@ -103,6 +103,17 @@ def table_options(command: Command) -> Command:
     )
 
 
+def max_bytes_option(command: Command) -> Command:
+    """How much memory a model may take."""
+    option = click.option(
+        "--max-bytes",
+        type=click.IntRange(min=1),
+        metavar="BYTES",
+        help="The most memory that the model may take.  [default: 512 MB, or 100 times its file]",
+    )
+    return option(command)
+
+
 def training_options(command: Command) -> Command:
     """How to train."""
     return _apply(

@@ -20,7 +20,7 @@ from hardmargin.cli.inspect import (
     working,
 )
 from hardmargin.cli.models import labels_of
-from hardmargin.cli.options import reading_options
+from hardmargin.cli.options import max_bytes_option, reading_options
 from hardmargin.cli.outputs import check_output, spoken_warnings
 from hardmargin.cli.tables import Table, columns_of_model, read_table
 from hardmargin.cli.text_files import TextFormat
@@ -50,6 +50,7 @@ FORMATS = (".csv", ".tsv", ".parquet", ".json")
 )
 @click.option("--labels-only", is_flag=True, help="No probabilities.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
+@max_bytes_option
 @reading_options
 def predict(
     model: Path,
@@ -58,6 +59,7 @@ def predict(
     keep: tuple[str, ...],
     labels_only: bool,
     force: bool,
+    max_bytes: int | None,
     written: TextFormat,
 ) -> None:
     """Predict the classes of a table's rows, with probabilities.
@@ -71,7 +73,7 @@ def predict(
         if output.suffix.lower() not in FORMATS:
             raise InputError(f"{output}: the file name must end in {', '.join(FORMATS)}.")
         check_output(output, force=force)
-    loaded, notes = load_model(model), notes_of_model(model)
+    loaded, notes = load_model(model, max_bytes), notes_of_model(model)
     if not hasattr(loaded, "predict"):
         raise InputError(f"{model} contains {type(loaded).__name__}, which predicts no classes.")
     with spoken_warnings():

@@ -3,7 +3,8 @@
 A pickle runs what its file says. A skops file holds numbers, and the names of types: `load` makes
 objects of the types listed here (and of those that skops trusts: numpy's, SciPy's and
 scikit-learn's), and refuses everything else by name. A file that was cut short or changed is
-refused as well.
+refused as well, and so is one that takes far more memory than its size. `parts` unpacks files, and
+`objects` builds what is in them.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
@@ -22,11 +23,15 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import hardmargin
+from hardmargin.io.objects import Objects
+from hardmargin.io.parts import Budget, Parts, TooLargeError, limit_of
 
 __all__ = ["ModelFileError", "dump", "load", "notes_of", "write_whole"]
 
@@ -178,7 +183,12 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str] = (),
+    max_bytes: int | None = None,
+) -> Any:
     """Load a model.
 
     Parameters
@@ -188,6 +198,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     trusted : iterable of str
         Names of other types and functions that the file may contain, such as a kernel function of
         yours. Building them may run code: name only what you know.
+    max_bytes : int, optional
+        The most memory that the model may take: what its arrays unpack to, and what its other parts
+        become. By default 512 MB or, if that is more, a hundred times the size of the file.
 
     Returns
     -------
@@ -196,27 +209,43 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     Raises
     ------
     ModelFileError
-        If it is not such a file, was changed or cut short, or contains other types.
+        If it is not such a file, was changed or cut short, contains other types, or takes more than
+        `max_bytes`, which is known before the memory is taken.
     """
-    skops = _skops()
-    path = Path(path)
-    saved_by = _about(path)["hardmargin"]
-    known = {*TRUSTED, *trusted}
-    try:
-        strange = [name for name in skops.get_untrusted_types(file=path) if name not in known]
-        if not strange:
-            return skops.load(path, trusted=sorted(known))
-    except (ImportError, AttributeError) as error:
-        raise ModelFileError(
-            f"{path} needs something that is not installed here ({error}); it was saved by "
-            f"hardmargin {saved_by}, this is {hardmargin.__version__}."
-        ) from error
-    except Exception as error:
-        raise ModelFileError(f"{path} is damaged: {error}.") from error
+    path, vouched = Path(path), set(trusted)
+    if max_bytes is not None and not (isinstance(max_bytes, Integral) and max_bytes > 0):
+        raise ValueError(f"max_bytes must be a number of bytes or None, got {max_bytes!r}.")
+    with _opened(path, max_bytes) as parts:
+        saved_by = _about(path, parts)["hardmargin"]
+        try:
+            objects = Objects(parts, TRUSTED, vouched)
+            strange = objects.untrusted()
+            if not strange and not objects.are_for_skops():
+                return objects.build()
+            if not strange:
+                strange, model = _built_by_skops(parts, vouched)
+                if not strange:
+                    return model
+        except TooLargeError as error:
+            raise _too_large(path, error) from None
+        except (ImportError, AttributeError) as error:
+            raise ModelFileError(
+                f"{path} needs something that is not installed here ({error}); it was saved by "
+                f"hardmargin {saved_by}, this is {hardmargin.__version__}."
+            ) from error
+        except Exception as error:
+            raise ModelFileError(f"{path} is damaged: {error}.") from error
     raise ModelFileError(
         f"{path} contains types that models of hardmargin do not have. If you know who made it, "
         f"load it with trusted={strange}."
     )
+
+
+def _built_by_skops(parts: Parts, vouched: set[str]) -> tuple[list[str], Any]:
+    """Build what only skops can; return names of types instead that nobody vouches for."""
+    skops, known, data = _skops(), {*TRUSTED, *vouched}, parts.stored()
+    strange = [name for name in skops.get_untrusted_types(data=data) if name not in known]
+    return strange, None if strange else skops.loads(data, trusted=sorted(known))
 
 
 def notes_of(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -232,27 +261,27 @@ def notes_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         The notes, and under ``"hardmargin"`` the version that saved the file.
     """
-    about = _about(Path(path))
+    with _opened(Path(path), only=ABOUT) as parts:
+        about = _about(Path(path), parts)
     return {"hardmargin": about["hardmargin"], **about["notes"]}
 
 
-def _about(path: Path) -> dict[str, Any]:
-    """Read what a file says about itself, and check that no part of it is damaged."""
+@contextmanager
+def _opened(path: Path, max_bytes: int | None = None, only: str | None = None) -> Iterator[Parts]:
+    """Open a file, or say what is there instead."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-            about = json.loads(archive.read(ABOUT)) if broken is None else {}
+        budget = Budget(limit_of(path) if max_bytes is None else int(max_bytes))
+        parts = Parts(path, budget, only)
     except FileNotFoundError:
         raise
     except IsADirectoryError:
         raise ModelFileError(f"{path} is a folder.") from None
-    except KeyError:
-        raise ModelFileError(
-            f"{path} was not saved by hardmargin.io.dump. If you know who made it, read it with "
-            "skops.io.load."
-        ) from None
+    except TooLargeError as error:
+        raise _too_large(path, error) from None
     except Exception as error:
-        if path.read_bytes()[:1] == PICKLE:
+        with path.open("rb") as file:
+            is_pickle = file.read(1) == PICKLE
+        if is_pickle:
             raise ModelFileError(
                 f"{path} looks like a pickle. joblib.load reads it, and runs what it says: do so "
                 "only if you made it."
@@ -260,8 +289,33 @@ def _about(path: Path) -> dict[str, Any]:
         raise ModelFileError(
             f"{path} is not a model file, or it was cut short or changed ({error})."
         ) from error
-    if broken is not None:
-        raise ModelFileError(f"{path} is damaged: {broken} was changed or cut short.")
+    with parts:
+        yield parts
+
+
+def _too_large(path: Path, error: TooLargeError) -> ModelFileError:
+    [n_bytes] = error.args
+    size = path.stat().st_size
+    return ModelFileError(
+        f"{path} has {size:,} bytes, and would take {n_bytes:,} or more in memory, which is more "
+        f"than it may. If you know who made it, load it with max_bytes={n_bytes} or more "
+        "(--max-bytes at the command line)."
+    )
+
+
+def _about(path: Path, parts: Parts) -> dict[str, Any]:
+    """Read what a file says about itself."""
+    try:
+        about = parts.json(ABOUT)
+    except KeyError:
+        raise ModelFileError(
+            f"{path} was not saved by hardmargin.io.dump. If you know who made it, read it with "
+            "skops.io.load."
+        ) from None
+    except TooLargeError as error:
+        raise _too_large(path, error) from None
+    except Exception as error:
+        raise ModelFileError(f"{path} is damaged: {error}.") from error
     if not isinstance(about, dict) or not isinstance(about.get("format"), int):
         raise ModelFileError(f"{path} does not say which version of hardmargin saved it.")
     about = {"hardmargin": "unknown", "notes": {}, **about}
