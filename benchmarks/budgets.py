@@ -33,9 +33,10 @@ from typing import Any
 
 import forked
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from forked import Row
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_diabetes, make_classification
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
@@ -61,6 +62,7 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "PathSVC, leave one out": ("PathSVC", {"selection": "loo"}),
 }
 N_TEST = 10_000
+N_DIABETES = 442
 WARM_UP_ROWS = 200
 CUT_S = 1_800.0
 
@@ -83,6 +85,8 @@ class Case:
         The kernel; None is the estimator's own.
     is_sparse : bool
         Whether rows are sparse, with one entry in a hundred.
+    is_table : bool
+        Whether columns are strings in a data frame, with a hundred values each.
     """
 
     n_rows: int
@@ -90,10 +94,15 @@ class Case:
     n_classes: int = 2
     kernel: str | None = None
     is_sparse: bool = False
+    is_table: bool = False
 
     def rows(self) -> tuple[Any, Any]:
         """Generate them."""
         rng = np.random.default_rng(0)
+        if self.n_rows == N_DIABETES:
+            return load_diabetes(return_X_y=True)
+        if self.is_table:
+            return string_table(self.n_rows, self.n_columns, rng)
         if self.is_sparse:
             shape = self.n_rows, self.n_columns
             X = sp.random_array(shape, density=0.01, format="csr", rng=rng)
@@ -114,6 +123,9 @@ TIME_CASES = {
     "10,000 sparse rows": Case(10_000, 5_000, is_sparse=True),
     "30,000 rows": Case(30_000),
     "100,000 rows": Case(100_000),
+    "1,000 rows": Case(1_000),
+    "214 classes": Case(N_DIABETES, 10, 214),
+    "200,000 rows of strings": Case(200_000, 10, is_table=True),
 }
 MEMORY_CASES = {
     "3,000 rows": Case(3_000),
@@ -283,6 +295,16 @@ def anonymous(pid: int) -> int:
 
 
 # --- rows, models and tables ---------------------------------------------------------------------
+
+
+def string_table(n_rows: int, n_columns: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Columns of fifty strings each, whose effects add up; a tenth of the labels is random."""
+    codes = rng.integers(50, size=(n_rows, n_columns))
+    effects = rng.normal(size=(50, n_columns))
+    scores = effects[codes, np.arange(n_columns)].sum(axis=1)
+    y = (scores > 0).astype(int) ^ (rng.random(n_rows) < 0.1)
+    names = np.array([f"value {code}" for code in range(50)], dtype=object)
+    return pd.DataFrame({f"column {j}": names[codes[:, j]] for j in range(n_columns)}), y
 
 
 def generated(n_rows: int, n_columns: int = 20, n_classes: int = 2) -> tuple[Any, Any]:

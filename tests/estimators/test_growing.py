@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
 from hardmargin import EnsembleSVC, GreedySVC
+from hardmargin.estimators import ensemble
 from hardmargin.estimators._base import growing, self_tuning
 from hardmargin.warn import warn_caller
 
@@ -109,6 +110,21 @@ def test_a_short_limit_beats_stages_that_were_cut_short(estimator, fits, monkeyp
 def test_few_rows_are_fitted_at_once(estimator, fits):
     one_kernel(estimator, max_time=MAX_TIME).fit(X[:300], Y[:300])
     assert fits == [300]
+
+
+def test_parts_take_as_many_shuffles_as_more_rows_do(fits, monkeypatch):
+    shuffles, plain = [], ensemble.make_folds
+
+    def make_folds(*arguments, n_shuffles, **keywords):
+        shuffles.append(n_shuffles)
+        return plain(*arguments, n_shuffles=n_shuffles, **keywords)
+
+    monkeypatch.setattr(ensemble, "make_folds", make_folds)
+    fit_part(one_kernel(EnsembleSVC), X, Y)
+    assert fits[0] <= ensemble.MAX_SHUFFLED_ROWS  # alone, that many rows are shuffled more often
+    assert set(shuffles) == {1}
+    EnsembleSVC(max_time=1e6).fit(X[:300], Y[:300])
+    assert shuffles[-1] == ensemble.N_SHUFFLES
 
 
 @BOTH

@@ -109,6 +109,26 @@ def test_all_rows_may_cost_more_than_a_part():
     assert next_size(fits, Growth(4_000, 3_800, cost_of_all=0.1), 9.0) == 4_000
 
 
+def test_a_thousand_rows_follow_the_first_fit_where_most_of_its_time_is_constant():
+    """What 1,000 rows took: a tenth of a second for 250, and .4 for all."""
+    growth = Growth(1_000, 900, fixed_rows=growing.FIXED_ROWS)
+    assert grown(law(0.08, 0.32, 2.0), 1.0, growth)[0] == [250, 1_000]
+    assert grown(law(0.08, 0.32, 2.0), 0.3, growth)[0][-1] < 1_000
+
+
+def test_what_a_fit_of_any_size_takes_counts_after_the_first_fit_alone():
+    plain, fixed = Growth(8_000, 7_200), Growth(8_000, 7_200, fixed_rows=growing.FIXED_ROWS)
+    assert next_size([(250, 0.1)], fixed, 0.5) > next_size([(250, 0.1)], plain, 0.5)
+    fits = [(250, 0.1), (750, 0.2)]
+    assert next_size(fits, fixed, 1.0) == next_size(fits, plain, 1.0)
+
+
+def test_all_rows_come_next_if_there_is_no_time_for_them_after_a_part():
+    fits, growth = [(1_000, 1.0), (3_000, 9.0)], Growth(12_000, 11_000)
+    assert next_size(fits, growth, 9.0 * growing.SAFETY * 4.0**2) == 12_000
+    assert next_size(fits, growth, 9.01 * growing.SAFETY * (4.0**2 + 3.0**2)) == 9_000
+
+
 def test_the_power_is_estimated_with_care():
     assert power([(250, 0.1)]) == growing.USUAL_POWER
     assert power([(250, 0.1), (750, 0.1)]) == growing.LEAST_POWER

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from os import PathLike
@@ -29,7 +30,7 @@ from hardmargin.estimators._base.missing import find_filling
 from hardmargin.kernels import FloatArray, as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import ROWS_PER_CLASS
-from hardmargin.selection.growing import FIRST_ROWS, Growth
+from hardmargin.selection.growing import FIRST_ROWS, FIXED_ROWS, Growth
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.warn import warn_caller
 
@@ -173,6 +174,8 @@ class SelfTuningClassifier(KernelClassifier):
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
         growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._time_growth(rows))
+        if growth.linear_above is None:
+            growth = replace(growth, fixed_rows=FIXED_ROWS)
         best = best_in_time(self, rows, groups, growth, monitor)
         self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
         mine, used = self.random_state, best.model.random_state
