@@ -360,7 +360,7 @@ default="cv"
 
     See Also
     --------
-    GreedySVC : The fastest and sparsest model.
+    GreedySVC : Smaller models with faster predictions.
     compress : Fewer support rows, for faster predictions.
     RhoEnsembleSVC : The published algorithm, stage by stage.
 
