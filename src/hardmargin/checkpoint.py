@@ -108,6 +108,11 @@ class Checkpoint:
                     self._try_to_write()
         return result
 
+    def knows(self, name: str) -> bool:
+        """Whether the result of the next step of that name is known."""
+        with self._lock:
+            return (name, self._uses[name]) in self._steps
+
     def unfinished(self, name: str) -> Unfinished:
         """Return the states of the machines of the next step of that name."""
         with self._lock:
@@ -257,5 +262,11 @@ def fingerprint(parts: Iterable[Any]) -> str:
 
 
 def arrays_of(X: Any) -> list[NDArray[Any]]:
-    """Arrays that rows consist of."""
+    """Arrays that rows consist of; of rows in blocks, the blocks' hashes, in order."""
+    if hasattr(X, "each"):  # they may live elsewhere, and are hashed there
+        return [np.array(X.each(_fingerprint_of_rows))]
     return [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [np.asarray(X)]
+
+
+def _fingerprint_of_rows(X: Any) -> str:
+    return fingerprint([X.shape, *arrays_of(X)])

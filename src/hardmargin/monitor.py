@@ -210,6 +210,10 @@ class Monitor:
         result: Result = self.checkpoint.step(step, compute, lambda: self.seconds_left > 0)
         return result
 
+    def knows(self, step: str) -> bool:
+        """Whether the checkpoint has the result of the next step of that name."""
+        return self.checkpoint is not None and self.checkpoint.knows(step)
+
     def once_from_state(self, step: str, compute: Callable[[Monitor], Result]) -> Result:
         """Return the result of a step whose machines can resume from a state, as `once` does.
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from distributed import Client
 from problems.cells import few_rows_are_many, many_rows
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -22,14 +21,6 @@ from hardmargin.dask.cluster import Cluster, side_by_side
 SMALL = {"max_cell_rows": 100, "n_trees": 1}
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
-
-
-@pytest.fixture(scope="module")
-def client():
-    with Client(
-        processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as client:
-        yield client
 
 
 @pytest.fixture(autouse=True)

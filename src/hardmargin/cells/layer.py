@@ -250,7 +250,7 @@ class LayerInTraining:
             def learned() -> Learned | None:
                 return learn(self._rows.some(own), c, candidates, self._rules, folds, part)
 
-            found = part.once(f"cell {c} of {self._name}", learned)
+            found = part.once(self._step(c), learned)
             if found is not None:
                 part.go_on(found.n_stages, found.log_loss)
             if self._rules.is_limited:
@@ -260,6 +260,10 @@ class LayerInTraining:
         found = monitor.each(learn_one, len(cells), effective_n_jobs(self._n_jobs))
         self._learned.update(zip(cells, found, strict=True))
         return [None if own is None else own.shares for own in found]
+
+    def _step(self, cell: int) -> str:
+        """Name of the step that learns a cell."""
+        return f"cell {cell} of {self._name}"
 
     def rows_of(self, cells: Sequence[int]) -> NDArray[np.intp]:
         """Training rows of some cells."""

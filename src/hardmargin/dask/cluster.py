@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from threading import Event
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import dask
 import dask.array as da
 import dask.dataframe as dd
 import distributed
 import numpy as np
-import pandas as pd
 from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from distributed.comm.core import CommClosedError
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
 
-from hardmargin.estimators._base.estimator import plain_labels
+from hardmargin.dask.partitions import (
+    Facts,
+    Labels,
+    facts_of,
+    in_order,
+    labels_of,
+    merged,
+    partitions_of_all,
+    print_of,
+    refuse_other_columns,
+    refuse_other_kinds,
+    values_of,
+)
 from hardmargin.kernels import RowBlocks, Rows
 from hardmargin.kernels.blocks import Resident, in_blocks, stacked
 from hardmargin.monitor import Monitor
@@ -49,43 +63,106 @@ class Cluster:
 
     def submit(self, function: Callable[..., Any], *args: Any) -> distributed.Future:
         """Start a task."""
-        return self._client.submit(function, *args, pure=False)
+        with self._connected():
+            return self._client.submit(function, *args, pure=False)
 
-    def compute(self, tasks: Sequence[Delayed]) -> list[distributed.Future]:
+    def compute(self, tasks: Sequence[Any]) -> list[distributed.Future]:
         """Start tasks, and what they need."""
-        with warnings.catch_warnings():
+        with self._connected(), warnings.catch_warnings():
             # Classes of all rows are part of the tasks, so that they survive a worker.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             return list(self._client.compute(list(tasks)))
 
-    def wait(self, tasks: Sequence[distributed.Future], monitor: Monitor | None = None) -> bool:
-        """Wait for tasks; return False, and cancel those that are left, if time is up."""
+    def wait(
+        self,
+        tasks: Sequence[distributed.Future],
+        monitor: Monitor | None = None,
+        on_done: Callable[[list[int]], None] = lambda _: None,
+    ) -> bool:
+        """Wait for tasks; return False, and cancel those that are left, if time is up.
+
+        Parameters
+        ----------
+        tasks : sequence of futures
+            What to wait for.
+        monitor : Monitor, optional
+            The clock.
+        on_done : callable
+            Called with the numbers of tasks that are done, as soon as they are.
+        """
         progress = Event()
         for task in tasks:
             task.add_done_callback(lambda _: progress.set())
-        while (n_done := sum(task.done() for task in tasks)) < len(tasks):
-            self._check_scheduler()
-            if monitor is not None:
-                may_go_on = monitor.report(n_done, 0, np.nan)
+        left = list(range(len(tasks)))
+        while left:
+            done = [t for t in left if tasks[t].done()]
+            left = [t for t in left if t not in set(done)]
+            self.check()
+            if done:
+                on_done(done)
+            if left and monitor is not None:
+                may_go_on = monitor.report(len(tasks) - len(left), 0, np.nan)
                 if not may_go_on or monitor.seconds_left <= 0:
-                    self._client.cancel([task for task in tasks if not task.done()])
+                    with self._connected():
+                        self._client.cancel([tasks[t] for t in left if not tasks[t].done()])
                     return False
-            progress.wait(PATIENCE)
-            progress.clear()
-        self._check_scheduler()
+            if left:
+                progress.wait(PATIENCE)
+                progress.clear()
+        self.check()
         return True
 
     def results(self, tasks: Sequence[distributed.Future]) -> Any:
         """Wait for tasks, and return their results; the first error is raised."""
         self.wait(tasks)
-        try:
+        with self._connected():
             return self._client.gather(list(tasks))
-        except CommClosedError as error:  # the scheduler has gone since the last look
-            raise ConnectionError(LOST) from error
 
-    def _check_scheduler(self) -> None:
+    def check(self) -> None:
+        """Refuse to go on without the scheduler."""
         if self._client.status != "running":
             raise ConnectionError(LOST)
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Raise one error for all that Dask raises if the scheduler is gone, or has been."""
+        self.check()
+        try:
+            yield
+        except (Exception, asyncio.CancelledError) as error:
+            is_lost = isinstance(error, CommClosedError | CancelledError | asyncio.CancelledError)
+            if is_lost or self._client.status != "running":
+                raise ConnectionError(LOST) from error
+            raise
+
+
+class _Held(Mapping[str, Any]):
+    """The graph of a future, which says if the cluster is gone when it is computed."""
+
+    def __init__(self, future: distributed.Future, cluster: Cluster) -> None:
+        self._future, self._cluster = future, cluster
+        self.name = f"held-{future.key}"
+
+    def __getitem__(self, key: str) -> distributed.Future:
+        self._cluster.check()
+        if key != self.name:
+            raise KeyError(key)
+        return self._future
+
+    def __reduce__(self) -> Any:
+        return dict, ({self.name: self[self.name]},)  # on its way to the scheduler
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.name,))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def held(future: distributed.Future, cluster: Cluster) -> Delayed:
+    """Make a part of graphs of a future, which would otherwise fail without a reason."""
+    graph = _Held(future, cluster)
+    return Delayed(graph.name, HighLevelGraph.from_collections(graph.name, graph))
 
 
 @dataclass(frozen=True)
@@ -193,8 +270,25 @@ def time_limit(seconds: float) -> float | None:
     return None if np.isinf(seconds) else seconds
 
 
-def side_by_side(X: Any, y: Any, cluster: Cluster) -> tuple[DaskRows, list[Labels]]:
-    """Bring X and y to the cluster, in the same blocks; leave out empty ones."""
+def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, ...]:
+    """Bring rows and what belongs to them to the cluster; leave out empty partitions.
+
+    Parameters
+    ----------
+    X : dask array or data frame
+        Rows.
+    y : dask array or series
+        Labels.
+    cluster : Cluster
+        Where to bring them.
+    **others : dask array or series, array, or None
+        Values with an entry per row.
+
+    Returns
+    -------
+    DaskRows, list of Labels, *arrays or None
+        The others in the order of `others`, on the client.
+    """
     if not isinstance(X, da.Array | dd.DataFrame) or X.ndim != 2:
         raise TypeError(
             "X must be a dask array of two dimensions or a dask data frame, got "
@@ -202,57 +296,96 @@ def side_by_side(X: Any, y: Any, cluster: Cluster) -> tuple[DaskRows, list[Label
         )
     if not isinstance(y, da.Array | dd.Series | dd.DataFrame):
         raise TypeError(f"y must be a dask array or series, got {type(y).__name__}.")
-    if isinstance(X, da.Array) and isinstance(y, da.Array):
-        known = not np.isnan(sum(X.chunks[0]) + sum(y.chunks[0]))
-        if known and X.shape[0] == y.shape[0]:
-            y = y.rechunk((X.chunks[0], *y.chunks[1:]))
-    tables, labels = partitions(X), partitions(y)
-    if len(tables) != len(labels):
-        raise ValueError(
-            f"X has {len(tables)} partitions, and y has {len(labels)}; partition them alike."
-        )
-    blocks, of_y = cluster.compute(tables), cluster.compute(labels)
-    n_rows, n_labels = (
-        cluster.results([cluster.submit(_n_rows, part) for part in parts])
-        for parts in (blocks, of_y)
-    )
-    if n_rows != n_labels:
-        b = int(np.flatnonzero(np.array(n_rows) != n_labels)[0])
-        raise ValueError(
-            f"Partition {b} has {n_rows[b]} rows of X, but {n_labels[b]} labels; X and y must have "
-            "the same partitions."
-        )
-    used = np.flatnonzero(n_rows)
-    if len(used) == 0:
+    is_far = dask.is_dask_collection
+    far = {"y": y} | {name: own for name, own in others.items() if is_far(own)}
+    blocks, parts = _brought(X, far, cluster)
+    facts: list[Facts] = cluster.results([cluster.submit(facts_of, block) for block in blocks])
+    n_rows = [own.n_rows for own in facts]
+    used = [b for b, n in enumerate(n_rows) if n]
+    if not used:
         raise ValueError("X has no rows.")
+    if isinstance(X, dd.DataFrame):
+        refuse_other_columns(X._meta, [(b, facts[b]) for b in used])
+        for name, own in far.items():
+            if not isinstance(own, da.Array):
+                _refuse_another_order(name, blocks, parts[name], cluster)
+    labels: list[Labels] = cluster.results([cluster.submit(labels_of, part) for part in parts["y"]])
+    _refuse_other_lengths("y", n_rows, [len(own.codes) for own in labels])
+    refuse_other_kinds("y", [(f"in partition {b}", own.kind) for b, own in enumerate(labels)])
+    values: list[NDArray[Any] | None] = []
+    for name, given in others.items():
+        if given is None:
+            values.append(None)
+        elif is_far(given):
+            found = [cluster.submit(values_of, part, name) for part in parts[name]]
+            entries = cluster.results(found)
+            _refuse_other_lengths(name, n_rows, list(map(len, entries)))
+            values.append(np.concatenate(entries))
+        else:
+            values.append(values_of(given, name))
+            _refuse_other_lengths(name, [sum(n_rows)], [len(given)])
     starts = np.concatenate([[0], np.cumsum(np.array(n_rows)[used])])
-    found = cluster.results([cluster.submit(_labels, of_y[b]) for b in used])
-    return DaskRows(cluster, [blocks[b] for b in used], starts), found
+    rows = DaskRows(cluster, [blocks[b] for b in used], starts)
+    return rows, [own for own in labels if len(own.codes)], *values
 
 
-class Labels(NamedTuple):
-    """Labels of a block: the different labels, and which of them each row has."""
-
-    classes: NDArray[Any]
-    codes: NDArray[np.int32]
-
-
-def _labels(block: Any) -> Labels:
-    n_missing = int(np.asarray(pd.isna(block)).sum())
-    if n_missing:
-        raise ValueError(f"y has {n_missing:,} missing labels in one partition; drop these rows.")
-    values = plain_labels(column_or_1d(np.asarray(block), warn=False))
-    classes, codes = np.unique(values, return_inverse=True)
-    return Labels(classes, codes.astype(np.int32))
-
-
-def _n_rows(block: Any) -> int:
-    return int(block.shape[0])
+def _brought(
+    X: Any, others: dict[str, Any], cluster: Cluster
+) -> tuple[list[distributed.Future], dict[str, list[distributed.Future]]]:
+    """Bring the partitions of rows, with their columns in order, and of others to the cluster."""
+    others = {name: _divided_like(X, own, name) for name, own in others.items()}
+    tables, of_rows = partitions_of_all(X, others)
+    futures = iter(cluster.compute([*tables, *chain.from_iterable(of_rows.values())]))
+    columns = list(X.columns) if isinstance(X, dd.DataFrame) else None
+    blocks = [
+        cluster.submit(in_order, part, columns, f"Partition {b} of X")
+        for b, part in enumerate(islice(futures, len(tables)))
+    ]
+    return blocks, {name: list(islice(futures, len(own))) for name, own in of_rows.items()}
 
 
-def partitions(X: Any) -> list[Delayed]:
-    """Partitions of a collection, each of all columns."""
-    if isinstance(X, da.Array) and X.ndim == 2:
-        X = X.rechunk({1: -1})
-    parts = X.to_delayed()
-    return list(parts.ravel()) if isinstance(parts, np.ndarray) else list(parts)
+def _divided_like(X: Any, other: Any, name: str) -> Any:
+    """Divide an array into the chunks of another, if all of them are known."""
+    if not (isinstance(X, da.Array) and isinstance(other, da.Array)):
+        return other
+    if np.isnan(sum(X.chunks[0]) + sum(other.chunks[0])):
+        return other
+    if X.shape[0] != other.shape[0]:
+        _refuse_other_lengths(name, list(X.chunks[0]), list(other.chunks[0]))
+    return other.rechunk((X.chunks[0], *other.chunks[1:]))
+
+
+def _refuse_other_lengths(name: str, n_rows: list[int], n_entries: list[int]) -> None:
+    """Refuse values that are not as many as the rows, or not of the rows of their partitions."""
+    entries = "labels" if name == "y" else f"entries of {name}"
+    if sum(n_rows) != sum(n_entries):
+        raise ValueError(
+            f"X has {sum(n_rows):,} rows, but {name} has {sum(n_entries):,}; they must be the same "
+            "rows, in the same order."
+        )
+    if len(n_rows) != len(n_entries):
+        return  # by their position
+    for b, (own, other) in enumerate(zip(n_rows, n_entries, strict=True)):
+        if own != other:
+            raise ValueError(
+                f"Partition {b} has {own} rows of X, but {other} {entries}; X and {name} must have "
+                "the same partitions."
+            )
+
+
+def _refuse_another_order(
+    name: str, blocks: list[distributed.Future], parts: list[distributed.Future], cluster: Cluster
+) -> None:
+    """Refuse values with the index of X in another order."""
+    prints = []
+    for own in (blocks, parts):
+        ends = np.cumsum(cluster.results([cluster.submit(len, part) for part in own]))
+        starts = [0, *ends[:-1].tolist()]
+        tasks = [cluster.submit(print_of, *each) for each in zip(own, starts, strict=True)]
+        prints.append(merged(cluster.results(tasks)))
+    if prints[0].labels == prints[1].labels and prints[0] != prints[1]:
+        raise ValueError(
+            f"X and {name} have the same index in another order, so that rows would get the wrong "
+            f"{'labels' if name == 'y' else 'values'}. Take both from one data frame, or drop the "
+            "index if it means nothing."
+        )

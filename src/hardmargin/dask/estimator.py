@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from operator import methodcaller
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import dask
@@ -18,8 +20,9 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
-from hardmargin.dask.cluster import Cluster, DaskRows, Labels, identity, side_by_side, time_limit
+from hardmargin.dask.cluster import Cluster, DaskRows, identity, side_by_side, time_limit
 from hardmargin.dask.layer import DaskLayer, LayerOnCluster
+from hardmargin.dask.partitions import Labels
 from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
 from hardmargin.estimators._base.estimator import TrainingRows
@@ -50,7 +53,8 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         The cluster; None is the current client.
     **parameters
         Those of :class:`hardmargin.EnsembleSVC`. `max_time` ends the training of cells; it does not
-        reduce the rows. `memory_limit` is that of the client and of every task.
+        reduce the rows. `memory_limit` is that of the client and of every task. `checkpoint` is a
+        file on the client, from which the same fit resumes on any cluster.
 
     Attributes
     ----------
@@ -67,7 +71,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
     -----
     Workers keep the training rows and, for every tree, the rows as its cells see them, in float32.
     The client keeps 12 bytes per row, and 12 more for every tree. Partitions should have 10,000 to
-    1,000,000 rows.
+    1,000,000 rows. With `checkpoint`, the client also keeps the machines of all cells while it fits.
 
     Examples
     --------
@@ -122,7 +126,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         X : dask array or data frame
             Training rows. Chunks of arrays may be sparse matrices of SciPy.
         y : dask array or series
-            Labels, in the same partitions.
+            Labels of the same rows, in the same order.
         sample_weight : dask array or series, or (n_samples,) array, optional
             Row weights.
         groups : dask array or series, or (n_samples,) array, optional
@@ -131,30 +135,36 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ConnectionError
+            If the scheduler is lost. With `checkpoint`, the same call resumes on another cluster.
         """
-        if self.checkpoint is not None:
-            raise ValueError("Fits on a cluster have no checkpoint; set checkpoint=None.")
         with self._fitting() as monitor:
             cluster = Cluster(self._client())
-            table, labels = side_by_side(X, y, cluster)
-            rows = self._read_blocks(X, table, labels, _of_rows(sample_weight, "sample_weight"))
-            folds = given_folds(self.cv, rows.X, rows.codes, _of_rows(groups, "groups"))
-            model, mixture = self._bare(), None  # it has read the table
-            plan = model._plan(rows, folds, monitor)
-            if model._needs_experts(rows, plan):
-                mixture = model._fit_experts(rows, folds, monitor, plan, OnCluster(cluster))
-            n_known = int((rows.codes >= 0).sum())
-            if mixture is None:
-                model = _fit_vote(model, rows, folds, monitor, plan)
-            else:
-                n_known = mixture.n_known
-                trees = [
-                    tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)
-                ]
-                self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
-            self.__dict__.update(_fitted_attributes(model))
-            self.n_samples_fit_ = n_known
+            table, labels, weights, groups = side_by_side(
+                X, y, cluster, sample_weight=sample_weight, groups=groups
+            )
+            rows = self._read_blocks(X, table, labels, weights)
+            with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
+                self.n_samples_fit_ = self._fit_on(cluster, rows, groups, monitor)
         return self
+
+    def _fit_on(self, cluster: Cluster, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+        """Train on rows that have been read; return how many of them the model has seen."""
+        folds = given_folds(self.cv, rows.X, rows.codes, groups)
+        model, mixture = self._bare(), None  # it has read the table
+        plan = model._plan(rows, folds, monitor)
+        if model._needs_experts(rows, plan):
+            mixture = model._fit_experts(rows, folds, monitor, plan, OnCluster(cluster))
+        if mixture is None:
+            model = _fit_vote(model, rows, folds, monitor, plan)
+        else:
+            trees = [tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)]
+            self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
+        self.__dict__.update(_fitted_attributes(model))
+        return int((rows.codes >= 0).sum()) if mixture is None else mixture.n_known
 
     def predict(self, X: Any) -> Any:
         """Predict the class of every row of a collection, lazily."""
@@ -174,7 +184,8 @@ class DaskEnsembleSVC(SelfTuningClassifier):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose class is predicted."""
-        found, truth = self._client().compute([self.predict(X), y], sync=True)
+        cluster, collections = Cluster(self._client()), [self.predict(X), y]
+        found, truth = cluster.results(cluster.compute(collections))
         return float(accuracy_score(truth, found, sample_weight=_of_rows(sample_weight, "weights")))
 
     def to_local(self) -> EnsembleSVC:
@@ -217,13 +228,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         self._categories_ = find_categories_in_parts(empty, features, table.each)
         validate_data(self, empty, skip_check_array=True)
         numbers = table.map(partial(_read, self._bare())).kept()
-        kinds = set(numbers.each(_kind))
-        if len(kinds) > 1:
-            raise ValueError(
-                "Partitions must be all dense or all sparse, and of one type of numbers; found "
-                f"{', '.join(sorted(map(str, kinds)))}."
-            )
-        numbers = replace(numbers, **kinds.pop()._asdict())
+        numbers = _alike(numbers)
         classes = np.unique(np.concatenate([own.classes for own in labels]))
         check_label_type(classes)
         codes = np.concatenate([np.searchsorted(classes, own.classes)[own.codes] for own in labels])
@@ -243,8 +248,9 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         if self._mixture_ is None:
             return predict(model, X, method=method)
         mixture = self._mixture_.mixture
+        cluster: Cluster = mixture.seen.X.cluster
         voters = Voters(model, mixture.prior, mixture.weights, mixture.whole, self._class_weights_)
-        return voted(voters, self._mixture_.layers, X, method)
+        return voted(voters, self._mixture_.layers, cluster, X, method)
 
 
 class OnCluster(NamedTuple):
@@ -261,8 +267,11 @@ class OnCluster(NamedTuple):
     ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
         """Train a model on a sample, on one worker."""
         arguments = pickle.dumps((model, sample, monitor.seconds_left))
-        task = self.cluster.submit(_fit_sample_of, arguments)
-        (fitted, *held), caught = self.cluster.results([task])[0]
+
+        def fit() -> Any:
+            return self.cluster.results([self.cluster.submit(_fit_sample_of, arguments)])[0]
+
+        (fitted, *held), caught = monitor.once("vote on a sample", fit)
         _warn_again(caught)
         return fitted, held[0], held[1]
 
@@ -279,9 +288,13 @@ def _fit_vote(
             UserWarning,
         )
     arguments = (model, rows._replace(X=None), folds, plan, monitor.seconds_left)
-    task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
+
+    def fit() -> Any:
+        task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
+        return blocks.cluster.results([task])[0]
+
     fitted: EnsembleSVC
-    fitted, caught = blocks.cluster.results([task])[0]
+    fitted, caught = monitor.once("vote", fit)
     _warn_again(caught)
     return fitted
 
@@ -294,8 +307,8 @@ class _Fitted(NamedTuple):
     layers: list[LayerOnCluster]
 
 
-class _Kind(NamedTuple):
-    """What rows are like."""
+class _Shape(NamedTuple):
+    """What rows of numbers are like."""
 
     n_columns: int
     dtype: np.dtype[Any]
@@ -306,8 +319,30 @@ def _fitted_attributes(model: SelfTuningClassifier) -> dict[str, Any]:
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
 
-def _kind(block: Rows) -> _Kind:
-    return _Kind(block.shape[1], block.dtype, is_sparse(block))
+def _alike(rows: DaskRows) -> DaskRows:
+    """Give all blocks one type of numbers; refuse those that differ in anything else."""
+    shapes: list[_Shape] = rows.each(_shape)
+    dtype = np.result_type(*(own.dtype for own in shapes))
+    first = shapes[0]
+    for b, own in enumerate(shapes):
+        if own.holds_sparse != first.holds_sparse:
+            sparse, dense = (b, 0) if own.holds_sparse else (0, b)
+            raise ValueError(
+                f"X has sparse rows in partition {sparse}, but dense rows in partition {dense}; "
+                "make all of them sparse, X.map_blocks(scipy.sparse.csr_array), or dense."
+            )
+        if own.n_columns != first.n_columns:
+            raise ValueError(
+                f"X has {first.n_columns} columns in partition 0, but {own.n_columns} in partition "
+                f"{b}; all partitions must have the same columns."
+            )
+    if any(own.dtype != dtype for own in shapes):
+        rows = rows.map(methodcaller("astype", dtype)).kept()
+    return replace(rows, n_columns=first.n_columns, dtype=dtype, holds_sparse=first.holds_sparse)
+
+
+def _shape(block: Rows) -> _Shape:
+    return _Shape(block.shape[1], block.dtype, is_sparse(block))
 
 
 def _read(model: EnsembleSVC, part: Any) -> Rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -68,14 +69,26 @@ class DaskLayer(LayerInTraining):
         bundles = self._shuffled(groups)
         seconds = monitor.seconds_left
         options = shipped((candidates, rules, seconds))
+        known = {c for c in cells if monitor.knows(self._step(c))}
         learned = {
-            c: dask.delayed(_learn_cell)(bundle, c, options)
+            c: dask.delayed(pickle.loads)(shipped(monitor.once(self._step(c), dict)))
+            if c in known
+            else dask.delayed(_learn_cell)(bundle, c, options)
             for group, bundle in zip(groups, bundles, strict=True)
             for c in group
         }
         n = len(bundles)
         tasks = blocks.cluster.compute([*bundles, *learned.values()])
-        in_time = blocks.cluster.wait(tasks[n:], monitor)
+
+        def keep(numbers: list[int]) -> None:
+            """Bring cells to the client, as soon as they are learned, for the checkpoint."""
+            steps = {list(learned)[k]: tasks[n:][k] for k in numbers}
+            own = {c: t for c, t in steps.items() if c not in known and t.status == "finished"}
+            for c, found in zip(own, blocks.cluster.results(list(own.values())), strict=True):
+                monitor.once(self._step(c), partial(identity, found))
+
+        may_keep = {} if monitor.checkpoint is None else {"on_done": keep}
+        in_time = blocks.cluster.wait(tasks[n:], monitor, **may_keep)
         done = {
             c: task
             for c, task in zip(learned, tasks[n:], strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import dask
@@ -19,8 +20,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import Layer
-from hardmargin.dask.cluster import partitions, shipped
+from hardmargin.dask.cluster import Cluster, held, shipped
 from hardmargin.dask.layer import LayerOnCluster
+from hardmargin.dask.partitions import facts_of, in_order, partitions, refuse_other_columns
 from hardmargin.estimators.ensemble import EnsembleSVC
 from hardmargin.estimators.experts import Whole, as_cells_see
 from hardmargin.kernels import FloatArray, Rows, is_sparse
@@ -75,19 +77,37 @@ def collected(model: Any, X: Any, method: str, of_part: Callable[[Delayed], Dela
             "X must be a dask array of two dimensions or a dask data frame, got "
             f"{type(X).__name__}; rows in memory need no cluster."
         )
+    empty = _in_order_of_fit(X._meta, model) if isinstance(X, dd.DataFrame) else None
     if hasattr(model, "n_features_in_"):  # before anything goes to the workers
-        empty = X._meta if isinstance(X, dd.DataFrame) else np.empty((0, X.shape[1]))
-        validate_data(model, empty, reset=False, skip_check_array=True)
+        rows = np.empty((0, X.shape[1])) if empty is None else empty
+        validate_data(model, rows, reset=False, skip_check_array=True)
     if isinstance(X, dd.DataFrame):
+        X = X.optimize()  # Dask fuses partitions of a read of few columns
         columns = list(model.classes_) if width else None
-        empty = _with_index(np.empty((0, *width), dtype=dtype), X._meta, columns)
-        parts = [dask.delayed(_with_index)(of_part(part), part, columns) for part in partitions(X)]
-        return dd.from_delayed(parts, meta=empty, divisions=X.divisions, verify_meta=False)
+        whole = [dask.delayed(_as_declared)(part, empty, b) for b, part in enumerate(partitions(X))]
+        parts = [dask.delayed(_with_index)(of_part(part), part, columns) for part in whole]
+        nothing = _with_index(np.empty((0, *width), dtype=dtype), X._meta, columns)
+        return dd.from_delayed(parts, meta=nothing, divisions=X.divisions, verify_meta=False)
     arrays = [
         da.from_delayed(of_part(part), (n, *width), dtype=dtype)
         for part, n in zip(partitions(X), X.chunks[0], strict=True)
     ]
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _in_order_of_fit(empty: pd.DataFrame, model: Any) -> pd.DataFrame:
+    """Put columns in the order of those that a model was fitted on, if they are the same."""
+    known = list(getattr(model, "feature_names_in_", []))
+    is_same = len(known) == empty.shape[1] and set(known) == set(empty.columns)
+    return empty[known] if is_same else empty
+
+
+def _as_declared(part: Any, empty: pd.DataFrame, number: int) -> Any:
+    """Return a partition with its columns in order; refuse other columns, and other types."""
+    part = in_order(part, list(empty.columns), f"Partition {number} of X")
+    if len(part):
+        refuse_other_columns(empty, [(number, facts_of(part))])
+    return part
 
 
 def _with_index(values: NDArray[Any], part: Any, columns: list[Any] | None) -> Any:
@@ -132,7 +152,9 @@ class Voters(NamedTuple):
     class_weights: FloatArray | None
 
 
-def voted(voters: Voters, layers: Sequence[LayerOnCluster], X: Any, method: str) -> Any:
+def voted(
+    voters: Voters, layers: Sequence[LayerOnCluster], cluster: Cluster, X: Any, method: str
+) -> Any:
     """Predict with cells that are on the cluster: queries are sent to them, piece by piece.
 
     Parameters
@@ -141,21 +163,29 @@ def voted(voters: Voters, layers: Sequence[LayerOnCluster], X: Any, method: str)
         The other experts, and how all of them vote.
     layers : sequence of LayerOnCluster
         The trees.
+    cluster : Cluster
+        Where they are.
     X : dask array or data frame
         Queries.
     method : str
         What to predict.
     """
+    cluster.check()
     shared = shipped(voters)
-    plans = [(shipped((own.cuts, own.bundle_of)), own.parts) for own in layers]
+    plans = [
+        (shipped((own.cuts, own.bundle_of)), [held(part, cluster) for part in own.parts])
+        for own in layers
+    ]
 
     def of_part(part: Delayed) -> Delayed:
         queries = dask.delayed(_queries)(part, shared)
         logs = []
         for plan, parts in plans:
             pieces = dask.delayed(_split_queries, nout=len(parts))(queries, plan)
-            logs.append([dask.delayed(_logs)(pieces[b], own) for b, own in enumerate(parts)])
-        return dask.delayed(_mixture)(queries, logs, shared, method)
+            logs += [dask.delayed(_logs)(pieces[b], own) for b, own in enumerate(parts)]
+        sizes = [len(parts) for _, parts in plans]
+        # Not as lists, for which Dask would look at the graph: the cluster may be gone by then.
+        return dask.delayed(_mixture)(queries, shared, method, sizes, *logs)
 
     return collected(voters.model, X, method, of_part)
 
@@ -213,17 +243,17 @@ def _logs(
 
 
 def _mixture(
-    queries: _Queries | None, logs: Sequence[Sequence[Any]], shipped: bytes, method: str
+    queries: _Queries | None, shipped: bytes, method: str, sizes: Sequence[int], *logs: Any
 ) -> NDArray[Any]:
-    """Mix the log-probabilities of all experts."""
+    """Mix the log-probabilities of all experts; `sizes` says how many `logs` each layer has."""
     voters: Voters = pickle.loads(shipped)
     if queries is None:
         return _nothing(voters.model, method)
-    every = []
-    for of_layer in logs:
+    every, found = [], iter(logs)
+    for size in sizes:
         own = np.empty((queries.raw.shape[0], len(voters.prior)), dtype=np.float32)
-        for at, found in filter(None, of_layer):
-            own[at] = found
+        for at, of_cells in filter(None, islice(found, size)):
+            own[at] = of_cells
         every.append(own)
     if voters.whole is not None:
         every.append(voters.whole.log_probabilities(queries.raw, voters.prior))

@@ -35,7 +35,7 @@ from hardmargin.selection.sigmoids import as_rows
 from hardmargin.warn import warn_caller
 
 #: Parameters that do not change the result.
-WITHOUT_EFFECT = {"checkpoint", "max_time", "n_jobs", "on_interrupt", "verbose"}
+WITHOUT_EFFECT = {"checkpoint", "client", "max_time", "n_jobs", "on_interrupt", "verbose"}
 
 #: A first fit of more than this share of the rows would save too little time.
 LARGEST_FIRST_SHARE = 0.5
