@@ -143,6 +143,29 @@ def test_rare_entries_of_usual_size_give_no_warning(estimator):
     estimator(random_state=0).fit(sp.csr_array(X), y)
 
 
+@SELF_TUNING
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_a_rare_indicator_gives_no_warning(estimator, container):
+    """Parts of strings that skrub finds are 1 in a few rows, and almost 0 in the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] > 0
+    part = np.where(rng.uniform(size=300) < 0.03, rng.uniform(0.9, 1.1, 300), 0.0)
+    rows = container(np.column_stack([X, part + rng.normal(0, 1e-5, 300)]))
+    assert estimator(random_state=0).fit(rows, y).score(rows, y) > 0.9
+
+
+@SELF_TUNING
+@pytest.mark.parametrize("scale", [1e-3, 1.0])
+def test_typing_errors_give_a_warning_whatever_the_unit(estimator, scale):
+    rng = np.random.default_rng(0)
+    X = rng.normal(40, 10, size=(300, 2)) * scale
+    y = X[:, 0] > 40 * scale
+    X[:3, 1] = 1e6 * scale
+    with pytest.warns(UserWarning, match="Some values of column x1 are so large"):
+        estimator(random_state=0).fit(X, y)
+
+
 def test_the_warning_names_the_columns_of_a_data_frame():
     X, _, y, _ = cancer()
     frame = pd.DataFrame(X.copy(), columns=[f"feature {k}" for k in range(10)])

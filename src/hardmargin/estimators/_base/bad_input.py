@@ -55,7 +55,7 @@ def refuse_series(X: Any) -> None:
 
 def refuse_no_rows(X: Any, estimator: str) -> None:
     """Refuse a table without rows."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] == 0 and shape[1] > 0:
         raise ValueError(
             f"Found array with 0 sample(s): X has {shape[1]:,} columns and no rows, while a "

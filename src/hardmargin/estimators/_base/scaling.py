@@ -34,6 +34,10 @@ LEAST_ENTRIES = 10
 #: A flattened column is clipped this many widths of its middle away from the middle.
 CLIPPED_AT = 10.0
 
+#: Outliers up to the second size, where the middle is within the first, are no typing errors: the
+#: column is a rare indicator, such as one of the parts that skrub finds in strings.
+NEARLY_ZERO, LARGEST_INDICATOR = 0.1, 100.0
+
 #: Columns of larger size, or smaller than one over this, are multiplied by a power of two first, as
 #: their squares would overflow or vanish.
 LARGEST_SIZE = {np.dtype(np.float64): 1e100, np.dtype(np.float32): 1e15}
@@ -109,7 +113,8 @@ def find_scaling(
 
     Columns that take two values get a step of 1 instead, as indicators have. At variance 1 a rare
     indicator would outweigh all other features, and columns of unequal steps cannot be packed as
-    bits. Columns that a few huge values would flatten are clipped, with a warning.
+    bits. Columns that a few huge values would flatten are clipped, with a warning unless they are
+    nearly zero in most rows.
 
     Parameters
     ----------
@@ -150,13 +155,14 @@ def find_scaling(
         clip = _clip(blocks, weights, ends, scaling)
     if clip is None:
         return scaling
-    columns = np.flatnonzero(np.isfinite(clip[0]))
-    warn_caller(
-        f"Some values of {listed(feature_names()[columns])} are so large that all others would "
-        "look the same once standardised; they are clipped. Are they right? To keep them, "
-        "scale the features yourself and set standardize=False.",
-        UserWarning,
-    )
+    columns = np.flatnonzero(np.isfinite(clip[0]) & ~_are_rare_indicators(clip, sizes))
+    if len(columns) > 0:
+        warn_caller(
+            f"Some values of {listed(feature_names()[columns])} are so large that all others would "
+            "look the same once standardised; they are clipped. Are they right? To keep them, "
+            "scale the features yourself and set standardize=False.",
+            UserWarning,
+        )
     del seen
     # Clipped columns deviate by no more than about `CLIPPED_AT`: they are not flattened again.
     clipped = blocks.map(partial(_clipped, clip=clip))
@@ -245,6 +251,15 @@ def _clip(
     limits[0, columns] = (below - CLIPPED_AT * width)[flattened]
     limits[1, columns] = (above + CLIPPED_AT * width)[flattened]
     return limits[0], limits[1]
+
+
+def _are_rare_indicators(
+    clip: tuple[FloatArray, FloatArray], sizes: FloatArray
+) -> NDArray[np.bool_]:
+    """Which clipped columns are nearly zero in most rows, and of ordinary size in the others."""
+    low, high = (np.where(np.isfinite(limit), limit, 0.0) for limit in clip)
+    middle = np.abs(low + high) / 2 + (high - low) / (2 + 4 * CLIPPED_AT)
+    return np.asarray((middle <= NEARLY_ZERO) & (sizes <= LARGEST_INDICATOR))
 
 
 def _sparse_clip(
