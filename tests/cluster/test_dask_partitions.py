@@ -81,6 +81,12 @@ def test_rows_and_labels_of_different_files(client, read, read_csv):
     np.testing.assert_array_equal(numbers, labels)
 
 
+def test_partitions_of_other_sizes_with_the_same_index(client, read):
+    X, y = (own.repartition(npartitions=4) for own in (read()[["a", "b", "n"]], read()["y"]))
+    numbers, labels = arrived(client, X, y)
+    np.testing.assert_array_equal(numbers, labels)
+
+
 def test_weights_and_groups_of_the_same_frame(client, read):
     R = read()
     numbers, _, weights, groups, nothing = arrived(

@@ -295,7 +295,10 @@ def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, 
             f"{type(X).__name__}; EnsembleSVC takes rows in memory."
         )
     if not isinstance(y, da.Array | dd.Series | dd.DataFrame):
-        raise TypeError(f"y must be a dask array or series, got {type(y).__name__}.")
+        raise TypeError(
+            f"y must be a dask array or series, got {type(y).__name__}; take it from the frame of "
+            "X, or make one with dask.array.from_array."
+        )
     is_far = dask.is_dask_collection
     far = {"y": y} | {name: own for name, own in others.items() if is_far(own)}
     blocks, parts = _brought(X, far, cluster)
@@ -304,13 +307,16 @@ def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, 
     used = [b for b, n in enumerate(n_rows) if n]
     if not used:
         raise ValueError("X has no rows.")
+    same = set[str]()
     if isinstance(X, dd.DataFrame):
         refuse_other_columns(X._meta, [(b, facts[b]) for b in used])
         for name, own in far.items():
-            if not isinstance(own, da.Array):
-                _refuse_another_order(name, blocks, parts[name], cluster)
+            if not isinstance(own, da.Array) and _have_one_index(
+                name, blocks, parts[name], cluster
+            ):
+                same.add(name)
     labels: list[Labels] = cluster.results([cluster.submit(labels_of, part) for part in parts["y"]])
-    _refuse_other_lengths("y", n_rows, [len(own.codes) for own in labels])
+    _refuse_other_lengths("y", n_rows, [len(own.codes) for own in labels], "y" in same)
     refuse_other_kinds("y", [(f"in partition {b}", own.kind) for b, own in enumerate(labels)])
     values: list[NDArray[Any] | None] = []
     for name, given in others.items():
@@ -319,7 +325,7 @@ def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, 
         elif is_far(given):
             found = [cluster.submit(values_of, part, name) for part in parts[name]]
             entries = cluster.results(found)
-            _refuse_other_lengths(name, n_rows, list(map(len, entries)))
+            _refuse_other_lengths(name, n_rows, list(map(len, entries)), name in same)
             values.append(np.concatenate(entries))
         else:
             values.append(values_of(given, name))
@@ -355,7 +361,9 @@ def _divided_like(X: Any, other: Any, name: str) -> Any:
     return other.rechunk((X.chunks[0], *other.chunks[1:]))
 
 
-def _refuse_other_lengths(name: str, n_rows: list[int], n_entries: list[int]) -> None:
+def _refuse_other_lengths(
+    name: str, n_rows: list[int], n_entries: list[int], have_one_index: bool = False
+) -> None:
     """Refuse values that are not as many as the rows, or not of the rows of their partitions."""
     entries = "labels" if name == "y" else f"entries of {name}"
     if sum(n_rows) != sum(n_entries):
@@ -363,7 +371,7 @@ def _refuse_other_lengths(name: str, n_rows: list[int], n_entries: list[int]) ->
             f"X has {sum(n_rows):,} rows, but {name} has {sum(n_entries):,}; they must be the same "
             "rows, in the same order."
         )
-    if len(n_rows) != len(n_entries):
+    if have_one_index or len(n_rows) != len(n_entries):
         return  # by their position
     for b, (own, other) in enumerate(zip(n_rows, n_entries, strict=True)):
         if own != other:
@@ -373,19 +381,21 @@ def _refuse_other_lengths(name: str, n_rows: list[int], n_entries: list[int]) ->
             )
 
 
-def _refuse_another_order(
+def _have_one_index(
     name: str, blocks: list[distributed.Future], parts: list[distributed.Future], cluster: Cluster
-) -> None:
-    """Refuse values with the index of X in another order."""
+) -> bool:
+    """Whether values have the index of X; refuse those that have it in another order."""
     prints = []
     for own in (blocks, parts):
         ends = np.cumsum(cluster.results([cluster.submit(len, part) for part in own]))
         starts = [0, *ends[:-1].tolist()]
         tasks = [cluster.submit(print_of, *each) for each in zip(own, starts, strict=True)]
         prints.append(merged(cluster.results(tasks)))
-    if prints[0].labels == prints[1].labels and prints[0] != prints[1]:
+    of_rows, of_values = prints
+    if of_rows.labels == of_values.labels and of_rows != of_values:
         raise ValueError(
             f"X and {name} have the same index in another order, so that rows would get the wrong "
             f"{'labels' if name == 'y' else 'values'}. Take both from one data frame, or drop the "
             "index if it means nothing."
         )
+    return bool(of_rows == of_values)

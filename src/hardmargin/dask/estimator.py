@@ -71,7 +71,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
     -----
     Workers keep the training rows and, for every tree, the rows as its cells see them, in float32.
     The client keeps 12 bytes per row, and 12 more for every tree. Partitions should have 10,000 to
-    1,000,000 rows. With `checkpoint`, the client also keeps the machines of all cells while it fits.
+    1,000,000 rows. With `checkpoint`, the client also keeps the machines of all cells during `fit`.
 
     Examples
     --------

@@ -206,10 +206,11 @@ class Labels(NamedTuple):
 
 def labels_of(part: Any) -> Labels:
     """Read the labels of a partition."""
-    n_missing = int(np.asarray(pd.isna(part)).sum())
+    values = column_or_1d(np.asarray(part), warn=False)
+    n_missing = int(np.asarray(pd.isna(values)).sum())
     if n_missing:
         raise ValueError(f"y has {n_missing:,} missing labels in one partition; drop these rows.")
-    values = plain_labels(column_or_1d(np.asarray(part), warn=False))
+    values = plain_labels(values)
     kind = kind_of(values)
     try:
         classes, codes = np.unique(values, return_inverse=True)
