@@ -1,5 +1,7 @@
 """``checkpoint`` on a cluster: a fit that was broken off goes on to the same model."""
 
+import time
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -83,7 +85,7 @@ def break_off(client, path, n_steps, monkeypatch, **parameters):
             fitted(client, path, **parameters)
 
 
-@pytest.mark.parametrize("n_steps", [1, 2, 7])
+@pytest.mark.parametrize("n_steps", [1, 7])
 def test_a_fit_that_was_broken_off_learns_the_other_cells(
     n_steps, path, client, learned, monkeypatch
 ):
@@ -91,7 +93,8 @@ def test_a_fit_that_was_broken_off_learns_the_other_cells(
     n_cells = len(learned)
     break_off(client, path, n_steps, monkeypatch)
     assert path.exists()
-    client.run_on_scheduler(lambda: None)  # what was begun is given up
+    while any(client.processing().values()):  # cells that were begun
+        time.sleep(0.01)
     learned.clear()
     found = fitted(client, path)
     assert n_cells - len(learned) >= n_steps - 1  # the other step is the vote on a sample
