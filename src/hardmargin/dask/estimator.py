@@ -27,6 +27,7 @@ from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.labels import check_label_type
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC, Plan
 from hardmargin.estimators.experts import Mixture
@@ -166,18 +167,22 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         self.__dict__.update(_fitted_attributes(model))
         return int((rows.codes >= 0).sum()) if mixture is None else mixture.n_known
 
+    @on_one_model
     def predict(self, X: Any) -> Any:
         """Predict the class of every row of a collection, lazily."""
         return self._predicted(X, "predict")
 
+    @on_one_model
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, lazily; columns in the order of ``classes_``."""
         return self._predicted(X, "predict_proba")
 
+    @on_one_model
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the probabilities, lazily."""
         return self._predicted(X, "predict_log_proba")
 
+    @on_one_model
     def decision_function(self, X: Any) -> Any:
         """Scores of rows, lazily."""
         return self._predicted(X, "decision_function")
@@ -188,6 +193,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         found, truth = cluster.results(cluster.compute(collections))
         return float(accuracy_score(truth, found, sample_weight=_of_rows(sample_weight, "weights")))
 
+    @on_one_model
     def to_local(self) -> EnsembleSVC:
         """Gather the model: an ordinary EnsembleSVC, which can be saved and exported.
 
@@ -237,6 +243,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         return rows._replace(X=filled)
 
     @property
+    @on_one_model
     def experts_(self) -> NDArray[Any]:
         """What votes: kind, rows, cells, weight, and the log-loss on rows held out."""
         check_is_fitted(self)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.estimator import (
@@ -18,6 +17,7 @@ from hardmargin.estimators._base.estimator import (
     precision,
     warn_if_flat,
 )
+from hardmargin.estimators._base.one_model import Projector
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import (
     FloatArray,
@@ -69,9 +69,7 @@ ADVICE = {
 }
 
 
-class MarginDiscriminantAnalysis(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator
-):
+class MarginDiscriminantAnalysis(Projector, KernelEstimator):
     """Margin-maximising discriminant analysis: features that separate the classes.
 
     Each class has an L2-SVM against all others, and more SVMs whose planes must be orthogonal to

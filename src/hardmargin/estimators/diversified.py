@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
@@ -22,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
 from hardmargin.estimators._base.estimator import KernelEstimator, ScoredClassifier
+from hardmargin.estimators._base.one_model import Projector, on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.second_layer import (
     RESPONSES,
@@ -94,9 +94,7 @@ def _final_has(method: str) -> Callable[[DiversifiedSVC], bool]:
     return check
 
 
-class DiversifiedSVC(
-    ClassNamePrefixFeaturesOutMixin, ScoredClassifier, TransformerMixin, KernelEstimator
-):
+class DiversifiedSVC(Projector, ScoredClassifier, KernelEstimator):
     """Diversified SVM ensemble: machines orthogonal to each other, and a classifier on top.
 
     The first layer is `MarginDiscriminantAnalysis`: `n_directions` machines per class, which
@@ -374,6 +372,7 @@ default="rbf"
         check_is_fitted(self)
         return self.discriminant_._projections(X)
 
+    @on_one_model
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of every row.
 
@@ -390,6 +389,7 @@ default="rbf"
         return predicted
 
     @available_if(_final_has("decision_function"))
+    @on_one_model
     def decision_function(self, X: Any) -> FloatArray:
         """Scores of the second layer; shares of the votes if ``final_estimator="vote"``.
 
@@ -406,6 +406,7 @@ default="rbf"
         return scores
 
     @available_if(_final_has("predict_proba"))
+    @on_one_model
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the second layer.
 
@@ -422,6 +423,7 @@ default="rbf"
         return probabilities
 
     @available_if(_final_has("predict_proba"))
+    @on_one_model
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of the probabilities of the second layer.
 

@@ -17,6 +17,7 @@ from hardmargin.estimators._base.estimator import (
     finite_scores,
     precision,
 )
+from hardmargin.estimators._base.one_model import in_one_step, on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators.core_vector import warn_if_unfinished
 from hardmargin.kernels import (
@@ -316,6 +317,7 @@ default="rbf"
             self.offset_ = self._offset(X, weights)
         return self
 
+    @on_one_model
     def score_samples(self, X: Any) -> FloatArray:
         """Minus the distance of rows from the centre, in the kernel's space.
 
@@ -339,6 +341,7 @@ default="rbf"
             )
         return self._scores(queries, np.full(len(queries), self._diagonal_))
 
+    @on_one_model
     def decision_function(self, X: Any) -> FloatArray:
         """``score_samples - offset_``: negative for outliers.
 
@@ -354,6 +357,7 @@ default="rbf"
         scores: FloatArray = self.score_samples(X) - self.offset_
         return scores
 
+    @on_one_model
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Predict 1 for inliers, -1 for outliers.
 
@@ -368,6 +372,7 @@ default="rbf"
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
+    @in_one_step
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Find the ball around rows X, and which of them are outliers.
 
@@ -386,6 +391,7 @@ default="rbf"
         return np.where(scores - self.offset_ >= 0, 1, -1)
 
     @property
+    @on_one_model
     def center_(self) -> FloatArray:
         """The centre; for ``kernel="linear"`` only."""
         check_is_fitted(self)

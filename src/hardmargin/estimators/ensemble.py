@@ -26,6 +26,7 @@ from hardmargin.estimators._base.estimator import (
     TrainingRows,
     one_or_all,
 )
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
@@ -769,6 +770,7 @@ default="cv"
         return self._fit_vote(part, folds, monitor, self._plan(part, folds, monitor))
 
     @property
+    @on_one_model
     def cv_table_(self) -> NDArray[Any]:
         """Held-out log-loss of every stage that was judged, of every machine and kernel."""
         check_is_fitted(self)
@@ -777,6 +779,7 @@ default="cv"
         return self._losses_.table()
 
     @property
+    @on_one_model
     def experts_(self) -> NDArray[Any]:
         """What votes: kind, rows, cells, weight, and the log-loss on rows held out."""
         check_is_fitted(self)

@@ -24,6 +24,7 @@ from hardmargin.estimators._base.estimator import (
     one_or_all,
     precision,
 )
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
@@ -668,6 +669,7 @@ default="cv"
             shifts[m] = ratio / max(slope, LEAST_SLOPE)
         return shifts
 
+    @on_one_model
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.matrix import solve_on_matrices
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.kernels import FloatArray, KernelFunction, is_sparse
@@ -246,6 +247,7 @@ default="rbf"
             self._store(training, [_without_small(s) for s in solutions])
         return self
 
+    @on_one_model
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores at the start and after every epoch, as `decision_function` gives them at the end.
 

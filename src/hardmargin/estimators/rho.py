@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import one_or_all
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.planes import (
     PATH_CONSTRAINTS,
@@ -242,6 +243,7 @@ default="rbf"
         return self
 
     @available_if(_has_stages)
+    @on_one_model
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 

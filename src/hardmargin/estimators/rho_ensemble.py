@@ -9,6 +9,7 @@ import numpy as np
 
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import COUNT
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.planes import (
     PATH_CONSTRAINTS,
@@ -245,6 +246,7 @@ default="rbf"
             self._stages_ = vote_stages(solutions, self.support_)
         return self
 
+    @on_one_model
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
         """Scores after every stage, as `decision_function` gives them at the end.
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import check_model
+from hardmargin.estimators._base.one_model import snapshot
 from hardmargin.reduction import cells, expansion
 from hardmargin.reduction.expansion import Compression
 from hardmargin.resources import single_threaded_blas
@@ -96,6 +97,7 @@ def compress(
     if isinstance(clf, Pipeline):
         return _compressed_pipeline(clf, n_support, tolerance, X, random_state)
     _check(clf, n_support, tolerance, X)
+    clf = snapshot(clf)
     n_before = len(clf.support_)
     if n_before <= (1 if n_support is None else n_support):
         return expansion.unchanged(clf)

@@ -27,6 +27,7 @@ from hardmargin.estimators._base.estimator import (
     warn_if_flat,
 )
 from hardmargin.estimators._base.missing import Filling
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import (
@@ -180,6 +181,7 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
+    @on_one_model
     def decision_function(self, X: Any) -> FloatArray:
         """Scores of rows: for two classes positive where ``classes_[1]`` is predicted.
 
@@ -192,6 +194,7 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         scores = self._of_margins(X, self._scores)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
+    @on_one_model
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of every row.
 
@@ -204,6 +207,7 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         return predicted
 
     @available_if(_tells_probabilities)
+    @on_one_model
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, where rows were held out in ``fit``.
 
@@ -218,9 +222,11 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
             Columns in the order of ``classes_``. Rows sum to one and agree with
             ``decision_function``.
         """
+        _tells_probabilities(self)  # it may have been fitted again since the method was looked up
         return self._of_margins(X, self._chances)
 
     @available_if(_tells_probabilities)
+    @on_one_model
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of the probabilities, where rows were held out in ``fit``.
 
@@ -239,6 +245,7 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         return logs
 
     @property
+    @on_one_model
     def coef_(self) -> FloatArray:
         """Weights of the features, one row per machine; for ``kernel="linear"`` only.
 
@@ -253,6 +260,7 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         coef.flags.writeable = False  # changing it would not change decisions
         return coef
 
+    @on_one_model
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that kernels see, and that ``support_vectors_`` has.
 

@@ -1,4 +1,4 @@
-"""What all estimators share: validation, tags, budgets, and failed fits that leave no trace."""
+"""What all estimators share: validation, tags and budgets."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from hardmargin.estimators._base.categories import (
     refuse_lazy_frame,
 )
 from hardmargin.estimators._base.labels import check_label_type, warn_of_quantities
+from hardmargin.estimators._base.one_model import in_one_step, is_fitted_name
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.watching import (
     ENDED_BY,
@@ -150,7 +151,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators.
 
     ``fit`` is one sequence within ``with self._fitting() as monitor:``: validate, scale, choose,
-    solve, calibrate, store.
+    solve, calibrate, store. It replaces an earlier model in one step (``one_model.py``); methods
+    that read the model are marked with ``@on_one_model``.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -175,20 +177,18 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "fit" in cls.__dict__:  # it ends what its callbacks began
-            cls.fit = with_callbacks(cls.__dict__["fit"])
+            cls.fit = in_one_step(with_callbacks(cls.__dict__["fit"]))
 
     @contextmanager
     def _fitting(self) -> Iterator[Monitor]:
-        """Wrap a fit: if it fails or is interrupted, the estimator is left as it was.
+        """Wrap a fit, which begins without the attributes of an earlier one.
 
-        With ``on_interrupt="keep"``, Ctrl-C ends it with the model so far instead.
+        With ``on_interrupt="keep"``, Ctrl-C ends it with the model so far.
         """
+        for name in filter(is_fitted_name, vars(self).copy()):
+            del self.__dict__[name]
         has_callbacks = bool(getattr(self, "_skl_callbacks", None))
         listeners = [callback_listener(self)] if has_callbacks else []
-        before = self.__dict__.copy()
-        for name in before:
-            if name.endswith("_"):  # of an earlier fit, perhaps with other parameters
-                del self.__dict__[name]
         try:
             self._validate_params()
             with single_threaded_blas(), ExitStack() as around:
@@ -207,19 +207,17 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                     warn_caller(f"{reason}: the model is the one found so far.")
             if has_callbacks:
                 self._callback_fit_ctx.call_on_fit_task_end(estimator=self)
-        except BaseException as error:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if isinstance(error, KeyboardInterrupt):
-                give_back_memory()  # of threads: they may never use it again
+        except KeyboardInterrupt:
+            give_back_memory()  # of threads: they may never use it again
             raise
 
     @property
     def _random_numbers(self) -> np.random.RandomState:
         """A generator, as ``random_state`` says; None always gives the same one.
 
-        A model should not change from fit to fit on the same rows. To see how much another shuffle
-        changes it, users give a number.
+        A fit does so once, and passes it along: a seed would begin again. (With None, a model
+        should not change from fit to fit on the same rows. To see how much another shuffle changes
+        it, users give a number.)
         """
         seed = 0 if self.random_state is None else self.random_state
         generator: np.random.RandomState = check_random_state(seed)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.matrix import StoredMatrix, kernel_matrix
 from hardmargin.monitor import Monitor, Stopped
@@ -58,6 +59,7 @@ class RegularizationPathClassifier(KernelClassifier):
         "max_stages": [COUNT, None],
     }
 
+    @on_one_model
     def at(self, C: float) -> Any:
         """Return the SVM of any C, as a fitted copy without the regularisation path.
 
@@ -93,6 +95,7 @@ class RegularizationPathClassifier(KernelClassifier):
         model._store_at(self._training_, paths, [float(C)] * len(paths))
         return model
 
+    @on_one_model
     def path_error(self, X: Any, y: Any, sample_weight: Any = None) -> FloatArray:
         """Share of rows that the SVM of every breakpoint misclassifies.
 

@@ -27,6 +27,7 @@ from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, SHARE_ASIDE, best_in_time
 from hardmargin.estimators._base.missing import find_filling
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.kernels import FloatArray, as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import ROWS_PER_CLASS
@@ -54,6 +55,7 @@ class SelfTuningClassifier(KernelClassifier):
     cv: Any
 
     @property
+    @on_one_model
     def feature_importances_(self) -> FloatArray:
         """Relevance of the columns, as shares that sum to one.
 

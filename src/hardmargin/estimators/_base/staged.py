@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.kernels import FloatArray
 
 
@@ -20,6 +21,7 @@ class _Staged(Protocol):
 
 
 # A method of the classifiers that name it in their body.
+@on_one_model
 def staged_predict(self: _Staged, X: Any) -> Iterator[NDArray[Any]]:
     """Predictions after every stage.
 
