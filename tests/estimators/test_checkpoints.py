@@ -17,6 +17,7 @@ from hardmargin import EnsembleSVC, GreedySVC, checkpoint
 from hardmargin.checkpoint import Checkpoint
 from hardmargin.kernels import Kernel, KernelRows
 from hardmargin.monitor import Monitor
+from hardmargin.selection import calibration
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import Problem
@@ -35,6 +36,7 @@ FITS = {
     "vote": (EnsembleSVC(), two_classes),
     "many rows": (EnsembleSVC(random_state=np.random.RandomState(3)), lambda: many_rows(290)),
     "low rank": (EnsembleSVC(rank=20), three_classes),
+    "generator": (EnsembleSVC(rank=20, random_state=np.random.RandomState(3)), three_classes),
     "cells": (EnsembleSVC(max_cell_rows=100, n_trees=2), lambda: many_rows(700, 3)),
     "cells of two threads": (EnsembleSVC(max_cell_rows=100, n_jobs=2), lambda: many_rows(700)),
     "greedy": (GreedySVC(), three_classes),
@@ -46,6 +48,7 @@ ALL_FITS = pytest.mark.parametrize("fit", FITS)
 @pytest.fixture(autouse=True)
 def _few_rows_are_many(monkeypatch):
     few_rows_are_many(monkeypatch)
+    monkeypatch.setattr(calibration, "MAX_SCALED_ROWS", 100)  # of rows drawn after the vote
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ def fits(monkeypatch):
     set_clock(monkeypatch, clock)
     for estimator in (EnsembleSVC, GreedySVC):
 
-        def fit_rows(self, rows, groups, monitor, plain=estimator._fit_rows):
-            sizes.append(plain(self, rows, groups, monitor))
+        def fit_rows(self, rows, groups, random, monitor, plain=estimator._fit_rows):
+            sizes.append(plain(self, rows, groups, random, monitor))
             clock.now += (sizes[-1] / 400) ** 2
             return sizes[-1]
 
@@ -131,10 +131,10 @@ def test_parts_take_as_many_shuffles_as_more_rows_do(fits, monkeypatch):
 def test_a_worse_model_of_more_rows_is_not_used(estimator, fits, monkeypatch):
     plain, rng = estimator._fit_rows, np.random.default_rng(0)
 
-    def spoil(self, rows, groups, monitor):
+    def spoil(self, rows, groups, random, monitor):
         if len(rows.codes) > 400:
             rows = rows._replace(codes=rng.permutation(rows.codes))
-        return plain(self, rows, groups, monitor)
+        return plain(self, rows, groups, random, monitor)
 
     monkeypatch.setattr(estimator, "_fit_rows", spoil)
     model = fit_part(one_kernel(estimator), X, Y)
@@ -151,8 +151,8 @@ def test_all_rows_out_of_time_are_judged_by_cross_validation(
     plain, clock = estimator._fit_rows, Clock()
     set_clock(monkeypatch, clock)
 
-    def fit_rows(self, rows, groups, monitor):
-        n_rows = plain(self, rows, groups, monitor)
+    def fit_rows(self, rows, groups, random, monitor):
+        n_rows = plain(self, rows, groups, random, monitor)
         self.cv_log_loss_ = 0.3
         if not rows.is_part:
             clock.now += 1e9
@@ -170,9 +170,9 @@ def test_all_rows_out_of_time_are_judged_by_cross_validation(
 def test_only_the_model_that_is_used_warns(estimator, fits, monkeypatch):
     plain = estimator._fit_rows
 
-    def fit_rows(self, rows, groups, monitor):
+    def fit_rows(self, rows, groups, random, monitor):
         warn_caller(f"fit of {len(rows.codes)}", UserWarning)
-        return plain(self, rows, groups, monitor)
+        return plain(self, rows, groups, random, monitor)
 
     monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
     with warnings.catch_warnings(record=True) as caught:
@@ -188,9 +188,9 @@ def test_only_the_model_that_is_used_warns(estimator, fits, monkeypatch):
 def test_filters_of_warnings_stay_as_they_are(estimator, fits, monkeypatch):
     plain, seen = estimator._fit_rows, []
 
-    def fit_rows(self, rows, groups, monitor):
+    def fit_rows(self, rows, groups, random, monitor):
         seen.append(list(warnings.filters))
-        return plain(self, rows, groups, monitor)
+        return plain(self, rows, groups, random, monitor)
 
     monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
     with warnings.catch_warnings():
@@ -354,10 +354,10 @@ def test_an_interrupt_leaves_the_estimator_as_it_was(estimator, fits, monkeypatc
     model = one_kernel(estimator, max_time=1e6).fit(X[:300], Y[:300])
     before, plain = dict(vars(model)), estimator._fit_rows
 
-    def interrupt(self, rows, groups, monitor):
+    def interrupt(self, rows, groups, random, monitor):
         if not rows.is_part:
             raise KeyboardInterrupt
-        plain(self, rows, groups, monitor)
+        plain(self, rows, groups, random, monitor)
 
     monkeypatch.setattr(estimator, "_fit_rows", interrupt)
     with pytest.raises(KeyboardInterrupt):

@@ -156,11 +156,12 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         """Train on rows that have been read; return how many of them the model has seen."""
         folds = given_folds(self.cv, rows.X, rows.codes, groups)
         model, mixture = self._bare(), None  # it has read the table
-        plan = model._plan(rows, folds, monitor)
+        random = self._new_generator()
+        plan = model._plan(rows, folds, random, monitor)
         if model._needs_experts(rows, plan):
-            mixture = model._fit_experts(rows, folds, monitor, plan, OnCluster(cluster))
+            mixture = model._fit_experts(rows, folds, random, monitor, plan, OnCluster(cluster))
         if mixture is None:
-            model = _fit_vote(model, rows, folds, monitor, plan)
+            model = _fit_vote(model, rows, folds, random, monitor, plan)
         else:
             trees = [tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)]
             self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
@@ -284,7 +285,12 @@ class OnCluster(NamedTuple):
 
 
 def _fit_vote(
-    model: EnsembleSVC, rows: TrainingRows, folds: Folds | None, monitor: Monitor, plan: Plan
+    model: EnsembleSVC,
+    rows: TrainingRows,
+    folds: Folds | None,
+    random: np.random.RandomState,
+    monitor: Monitor,
+    plan: Plan,
 ) -> EnsembleSVC:
     """Train one vote, on a worker that gets all rows."""
     blocks: DaskRows = rows.X
@@ -294,14 +300,15 @@ def _fit_vote(
             f"These rows and parameters allow no cells, so one worker holds all {n_rows:,} rows.",
             UserWarning,
         )
-    arguments = (model, rows._replace(X=None), folds, plan, monitor.seconds_left)
+    arguments = (model, rows._replace(X=None), folds, random, plan, monitor.seconds_left)
 
     def fit() -> Any:
         task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
         return blocks.cluster.results([task])[0]
 
     fitted: EnsembleSVC
-    fitted, caught = monitor.once("vote", fit)
+    fitted, used, caught = monitor.once("vote", fit)
+    random.set_state(used.get_state())  # the worker had a copy
     _warn_again(caught)
     return fitted
 
@@ -375,11 +382,11 @@ def _fit_sample_of(arguments: bytes) -> Any:
 
 
 def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
-    model, rows, folds, plan, seconds = pickle.loads(arguments)
+    model, rows, folds, random, plan, seconds = pickle.loads(arguments)
     rows = rows._replace(X=stacked(blocks))
     monitor = Monitor(time_limit(seconds))
-    _, held = _recorded(lambda: model._fit_vote(rows, folds, monitor, plan))
-    return model, held
+    _, held = _recorded(lambda: model._fit_vote(rows, folds, random, monitor, plan))
+    return model, random, held
 
 
 def _of_rows(values: Any, name: str) -> NDArray[Any] | None:

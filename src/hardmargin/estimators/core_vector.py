@@ -235,7 +235,7 @@ default="rbf"
             )
             is_weighted = training.weights is not None or training.class_weights is not None
             weights = training.row_weights() if is_weighted else None
-            seeds = self._random_numbers.randint(2**31 - 1, size=n_machines)
+            seeds = self._new_generator().randint(2**31 - 1, size=n_machines)
             solutions = core_vector.solve(
                 Problem(columns, training.codes, training.machines, weights),
                 CoreVectorOptions(

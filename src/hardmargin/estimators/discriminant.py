@@ -278,7 +278,7 @@ default="rbf"
         """
         with self._fitting() as monitor:
             X, codes, self.classes_, weights, _ = self._check_training(X, y, sample_weight)
-            random = self._random_numbers
+            random = self._new_generator()
             self._kernel_: Kernel = make_kernel(
                 self.kernel,
                 X,

@@ -313,7 +313,7 @@ default="rbf"
                     "groups, such as cv=GroupKFold(5)."
                 )
             folds = self._folds(X, codes, groups)
-            seed = self._random_numbers.randint(2**31 - 1)
+            seed = self._new_generator().randint(2**31 - 1)
 
             first = monitor.part(share=FIRST_SHARE)
             held_out: list[_HeldOut] = []

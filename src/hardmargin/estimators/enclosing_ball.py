@@ -267,7 +267,7 @@ default="rbf"
         """
         with self._fitting() as monitor:
             X, weights = self._check_unlabelled(X, sample_weight)
-            random = self._random_numbers
+            random = self._new_generator()
             gamma = self._gamma(X, weights, random)
             self._kernel_: Kernel = make_kernel(
                 self.kernel,

@@ -535,9 +535,10 @@ default="cv"
             rows = self._read_table(X, y, sample_weight)
             if self._needs_experts(rows, self._first_plan(rows)):  # also without time for all rows
                 warn_of_little_memory(self, rows)
+            random = self._new_generator()
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
-                self.n_samples_fit_ = train(rows, groups, monitor)
+                self.n_samples_fit_ = train(rows, groups, random, monitor)
         return self
 
     @property
@@ -567,16 +568,18 @@ default="cv"
             return MAX_STORED_ROWS, expert_training.FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
         return None, 1, 1.0
 
-    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+    def _fit_rows(
+        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
+    ) -> int:
         folds = given_folds(self.cv, rows.X, rows.codes, groups)
-        plan = self._plan(rows, folds, monitor)
+        plan = self._plan(rows, folds, random, monitor)
         if self._needs_experts(rows, plan):
-            mixture = self._fit_experts(rows, folds, monitor, plan, Here(self.n_jobs))
+            mixture = self._fit_experts(rows, folds, random, monitor, plan, Here(self.n_jobs))
             if mixture is not None:
                 n_known = mixture.n_known
                 self._store_experts(mixture, rows)
                 return n_known
-        self._fit_vote(rows, folds, monitor, plan)
+        self._fit_vote(rows, folds, random, monitor, plan)
         return int((rows.codes >= 0).sum())
 
     def _first_plan(self, rows: TrainingRows) -> Plan:
@@ -592,7 +595,13 @@ default="cv"
         is_scaled = self.standardize is not False and self.kernel != "precomputed"
         return Plan(is_scaled, is_linear, multi_class, largest)
 
-    def _plan(self, rows: TrainingRows, folds: Folds | None, monitor: Monitor) -> Plan:
+    def _plan(
+        self,
+        rows: TrainingRows,
+        folds: Folds | None,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> Plan:
         """Plan the fit: whether to standardise, and whether linear kernels vote alone.
 
         Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
@@ -607,7 +616,9 @@ default="cv"
         if not (chooses_scaling or chooses_kernel):
             return plan
         part = monitor.part(share=SHARE_OF_LOOK)
-        look = self._look_at_sample(rows, folds, part, plan, chooses_scaling)
+        # The look takes nothing from the fit's generator, so that folds do not depend on it.
+        own = copy.deepcopy(random)
+        look = self._look_at_sample(rows, folds, own, part, plan, chooses_scaling)
         if look is None:
             return plan
         is_linear = plan.is_linear or (chooses_kernel and look.is_linear)
@@ -617,13 +628,13 @@ default="cv"
         self,
         rows: TrainingRows,
         folds: Folds | None,
+        random: np.random.RandomState,
         monitor: Monitor,
         plan: Plan,
         chooses_scaling: bool,
     ) -> Look | None:
         """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
         X, codes, classes, weights, _ = rows
-        random = copy.deepcopy(self._random_numbers)
         sample = sample_rows(X, codes, weights, self.cv, folds, random)
         seen = {False: sample.X} if chooses_scaling or not plan.standardized else {}
         if plan.standardized:
@@ -644,7 +655,12 @@ default="cv"
         return self._division_ if self.multi_class == "auto" else self.multi_class
 
     def _fit_vote(
-        self, rows: TrainingRows, folds: Folds | None, monitor: Monitor, plan: Plan
+        self,
+        rows: TrainingRows,
+        folds: Folds | None,
+        random: np.random.RandomState,
+        monitor: Monitor,
+        plan: Plan,
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their held-out probabilities."""
         self.standardized_, self._division_ = plan.standardized, plan.multi_class
@@ -659,7 +675,6 @@ default="cv"
             kernel="rbf" if self.kernel == "cv" else self.kernel,
             gamma="spread" if self.gamma == "cv" else self.gamma,
         )
-        random = self._random_numbers
         if folds is None:
             is_shuffled = not rows.is_part and (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS
             n_shuffles = N_SHUFFLES if is_shuffled else 1
@@ -689,7 +704,6 @@ default="cv"
         held_out = voted.held_out
         held = np.empty(0, dtype=np.intp), np.empty((0, len(training.classes)))
         if len(held_out.rows):
-            random = self._random_numbers
             slopes = np.array([vote.slope for vote in voted.votes])
             held = self._calibrate(training, held_out, slopes, random)
             if voted.relevance is not None:  # which has seen the labels of the rows held out
@@ -727,6 +741,7 @@ default="cv"
         self,
         rows: TrainingRows,
         folds: Folds | None,
+        random: np.random.RandomState,
         monitor: Monitor,
         plan: Plan,
         workplace: Workplace,
@@ -741,7 +756,7 @@ default="cv"
         if self.class_weight is not None:
             class_weights = self._class_weights(rows.classes, rows.codes, rows.weights)
         monitor = monitor.part("held-out loss")
-        mixture = train_experts(self, rows, folds, class_weights, monitor, workplace)
+        mixture = train_experts(self, rows, folds, class_weights, random, monitor, workplace)
         if mixture is None:
             return None
         self._calibration_ = LogProbabilities()
@@ -766,8 +781,9 @@ default="cv"
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on rows that another estimator has read."""
         self.n_features_in_ = part.X.shape[1]
-        folds = given_folds(self.cv, part.X, part.codes)
-        return self._fit_vote(part, folds, monitor, self._plan(part, folds, monitor))
+        folds, random = given_folds(self.cv, part.X, part.codes), self._new_generator()
+        plan = self._plan(part, folds, random, monitor)
+        return self._fit_vote(part, folds, random, monitor, plan)
 
     @property
     @on_one_model

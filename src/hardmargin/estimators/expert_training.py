@@ -97,6 +97,7 @@ def train_experts(
     rows: TrainingRows,
     folds: Folds | None,
     class_weights: FloatArray | None,
+    random: np.random.RandomState,
     monitor: Monitor,
     workplace: Workplace,
 ) -> Mixture | None:
@@ -112,13 +113,14 @@ def train_experts(
         Splits of the rows, where they are given.
     class_weights : (n_classes,) array or None
         Factors of the classes' odds.
+    random : RandomState
+        Draws the seed of all parts, and folds.
     monitor : Monitor
         The clock.
     workplace : Workplace
         Where the rows live.
     """
     X, codes, classes, weights, _ = rows
-    random = estimator._random_numbers
     seed = int(random.randint(2**31 - 1))
     if folds is None and (first_copies(X, codes) != np.arange(len(codes))).any():
         # A cell or a sample does not see the copies of its rows elsewhere.

@@ -462,9 +462,10 @@ default="cv"
         """
         with self._fitting() as monitor:
             rows = self._read_table(X, y, sample_weight)
+            random = self._new_generator()
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
-                self.n_samples_fit_ = train(rows, groups, monitor)
+                self.n_samples_fit_ = train(rows, groups, random, monitor)
         return self
 
     @property
@@ -476,7 +477,9 @@ default="cv"
         n_rows = int((rows.codes >= 0).sum())
         return next((cost for most, cost in COSTS_OF_FOLDS if n_rows <= most), 1.0)
 
-    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+    def _fit_rows(
+        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
+    ) -> int:
         as_they_came = rows.X
         scales = self.standardize  # "auto": only if gamma is chosen
         if scales == "auto":
@@ -492,7 +495,6 @@ default="cv"
             kernel="rbf" if self.kernel == "cv" else self.kernel,
             gamma="spread" if self.gamma == "cv" else self.gamma,
         )
-        random = self._random_numbers
         options = GreedyOptions(
             step_tol=self.step_tol,
             max_stages=self.max_stages,

@@ -290,7 +290,7 @@ default="rbf"
 
     def _folds(self, training: Training, groups: Any) -> Folds | None:
         """Split the rows as `selection` requires; None if it needs no splits."""
-        random = self._random_numbers
+        random = self._new_generator()
         if self.selection == "validation":
             return validation_split(training.codes, self.validation_fraction, random)
         if self.selection != "cv":

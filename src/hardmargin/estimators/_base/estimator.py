@@ -211,9 +211,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             give_back_memory()  # of threads: they may never use it again
             raise
 
-    @property
-    def _random_numbers(self) -> np.random.RandomState:
-        """A generator, as ``random_state`` says; None always gives the same one.
+    def _new_generator(self) -> np.random.RandomState:
+        """Make the generator of a fit, as ``random_state`` says; None is a fixed seed.
 
         A fit does so once, and passes it along: a seed would begin again. (With None, a model
         should not change from fit to fit on the same rows. To see how much another shuffle changes

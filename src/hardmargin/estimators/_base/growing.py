@@ -46,10 +46,13 @@ class GrownFit:
         The model; its attributes refer to all rows.
     warnings : list of Warned
         What its fit warned of.
+    random : RandomState
+        The generator, as its fit has left it.
     """
 
     model: SelfTuningClassifier
     warnings: list[Warned]
+    random: np.random.RandomState
 
 
 def best_in_time(
@@ -57,11 +60,16 @@ def best_in_time(
     rows: TrainingRows,
     groups: Any,
     growth: Growth,
+    random: np.random.RandomState,
     monitor: Monitor,
 ) -> GrownFit:
-    """Fit more and more rows, and return the best model."""
+    """Fit more and more rows, and return the best model.
+
+    Each fit has a copy of the generator, so that a model of all rows is that of a fit without a
+    limit.
+    """
     codes = rows.codes
-    ranks = random_ranks(codes, copy.deepcopy(estimator._random_numbers))
+    ranks = random_ranks(codes, copy.deepcopy(random))
     aside = np.flatnonzero((codes >= 0) & ~subsample(codes, ranks, growth.largest_part))
     aside = aside[np.argsort(ranks[aside])][:MAX_ROWS_ASIDE]
     folds = None
@@ -75,12 +83,12 @@ def best_in_time(
         give_back_memory()  # memory that smaller fits have freed would count towards this one
         if size < growth.n_rows:
             some = np.flatnonzero(subsample(codes, ranks, size))
-            fit = _fit_some(estimator, rows, some, folds, groups, watch)
+            fit = _fit_some(estimator, rows, some, folds, groups, copy.deepcopy(random), watch)
             loss = _loss(fit.model, rows, aside)
             if best is None or loss < least:
                 best, least = fit, loss
             continue
-        fit = _fit_some(estimator, rows, None, folds, groups, watch)
+        fit = _fit_some(estimator, rows, None, folds, groups, copy.deepcopy(random), watch)
         is_finished = monitor.seconds_left > 0
         if best is None or is_finished or fit.model.cv_log_loss_ < best.model.cv_log_loss_:
             best = fit
@@ -94,6 +102,7 @@ def _fit_some(
     some: NDArray[np.intp] | None,
     folds: Folds | None,
     groups: Any,
+    random: np.random.RandomState,
     monitor: Monitor,
 ) -> GrownFit:
     """Fit a copy of the estimator, which has read the table, to some rows; None is all rows.
@@ -101,7 +110,6 @@ def _fit_some(
     Splits that were given, or made by a splitter, are those of all rows in every fit.
     """
     model = copy.copy(estimator)
-    model.random_state = copy.deepcopy(estimator.random_state)
     if folds is not None:
         which = slice(None) if some is None else some
         pairs = zip(folds.train, folds.test, strict=True)
@@ -119,10 +127,10 @@ def _fit_some(
             is_part=True,
         )
     with held_back() as held:
-        model.n_samples_fit_ = model._fit_rows(rows, groups, monitor)
+        model.n_samples_fit_ = model._fit_rows(rows, groups, random, monitor)
     if some is not None:
         model._number_rows(some)
-    return GrownFit(model, held)
+    return GrownFit(model, held, random)
 
 
 def _loss(model: SelfTuningClassifier, rows: TrainingRows, aside: NDArray[np.intp]) -> float:

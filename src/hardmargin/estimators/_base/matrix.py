@@ -53,7 +53,7 @@ def low_rank_of(
             dtype=training.dtype,
             memory_bytes=memory_bytes(classifier.memory_limit),
             n_jobs=classifier.n_jobs,
-            random_state=classifier._random_numbers,
+            random_state=classifier._new_generator(),
             monitor=monitor,
         )
     except Stopped:

@@ -110,7 +110,9 @@ class SelfTuningClassifier(KernelClassifier):
         """Whether to train on fewer rows where there is no time for all of them."""
         raise NotImplementedError
 
-    def _fit_rows(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+    def _fit_rows(
+        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
+    ) -> int:
         """Train on rows that have been read; return how many of them the model has seen."""
         raise NotImplementedError
 
@@ -167,22 +169,22 @@ class SelfTuningClassifier(KernelClassifier):
             [type(self).__name__, *versions, *described, *arrays_of(rows.X), *labels]
         )
 
-    def _fit_in_time(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+    def _fit_in_time(
+        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
+    ) -> int:
         """Train on as many rows as there is time for; return how many the model has seen."""
         n_rows = int((rows.codes >= 0).sum())
         first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
         if not self._grows or first > LARGEST_FIRST_SHARE * n_rows:
-            return self._fit_rows(rows, groups, monitor)
+            return self._fit_rows(rows, groups, random, monitor)
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
         growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._time_growth(rows))
         if growth.linear_above is None:
             growth = replace(growth, fixed_rows=FIXED_ROWS)
-        best = best_in_time(self, rows, groups, growth, monitor)
+        best = best_in_time(self, rows, groups, growth, random, monitor)
         self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
-        mine, used = self.random_state, best.model.random_state
-        if isinstance(mine, np.random.RandomState) and isinstance(used, np.random.RandomState):
-            mine.set_state(used.get_state())  # it moves on with every fit
+        random.set_state(best.random.get_state())  # one that users gave moves on with every fit
         n_known: int = self.n_samples_fit_
         is_part = n_known < n_rows
         for message, category in best.warnings:
