@@ -121,7 +121,10 @@ def test_a_class_too_small_to_hold_out(n_small):
     with pytest.warns(UserWarning, match=rf"too few rows \({n_small}\)"):
         model.fit(X[rows], y[rows])
     assert_sensible(model, QUERIES)
-    assert not hasattr(model, "predict_proba")
+    shares = np.array([len(rows) - n_small + 1, n_small + 1]) / (len(rows) + 2)
+    is_first = model.predict(QUERIES) == 0
+    probabilities = model.predict_proba(QUERIES)[is_first]
+    np.testing.assert_allclose(probabilities, np.tile(shares, (is_first.sum(), 1)), rtol=1e-4)
     assert np.isnan(model.cv_error_)
     [(_, _, name, gamma, share)] = model.kernel_weights_
     assert (name, gamma, share) == ("rbf", pytest.approx(1 / 4), 1.0)

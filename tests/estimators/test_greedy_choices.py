@@ -248,7 +248,9 @@ def test_a_class_of_one_row_warns_and_gives_a_model():
     y = np.where(np.arange(len(y)) == 3, 1, 0)
     with pytest.warns(UserWarning, match="Nothing could be chosen"):
         model = GreedySVC().fit(X, y)
-    assert not hasattr(model, "predict_proba")
+    is_first = model.predict(X) == 0
+    expected = np.tile([160 / 162, 2 / 162], (is_first.sum(), 1))
+    np.testing.assert_allclose(model.predict_proba(X)[is_first], expected, rtol=1e-4)
     assert (model.max_visits_, model.threshold_) == (1, 0.0)
     assert np.isfinite(model.decision_function(X)).all()
     assert np.isnan(model.cv_error_)

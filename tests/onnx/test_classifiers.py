@@ -80,6 +80,18 @@ def test_class_weights(estimator, data):
     assert_same_classes(clf, X)
 
 
+@pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
+@pytest.mark.parametrize("data", [TWO, THREE], ids=["two", "three"])
+def test_frequencies_as_probabilities(estimator, data):
+    X, y = data
+    few = np.concatenate([np.flatnonzero(y == c)[: 3 + 30 * (c == 0)] for c in np.unique(y)])
+    with pytest.warns(UserWarning, match="frequencies of the classes"):
+        clf = estimator().fit(X[few], y[few])
+    label, probabilities = run(to_onnx(clf, X), X)
+    np.testing.assert_array_equal(label, clf.predict(X))
+    np.testing.assert_allclose(probabilities, clf.predict_proba(X), rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     "labels",
     [

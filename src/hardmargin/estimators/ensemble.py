@@ -713,6 +713,8 @@ default="cv"
                 self.cv_log_loss_ += float(leak)
                 if n_scales > n_rows:
                     _warn_of_leak(n_scales, n_rows)
+        else:
+            self._use_frequencies(training)
         reasons = {path.stop_reason for vote in voted.votes for path in vote.paths}
         if "max_time" in reasons:
             warn_caller("Training stopped at max_time; the model is that of the stages so far.")
@@ -939,7 +941,8 @@ def _warn_of_folds(folds: Folds) -> None:
     if len(folds.train) == 0:
         warn_caller(
             f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
-            "kernel of medium width, few stages and no probabilities.",
+            "kernel of medium width and few stages, and its probabilities are the "
+            "frequencies of the classes, moved by the decision.",
             UserWarning,
         )
     else:

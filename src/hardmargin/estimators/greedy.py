@@ -552,6 +552,8 @@ default="cv"
             if not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
                 # It is not the model that was judged.
                 self.cv_log_loss_ = self.cv_error_ = float("nan")
+        elif self._holds_out:
+            self._use_frequencies(training)
         return int((rows.codes >= 0).sum())
 
     @property
@@ -792,7 +794,8 @@ def _warn_of_choice(choice: GreedyChoice, folds: Folds) -> None:
             reason = "max_time was too short, or the fit was interrupted"
         warn_caller(
             f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
-            f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits} and no probabilities.",
+            f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits}, and its probabilities are "
+            "the frequencies of the classes, moved by the decision.",
             UserWarning,
         )
     elif choice.is_cut_short:

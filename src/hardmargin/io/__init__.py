@@ -107,6 +107,7 @@ TRUSTED = (
     "hardmargin.kernels.views.View",
     "hardmargin.reduction.expansion.Compression",
     "hardmargin.selection.calibration.Calibration",
+    "hardmargin.selection.frequencies.Frequencies",
     "hardmargin.selection.mixture.LogProbabilities",
     "hardmargin.selection.vote.Losses",
     "hardmargin.solvers.regularization_path.record.RegularizationPath",

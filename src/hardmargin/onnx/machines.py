@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from hardmargin.kernels import NAMED_KERNELS, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.onnx.expansion import expanded, linear
 from hardmargin.onnx.graph import Graph
-from hardmargin.onnx.probabilities import Outcome, calibrated, uncalibrated
+from hardmargin.onnx.probabilities import Outcome, calibrated, frequent, uncalibrated
 from hardmargin.onnx.scaling import scaled, seen
 from hardmargin.selection.calibration import Calibration
+from hardmargin.selection.frequencies import Frequencies
 from hardmargin.warn import warn_caller
 
 #: What a file of ONNX can hold, with some room for the graph itself.
@@ -67,6 +68,8 @@ def classified(graph: Graph, rows: str, model: Any) -> Outcome:
     calibration, n_classes = model._calibration_, len(model.classes_)
     if isinstance(calibration, Calibration):
         return calibrated(graph, margins, calibration)
+    if isinstance(calibration, Frequencies):
+        return frequent(graph, margins, calibration)
     return uncalibrated(graph, margins, n_classes, model._division)
 
 

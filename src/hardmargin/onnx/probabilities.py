@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.onnx.graph import Graph
 from hardmargin.selection.calibration import _BELOW_HALF, _LEAST, STEEPER, Calibration
+from hardmargin.selection.frequencies import Frequencies
 
 
 class Outcome(NamedTuple):
@@ -72,6 +73,29 @@ def uncalibrated(graph: Graph, margins: str, n_classes: int, multi_class: str) -
         part = graph.node("Div", sure, graph.node("Mul", size, graph.number(3.0)))
         scores = graph.node("Add", votes, part)
     return Outcome(_best(graph, scores), scores, None)
+
+
+def frequent(graph: Graph, margins: str, frequencies: Frequencies) -> Outcome:
+    """Decide by margins alone, and move frequencies by the decision, as `Frequencies` does."""
+    n_classes = len(frequencies.shares)
+    outcome = uncalibrated(graph, margins, n_classes, frequencies.multi_class)
+    if n_classes == 2:
+        sides = frequencies.probabilities(np.array([[1.0], [-1.0]]))
+        wins = graph.node("GreaterOrEqual", margins, graph.number(0.0))
+        either = [graph.constant(side[None, :]) for side in sides]
+        return outcome._replace(probabilities=graph.node("Where", wins, *either))
+    n_each = graph.integers(n_classes)
+    _, ranks = graph.nodes("TopK", outcome.scores, n_each, axis=1, n_outputs=2)
+    values = graph.node("Gather", graph.constant(frequencies.shares), ranks)
+    step = 1
+    while step < n_classes:  # the largest of all that rank behind
+        behind = np.minimum(np.arange(n_classes) + step, n_classes - 1)
+        values, step = graph.node("Max", values, graph.columns(values, behind)), 2 * step
+    values = graph.node("Mul", values, graph.constant(frequencies.tilts[None, :]))
+    total = graph.node("MatMul", values, graph.constant(np.ones((n_classes, 1))))
+    ordered = graph.node("Div", values, total)
+    found = graph.node("ScatterElements", outcome.scores, ranks, ordered, axis=1)
+    return outcome._replace(probabilities=found)
 
 
 def of_logs(graph: Graph, logs: str, n_classes: int) -> Outcome:

@@ -53,7 +53,9 @@ from hardmargin.selection.calibration import (
     held_out_margins,
     winning_codes,
 )
+from hardmargin.selection.frequencies import Frequencies
 from hardmargin.selection.mixture import LogProbabilities
+from hardmargin.selection.sigmoids import platt_slope
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem, machines_of
 
 #: Sums of larger terms, kernel values times coefficients, overflow float32.
@@ -119,15 +121,9 @@ def _tells_probabilities(classifier: KernelClassifier) -> bool:
     is_fitted = hasattr(classifier, "classes_")
     if classifier._calibration_ is not None if is_fitted else classifier._holds_out:
         return True
-    more = "Wrap it in sklearn.calibration.CalibratedClassifierCV."
-    if classifier._holds_out:
-        more = (
-            "A class has fewer than four rows, cv has no split with two classes in both parts, or "
-            "there was too little time: the warning of fit says which."
-        )
     raise AttributeError(
         f"This {type(classifier).__name__} has no predict_proba: no rows were held out in fit to "
-        f"base probabilities on. {more}"
+        "base probabilities on. Wrap it in sklearn.calibration.CalibratedClassifierCV."
     )
 
 
@@ -150,7 +146,7 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
     _weights_: list[tuple[View | None, NDArray[Any]]] | None = None
 
     #: How margins turn into decisions and probabilities, where rows were held out.
-    _calibration_: Calibration | LogProbabilities | None = None
+    _calibration_: Calibration | Frequencies | LogProbabilities | None = None
 
     def __init__(
         self,
@@ -220,7 +216,9 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         -------
         (n_samples, n_classes) array
             Columns in the order of ``classes_``. Rows sum to one and agree with
-            ``decision_function``.
+            ``decision_function``. Where the rows or the time were too few to hold any out, which
+            ``fit`` warns of, they are the frequencies of the classes, moved by the decision: a
+            class is at least as likely as those that rank behind it.
         """
         _tells_probabilities(self)  # it may have been fitted again since the method was looked up
         return self._of_margins(X, self._chances)
@@ -428,6 +426,29 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
             Calibration(slopes, n_classes, self._division), margins, training.codes[rows], weights
         )
         return rows, probabilities
+
+    def _use_frequencies(self, training: Training) -> None:
+        """Take frequencies of classes for probabilities, as no rows were held out."""
+        codes, n_classes = training.codes, len(training.classes)
+        self._calibration_ = Frequencies.of(
+            codes, training.row_weights(), n_classes, self._division
+        )
+
+    def _calibrate_on(self, X: Rows, codes: NDArray[np.int32], weights: FloatArray | None) -> None:
+        """Fit probabilities to rows that took no part in training, scaled like those that did."""
+        margins, machines = self._margins(X), machines_of(len(self.classes_), self._division)
+        slopes = np.full(len(machines), np.nan)
+        for m, (negative, positive) in enumerate(machines):
+            is_positive = np.isin(codes, positive)
+            own = is_positive | np.isin(codes, negative)
+            if is_positive.any() and not is_positive[own].all():
+                mass = None if weights is None else weights[own]
+                slopes[m] = platt_slope(margins[own, m], is_positive[own], mass)
+        if np.isnan(slopes).all():
+            return
+        slopes[np.isnan(slopes)] = np.nanmedian(slopes)
+        calibration = Calibration(slopes, len(self.classes_), self._division)
+        self._calibration_, *_ = calibrate(calibration, margins, codes, weights)
 
     def _check_rows(self, X: Any) -> Rows:
         """Validate queries, and fill and scale them like the rows of ``fit``."""

@@ -25,6 +25,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import log_loss
 from hardmargin.selection.folds import Folds, make_folds, random_ranks, subsample
+from hardmargin.selection.frequencies import Frequencies
 from hardmargin.selection.growing import Growth, growing_sizes
 from hardmargin.warn import Warned, held_back
 
@@ -84,7 +85,7 @@ def best_in_time(
         if size < growth.n_rows:
             some = np.flatnonzero(subsample(codes, ranks, size))
             fit = _fit_some(estimator, rows, some, folds, groups, copy.deepcopy(random), watch)
-            loss = _loss(fit.model, rows, aside)
+            loss = _judge(fit.model, rows, aside)
             if best is None or loss < least:
                 best, least = fit, loss
             continue
@@ -133,12 +134,17 @@ def _fit_some(
     return GrownFit(model, held, random)
 
 
-def _loss(model: SelfTuningClassifier, rows: TrainingRows, aside: NDArray[np.intp]) -> float:
-    """Log-loss of the rows set aside, weighted; infinite for a model without probabilities."""
-    if model._calibration_ is None:
-        return math.inf
-    codes, X = rows.codes[aside], rows.X[aside]
+def _judge(model: SelfTuningClassifier, rows: TrainingRows, aside: NDArray[np.intp]) -> float:
+    """Log-loss of the rows set aside, weighted.
+
+    A model that held out none itself is calibrated by them, and worse than any other: nothing in it
+    was chosen.
+    """
+    codes, X = rows.codes[aside], model._scaled(rows.X[aside])
     weights = np.ones(len(aside)) if rows.weights is None else rows.weights[aside]
     if model.class_weight is not None:
         weights = weights * model._class_weights(rows.classes, rows.codes, rows.weights)[codes]
-    return log_loss(model._probabilities(model._scaled(X)), codes, weights)
+    if isinstance(model._calibration_, Frequencies):
+        model._calibrate_on(X, codes, weights)
+        return math.inf
+    return log_loss(model._probabilities(X), codes, weights)
