@@ -213,8 +213,9 @@ class _CellTables:
             elif name not in apart:
                 apart[name] = distances_by_column(graph, rows, members, name)
             decays = graph.node("Mul", apart[name], self._row(-layer.gammas[:, [k]]))
+            values = graph.node("Exp", graph.cast(decays, "float32"))  # as the model does
             coefficients = self._coefficients(k, n_members, n_machines)
-            sums.append(graph.node("MatMul", graph.node("Exp", decays), coefficients))
+            sums.append(graph.node("MatMul", graph.cast(values, "float64"), coefficients))
         return graph.add_all(sums)
 
     def _coefficients(self, kernel: int, n_members: str, n_machines: int) -> str:

@@ -1,13 +1,18 @@
 """Expansions: sums of kernel values times coefficients.
 
-Squared distances come from inner products, which is fast but loses digits where rows are far apart
-compared to the width of the kernel. So rows are shifted by the mean of the support rows first, and
-where that is not enough, differences are squared column by column, as absolute ones always are.
+Rows go through in blocks, so that what is computed between them stays in the processor's cache, and
+memory does not grow with their number. The exponents of an RBF kernel are one product of matrices,
+which is fast but loses digits where rows are far apart compared to the width of the kernel. So
+rows are shifted by the mean of the support rows first, and where that is not enough, differences
+are squared column by column, as absolute ones always are. Kernels of one kind and view share this.
+
+Where the model evaluates kernels in float32, so does the graph: onnxruntime takes five times as
+long for exponentials in float64. Inner products and sums are float64 all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,12 +30,23 @@ from hardmargin.kernels import (
 from hardmargin.onnx.graph import Body, Graph
 from hardmargin.onnx.scaling import seen
 
-#: Exponents of kernels may be wrong by this because of rounding.
-LARGEST_ERROR = 1e-8
+#: Exponents of kernels may be wrong by this because of rounding, and those of Laplacian kernels in
+#: float32 by more, as those of the model are.
+LARGEST_ERROR, LARGEST_ERROR_FLOAT32 = 1e-8, 2e-5
+
+#: Rows are cut off beyond this where their sums must be finite in float32.
+LARGEST_QUERY = 1e30
 
 #: Kernels do not decay any further: a row far from all others is then decided by the sum of the
 #: coefficients, and not by whichever value vanishes last.
 LEAST_EXPONENTS = {"float32": -126 * float(np.log(2.0)), "float64": -1022 * float(np.log(2.0))}
+
+#: Numbers of a block of rows that are computed at a time, rows of a block, and columns whose
+#: differences are added up at a time.
+NUMBERS_OF_BLOCK, LEAST_ROWS, MOST_ROWS, COLUMNS_AT_ONCE = 1 << 18, 4, 1 << 10, 8
+
+#: A kernel whose gamma is at most so many times another's, a power of two, is a power of it.
+LARGEST_POWER = 8
 
 #: Coefficients are cut into blocks if that leaves less than this share of them.
 SHARE_OF_BLOCKS = 0.6
@@ -80,26 +96,187 @@ def expanded(
     for k, kernel in enumerate(kernels):
         alike = kernel.name if kernel.name in DISTANCE_KERNELS else f"{kernel.name} {k}"
         families.setdefault((alike, kernel.view), []).append(k)
-    views: dict[View | None, tuple[str, str, float]] = {}
-    products = []
+    shown: dict[View | None, int] = {}
+    inputs: list[str] = []
+    of_views: list[FloatArray] = []
+    parts: list[tuple[_Family | None, int, list[int]]] = []
     for (_, view), members in families.items():
-        first = kernels[members[0]]
-        if first.name not in DISTANCE_KERNELS:
-            values = _of_products(graph, rows, dense[order], first)
-            products += cut.products(graph, values, of_kernels[members[0]])
+        own = [kernels[k] for k in members]
+        if own[0].name not in DISTANCE_KERNELS:
+            inputs.append(rows)
+            of_views.append(dense[order])
+            parts.append((None, len(inputs) - 1, members))
             continue
-        if view not in views:
+        if view not in shown:
             as_seen = dense[order] if view is None else view.of(dense[order])
             queries = seen(graph, rows, dense.shape[1], view)
-            views[view] = _about_the_mean(graph, queries, np.asarray(as_seen, dtype=np.float64))
-        gamma = max(kernels[k].gamma for k in members)
-        apart = _distances(graph, *views[view], first.name, gamma)
-        for k in members:
-            decays = graph.node("Mul", apart, graph.number(-kernels[k].gamma))
-            if len(kernels) == 1:
-                decays = graph.node("Max", decays, graph.number(LEAST_EXPONENTS[dtype]))
-            products += cut.products(graph, graph.node("Exp", decays), of_kernels[k])
-    return cut.placed(graph, products, len(kernels))
+            queries, centred = _about_the_mean(graph, queries, as_seen)
+            shown[view] = len(inputs)
+            inputs.append(queries)
+            of_views.append(centred)
+        at = shown[view]
+        family = _Family(own, of_views[at], dtype, is_alone=len(kernels) == 1)
+        parts.append((family, at, members))
+
+    def sums(body: Body, block: str) -> str:
+        queries = [block]
+        if len(inputs) > 1:
+            widths = body.integers(*[dense.shape[1]] * len(inputs))
+            queries = body.nodes("Split", block, widths, axis=1, n_outputs=len(inputs))
+        products = []
+        for family, at, members in parts:
+            if family is None:
+                values = [_of_products(body, queries[at], of_views[at], kernels[members[0]])]
+            else:
+                values = family.values(body, queries[at])
+            for k, value in zip(members, values, strict=True):
+                products += cut.products(body, value, of_kernels[k])
+        return cut.placed(body, products, len(kernels))
+
+    is_wide = any(family is not None and family.is_by_column for family, _, _ in parts)
+    width = max(n, 1) * (COLUMNS_AT_ONCE if is_wide else 1)
+    size = int(np.clip(NUMBERS_OF_BLOCK // width, LEAST_ROWS, MOST_ROWS))
+    return _by_blocks(graph, graph.side_by_side(inputs), size, coefficients.shape[0], sums)
+
+
+def _by_blocks(
+    graph: Graph, rows: str, size: int, n_columns: int, compute: Callable[[Body, str], str]
+) -> str:
+    """Compute something for rows, block by block, and put it together.
+
+    Parameters
+    ----------
+    graph : Graph
+        What to add to.
+    rows : str
+        The rows. The body uses no other tensor of the graph: skl2onnx puts nodes in order by their
+        own inputs, and that of the loop is the number of these rows.
+    size : int
+        Rows of a block. All blocks have as many, so the last one may begin within the one before.
+    n_columns : int
+        Columns of the result.
+    compute : callable
+        Adds to the body; it is given that and the block, and returns the result.
+    """
+    n, most = graph.n_rows(rows), graph.integers(size)
+    length = graph.node("Min", n, most)
+    n_full = graph.node("Div", graph.node("Sub", n, graph.integers(1)), most)
+    n_full = graph.node("Max", n_full, graph.integers(0))
+    body = Body(f"{n}_blocks")
+    step, go_on = body.input("int64", 0), body.input("bool", 0)
+    of_body = body.n_rows(rows)
+    most_of_body = body.node("Min", of_body, body.integers(size))
+    begin = body.node("Mul", body.node("Reshape", step, body.integers(1)), body.integers(size))
+    begin = body.node("Min", begin, body.node("Sub", of_body, most_of_body))
+    end = body.node("Add", begin, most_of_body)
+    found = compute(body, body.node("Slice", rows, begin, end, body.integers(0)))
+    goes_on = body.node("Identity", go_on)
+    blocks = graph.node(
+        "Loop",
+        graph.node("Squeeze", graph.node("Add", n_full, graph.integers(1)), graph.integers(0)),
+        graph.constant(np.array(True)),
+        body=body.finished((goes_on, "bool", 0), (found, "float64", 2)),
+    )
+    stacked = graph.node("Reshape", blocks, graph.integers(-1, n_columns))
+    n_before = graph.node("Mul", n_full, most)
+    n_stacked = graph.node("Add", n_before, length)
+    begin_of_rest = graph.node("Sub", n_stacked, graph.node("Sub", n, n_before))
+    before = graph.node("Slice", stacked, graph.integers(0), n_before, graph.integers(0))
+    rest = graph.node("Slice", stacked, begin_of_rest, n_stacked, graph.integers(0))
+    return graph.node("Concat", before, rest, axis=0)
+
+
+class _Family:
+    """Kernels of distances of one kind, in one view.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The kernels.
+    support : array
+        Support rows as they see them, about their mean.
+    dtype : {"float32", "float64"}
+        Precision of kernel values.
+    is_alone : bool
+        Whether the expansion has a single kernel, which then decays only so far.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], support: FloatArray, dtype: Precision, *, is_alone: bool
+    ) -> None:
+        self._name, self._support, self._dtype = kernels[0].name, support, dtype
+        self._gammas, self._is_alone = [kernel.gamma for kernel in kernels], is_alone
+        self._precision = self._precision_of_sums()
+        self.is_by_column = self._name == "laplacian" or self._precision is None
+
+    def _precision_of_sums(self) -> Precision | None:
+        """Precision in which sums of what rows have leave enough digits of their differences."""
+        sizes = np.square(self._support) if self._name == "rbf" else np.abs(self._support)
+        largest = max(self._gammas) * float(sizes.sum(axis=1).max(initial=0.0))
+        is_single = self._name == "laplacian" and self._dtype == "float32"
+        if is_single and largest * np.finfo(np.float32).eps < LARGEST_ERROR_FLOAT32:
+            return "float32"
+        return "float64" if largest * np.finfo(np.float64).eps < LARGEST_ERROR else None
+
+    def values(self, graph: Graph, queries: str) -> list[str]:
+        """Values of the kernels, in float64."""
+        least = int(np.argmin(self._gammas))
+        exponents = self._exponents(graph, queries, self._gammas[least])
+        if self._is_alone:
+            exponents = graph.node("Max", exponents, self._number(graph, self._lowest))
+        found: dict[int, str] = {}
+        for k in sorted(range(len(self._gammas)), key=self._gammas.__getitem__):
+            found[k] = self._value(graph, exponents, found, k, self._gammas[least])
+        return [graph.cast(found[k], "float64") for k in range(len(self._gammas))]
+
+    @property
+    def _lowest(self) -> float:
+        return LEAST_EXPONENTS[self._dtype]
+
+    def _value(
+        self, graph: Graph, exponents: str, found: dict[int, str], k: int, of_exponents: float
+    ) -> str:
+        """Find the values of a kernel, where possible as a power of those of another."""
+        gamma = self._gammas[k]
+        for other, value in found.items() if self._dtype == "float64" else ():
+            power = gamma / self._gammas[other]
+            if power in (1, 2, 4, LARGEST_POWER):
+                for _ in range(int(np.log2(power))):
+                    value = graph.node("Mul", value, value)
+                return value
+        if gamma != of_exponents:
+            exponents = graph.node("Mul", exponents, self._number(graph, gamma / of_exponents))
+        return graph.node("Exp", exponents)
+
+    def _exponents(self, graph: Graph, queries: str, gamma: float) -> str:
+        """Distances times -gamma."""
+        precision = self._precision
+        if precision is not None and self._name == "rbf":
+            exponents = _exponents_of_products(graph, queries, self._support, gamma)
+        elif precision is not None:
+            exponents = _exponents_of_maxima(graph, queries, self._support, gamma, precision)
+        else:
+            columns = graph.constant(np.ascontiguousarray(self._support.T))
+            apart = distances_by_column(graph, queries, columns, self._name)
+            exponents = graph.node("Mul", apart, graph.number(-gamma))
+        return exponents if precision == self._dtype else graph.cast(exponents, self._dtype)
+
+    def _number(self, graph: Graph, value: float) -> str:
+        return graph.constant(np.array(value, dtype=self._dtype))
+
+
+def _exponents_of_products(graph: Graph, queries: str, support: FloatArray, gamma: float) -> str:
+    """Squared distances times -gamma: one product, in which squared norms are two more columns."""
+    squares = graph.node("Mul", queries, queries)
+    norms = graph.node("ReduceSum", squares, graph.integers(1), keepdims=1)
+    ones = graph.node(
+        "Add", graph.zeros(graph.n_rows(queries), graph.integers(1)), graph.number(1.0)
+    )
+    of_support = np.square(support).sum(axis=1)
+    columns = np.vstack(
+        [2.0 * gamma * support.T, np.full_like(of_support, -gamma), -gamma * of_support]
+    )
+    return graph.node("MatMul", graph.side_by_side([queries, norms, ones]), graph.constant(columns))
 
 
 class _Cut(NamedTuple):
@@ -161,30 +338,46 @@ def _dense(matrix: Any) -> NDArray[Any]:
     return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix, dtype=np.float64)
 
 
-def _about_the_mean(graph: Graph, queries: str, support: FloatArray) -> tuple[str, str, float]:
-    """Shift rows by the mean of the support rows.
-
-    Returns
-    -------
-    queries, support : str
-        The first as rows, the second as columns.
-    largest : float
-        Largest squared norm of a support row.
-    """
-    mean = support.mean(axis=0) if len(support) else np.zeros(support.shape[1])
-    centred = support - mean
-    largest = float(np.square(centred).sum(axis=1).max(initial=0.0))
-    queries = graph.node("Sub", queries, graph.constant(mean))
-    return queries, graph.constant(np.ascontiguousarray(centred.T)), largest
-
-
-def _distances(
-    graph: Graph, queries: str, support: str, largest: float, kernel: str, gamma: float
+def _exponents_of_maxima(
+    graph: Graph, queries: str, support: FloatArray, gamma: float, dtype: Precision
 ) -> str:
-    """Distances that a kernel decays with, of shape (n, n_support)."""
-    if kernel == "rbf" and gamma * largest * np.finfo(np.float64).eps < LARGEST_ERROR:
-        return squared_distances(graph, queries, support)
-    return distances_by_column(graph, queries, support, kernel)
+    """Manhattan distances times -gamma: half of them are sums of maxima less half of all sums.
+
+    Maxima take one step less than absolute differences.
+    """
+    n_columns = support.shape[1]
+    at_once = min(COLUMNS_AT_ONCE, n_columns)
+    n_groups = -(-n_columns // at_once)
+    n_missing = n_groups * at_once - n_columns  # zeros on both sides change nothing
+    columns = np.pad(support.T, ((0, n_missing), (0, 0))).astype(dtype)
+    bounds = [graph.number(side * LARGEST_QUERY) for side in (-1.0, 1.0)]
+    bounded = graph.node("Min", graph.node("Max", queries, bounds[0]), bounds[1])
+    halves = graph.node("ReduceSum", bounded, graph.integers(1), keepdims=1)
+    halves = graph.cast(graph.node("Mul", halves, graph.number(-0.5)), dtype)
+    of_support = graph.constant((-0.5 * support.sum(axis=1)).astype(dtype))
+    body = Body(f"{halves}_maxima")
+    so_far, own, others = (body.input(dtype, 2) for _ in range(3))
+    largest = body.node("Max", body.node("Unsqueeze", own, body.integers(2)), others)
+    sums = body.node("ReduceSum", largest, body.integers(1), keepdims=0)
+    total = body.node("Add", so_far, sums)
+    padded = graph.node("Pad", graph.cast(bounded, dtype), graph.integers(0, 0, 0, n_missing))
+    groups = graph.node("Reshape", padded, graph.integers(-1, n_groups, at_once))
+    found = graph.node(
+        "Scan",
+        graph.node("Add", halves, of_support),
+        graph.node("Transpose", groups, perm=[1, 0, 2]),
+        graph.constant(columns.reshape(n_groups, at_once, len(support))),
+        num_scan_inputs=2,
+        body=body.finished((total, dtype, 2)),
+    )
+    return graph.node("Mul", found, graph.constant(np.array(-2.0 * gamma, dtype=dtype)))
+
+
+def _about_the_mean(graph: Graph, queries: str, support: Any) -> tuple[str, FloatArray]:
+    """Shift rows, and support rows, by the mean of the support rows."""
+    support = np.asarray(support, dtype=np.float64)
+    mean = support.mean(axis=0) if len(support) else np.zeros(support.shape[1])
+    return graph.node("Sub", queries, graph.constant(mean)), support - mean
 
 
 def squared_distances(graph: Graph, queries: str, support: str) -> str:
