@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
       ijcai07-table1   Table 1: the data sets
     ...
     """
+    begin = time.monotonic()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # not every terminal can print a ✓
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOT_INSTALLED
     try:
         with _ended_like_ctrl_c():
-            code = run(arguments)
+            code = run(arguments, begin)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from hardmargin.cli.deadline import deadline_of
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import table_options
@@ -25,6 +26,9 @@ from hardmargin.comparison.measure import (
 )
 from hardmargin.io import write_whole
 from hardmargin.reproduction.progress import Progress
+
+#: Seconds for each classifier if there is no limit for all.
+MAX_SECONDS = 300
 
 
 @click.command()
@@ -49,10 +53,9 @@ from hardmargin.reproduction.progress import Progress
 @click.option(
     "--max-time",
     type=click.FloatRange(min=0, min_open=True),
-    default=300.0,
-    show_default=True,
     metavar="SECONDS",
-    help="For each classifier; those that take longer are abandoned.",
+    help="For the whole command, divided among the classifiers: what one leaves is for the others. "
+    f"If not given, each has {MAX_SECONDS} seconds. Those that take longer are abandoned.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--force", is_flag=True, help="Replace an existing report.")
@@ -65,7 +68,7 @@ def compare(
     written: TextFormat,
     output: Path,
     names: tuple[str, ...],
-    max_time: float,
+    max_time: float | None,
     seed: int,
     force: bool,
     as_json: bool,
@@ -79,6 +82,7 @@ def compare(
     from hardmargin.comparison.rivals import known_rivals
 
     check_output(output, force=force)
+    deadline = deadline_of(max_time)
     rivals = known_rivals()
     if names:
         by_name = {rival.name.lower(): rival for rival in rivals}
@@ -101,7 +105,8 @@ def compare(
     begin, measured = time.monotonic(), []
     quiet = as_json or not sys.stderr.isatty()
     with Progress(len(rivals), quiet=quiet) as progress:
-        for rival in rivals:
+        for k, rival in enumerate(rivals):
+            left = deadline.left()
             progress.now(rival.name)
             found = measure(
                 rival,
@@ -110,13 +115,15 @@ def compare(
                 splits,
                 groups=table.groups,
                 seed=seed,
-                max_seconds=max_time,
+                max_seconds=MAX_SECONDS if left is None else max(left, 0.0) / (len(rivals) - k),
+                is_limited=left is not None,
             )
             measured.append(found)
             progress.done(rival.name, _remark(found, codes))
     known = sorted((m for m in measured if m.is_measured), key=lambda m: log_loss_of(m, codes))
     if not known:
-        raise InputError(f"{file}: nothing could be measured; {measured[0].note}")
+        advice = "" if max_time is None else "; raise --max-time, or name fewer with --model"
+        raise InputError(f"{file}: nothing could be measured ({measured[0].note}){advice}.")
     facts = _facts(table, n_missing, target, codes, classes, splits, time.monotonic() - begin)
     facts["settings"] = "; ".join(f"{rival.name}: {rival.settings}" for rival in rivals)
     name = f"Classifiers on {file.name}"

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from hardmargin.cli.errors import InputError
 from hardmargin.cli.inspect import UNKNOWN, columns_known, first_step, load_model, notes_of_model
 from hardmargin.cli.options import max_bytes_option
 from hardmargin.cli.outputs import check_output
+from hardmargin.comparison.summary import vectorizers_of
 from hardmargin.io import write_whole
 
-#: A value of each kind of column, for a row that shows what the graph takes.
-EXAMPLES = {"number": 0.0, "boolean": True, "date": "2024-01-01", "text": "text"}
+#: A value of each kind of column but numbers, for a row that shows what the graph takes.
+EXAMPLES = {"boolean": True, "date": "2024-01-01", "text": "text"}
 
 
 @click.command()
@@ -38,8 +40,11 @@ def export(model: Path, output: Path, force: bool, max_bytes: int | None) -> Non
         raise InputError(f"{error} pip install 'hardmargin[onnx]'") from error
     check_output(output, force=force)
     loaded = load_model(model, max_bytes)
-    columns = columns_known(loaded, notes_of_model(model))
-    classifier, example = _with_example(loaded, columns, model)
+    notes = notes_of_model(model)
+    columns = columns_known(loaded, notes)
+    # Numbers of tables in files are inputs in single precision, as other runtimes have them.
+    number = np.float32 if isinstance(notes.get("columns"), Mapping) else np.float64
+    classifier, example = _with_example(loaded, columns, model, number)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it is not a real row
@@ -59,7 +64,9 @@ def export(model: Path, output: Path, force: bool, max_bytes: int | None) -> Non
         )
 
 
-def _with_example(loaded: Any, columns: Mapping[str, str] | None, path: Path) -> tuple[Any, Any]:
+def _with_example(
+    loaded: Any, columns: Mapping[str, str] | None, path: Path, number: type[np.floating[Any]]
+) -> tuple[Any, Any]:
     """Return what becomes a graph, and what shows its inputs: a row, or their number."""
     import pandas as pd
 
@@ -72,8 +79,9 @@ def _with_example(loaded: Any, columns: Mapping[str, str] | None, path: Path) ->
             f"{path} does not say what its columns are; in Python, "
             "hardmargin.onnx.to_onnx(model, X) takes rows that show it."
         )
-    row = pd.DataFrame({name: [EXAMPLES.get(kind)] for name, kind in columns.items()})
-    if hasattr(first, "column_to_kind_"):  # a TableVectorizer, which has no graph
+    examples = EXAMPLES | {"number": number(0)}
+    row = pd.DataFrame({name: [examples.get(kind)] for name, kind in columns.items()})
+    if vectorizers_of(first):  # skrub's, which has no graph
         return _after_vectorizer(loaded, row, path)
     if UNKNOWN in columns.values():
         raise InputError(

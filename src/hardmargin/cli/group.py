@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
@@ -39,19 +40,32 @@ class _Commands(click.Group):
 
 @click.command(cls=_Commands)
 @click.version_option(hardmargin.__version__, message="%(version)s")
-def group() -> None:
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def group(debug: bool) -> None:
     """Kernel SVMs with nothing to tune."""
 
 
-def run(arguments: Sequence[str] | None) -> int:
-    """Run a command, and return its exit code."""
+def run(arguments: Sequence[str] | None, begin: float) -> int:
+    """Run a command that began at a time of the clock, and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    context = None
     try:
         # Not group.main, which has its own way with pipes that the reader has closed.
-        with group.make_context("hardmargin", given) as context:
+        with group.make_context("hardmargin", given, obj=begin) as context:
             code = group.invoke(context)
     except click.exceptions.Exit as finished:  # after --help
         return finished.exit_code
+    except Exception as error:
+        if context is not None and context.params.get("debug"):
+            traceback.print_exc()
+        return _told(error)
+    return code if isinstance(code, int) else 0
+
+
+def _told(failure: Exception) -> int:
+    """Say in one line what went wrong, and return the exit code."""
+    try:
+        raise failure
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -69,4 +83,14 @@ def run(arguments: Sequence[str] | None) -> int:
             f"hardmargin: {error.name} is not installed: pip install 'hardmargin[cli]'", err=True
         )
         return InputError.exit_code
-    return code if isinstance(code, int) else 0
+    except MemoryError:
+        click.echo("hardmargin: there is too little memory for this table.", err=True)
+        return FAILED
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        click.echo(
+            f"hardmargin: something unexpected happened ({reason}); "
+            "'hardmargin --debug' before the same command shows where.",
+            err=True,
+        )
+        return FAILED

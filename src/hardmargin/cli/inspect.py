@@ -14,7 +14,7 @@ import numpy as np
 from hardmargin.cli.errors import InputError
 from hardmargin.cli.options import max_bytes_option
 from hardmargin.cli.outputs import show, show_json, table_lines
-from hardmargin.comparison.summary import last_step, summary_of
+from hardmargin.comparison.summary import last_step, summary_of, vectorizers_of
 
 #: Columns, kernels and classes that are shown.
 MOST_COLUMNS, MOST_KERNELS, MOST_CLASSES = 12, 6, 20
@@ -82,7 +82,7 @@ def working(path: Path) -> Iterator[None]:
     """Say in one line that a model does not work, perhaps because it was tampered with."""
     try:
         yield
-    except click.ClickException:
+    except (click.ClickException, MemoryError):
         raise
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
@@ -122,9 +122,9 @@ def columns_known(model: Any, notes: Mapping[str, Any]) -> dict[str, str] | None
     if names is None:
         return None
     kinds = dict.fromkeys(map(str, names), UNKNOWN)
-    if hasattr(first, "column_to_kind_"):  # a TableVectorizer
-        found = first.column_to_kind_
-        return {name: KINDS.get(found.get(name), UNKNOWN) for name in kinds}
+    if vectorizers := vectorizers_of(first):
+        found = {name: kind for v in vectorizers for name, kind in v.column_to_kind_.items()}
+        return {name: KINDS.get(found.get(name, ""), UNKNOWN) for name in kinds}
     if hasattr(first, "_categories_"):  # a classifier of ours
         kinds = dict.fromkeys(kinds, "number")
         categories = () if first._categories_ is None else first._categories_.columns

@@ -106,7 +106,7 @@ def make_model(estimator: Any, table: Table) -> Any:
     """Put what turns a table into numbers before a classifier, in one pipeline."""
     takes_tables = type(estimator).__name__ in TABLE_ESTIMATORS
     pipeline = with_categories if takes_tables else with_numbers
-    return pipeline(estimator, table.is_frame)
+    return pipeline(estimator, table.X)
 
 
 def fit_model(model: Any, table: Table) -> Any:

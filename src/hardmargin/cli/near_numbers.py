@@ -46,6 +46,9 @@ def as_numbers(column: pd.Series, decimal: str) -> pd.Series:
     if decimal == ",":  # the marks are swapped: a point is no decimal mark then
         column = column.astype(str).str.translate(str.maketrans(",.", ".,"))
     numbers: pd.Series = pd.to_numeric(column, errors="coerce")
+    if numbers.dtype.kind == "f" and not pd.api.types.is_numeric_dtype(column):
+        found = numbers.notna()  # the float next to the text, as where the reader makes numbers
+        numbers[found] = column[found].map(float)
     return numbers
 
 

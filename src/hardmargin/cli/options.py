@@ -141,7 +141,7 @@ def shared_options() -> list[Callable[[Command], Command]]:
             "--max-time",
             type=click.FloatRange(min=0, min_open=True),
             metavar="SECONDS",
-            help="The best model that this time allows.",
+            help="The best model that this time allows, from the start of the command to its end.",
         ),
         click.option("--n-jobs", type=int, metavar="N", help="Threads; -1 is one per core."),
         click.option("--seed", type=click.IntRange(min=0), help="For folds and subsamples."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.near_numbers import OddText, as_missing, as_numbers, odd_text, present_texts
-from hardmargin.cli.text_files import TextFormat, read_text
+from hardmargin.cli.text_files import TextFormat, line_of_row, read_text
 from hardmargin.warn import warn_caller
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ TABS, PARQUET = (".tsv", ".tab"), (".parquet", ".pq")
 TEXT = (".csv", ".txt", *TABS)
 SVMLIGHT, ARRAYS = (".svm", ".svmlight", ".libsvm"), (".npz",)
 COMPRESSED = (".gz", ".bz2")
+
+#: Words that are read as truth values, in any case, and the numbers that they are.
+TRUTH = {"false": 0.0, "true": 1.0}
 
 #: A target with more different values than this is not a class.
 MOST_CLASSES = 1_000
@@ -82,6 +85,19 @@ def read_table(path: Path, written: TextFormat | None = None) -> Table:
     written : TextFormat, optional
         How the text is written, if it is a text file.
     """
+    kind = kind_of_file(path)
+    try:
+        if kind in TEXT:
+            return _text(path, kind, written or TextFormat())
+        if kind in PARQUET:
+            return Table(path, _parquet(path))
+        return _svmlight(path) if kind in SVMLIGHT else _arrays(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def kind_of_file(path: Path) -> str:
+    """Return the end of a name that says what a table is; refuse what cannot be read."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((s for s in reversed(suffixes) if s not in COMPRESSED), "")
     try:
@@ -89,20 +105,14 @@ def read_table(path: Path, written: TextFormat | None = None) -> Table:
             raise InputError(f"{path} is a folder, not a table.")
         with path.open("rb"):
             pass
-        if kind in TEXT:
-            return _text(path, kind, written or TextFormat())
-        if kind in PARQUET:
-            return Table(path, _parquet(path))
-        if kind in SVMLIGHT:
-            return _svmlight(path)
-        if kind in ARRAYS:
-            return _arrays(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    raise InputError(
-        f"{path}: what kind of table is it? Names end in {', '.join(TEXT + PARQUET + SVMLIGHT)} or "
-        f"{ARRAYS[0]}; text files may also be compressed ({', '.join(COMPRESSED)})."
-    )
+    if kind not in (*TEXT, *PARQUET, *SVMLIGHT, *ARRAYS):
+        raise InputError(
+            f"{path}: what kind of table is it? Names end in {', '.join(TEXT + PARQUET + SVMLIGHT)}"
+            f" or {ARRAYS[0]}; text files may also be compressed ({', '.join(COMPRESSED)})."
+        )
+    return kind
 
 
 def training_table(
@@ -129,15 +139,24 @@ def training_table(
     return table
 
 
+def place_of(table: Table, row: int, name: str) -> str:
+    """Say where a value is: in which line of a text file, in which row of another one."""
+    if table.written is None:
+        return f"{table.path}, row {row + 1}, column {name!r}"
+    return f"{table.path}, line {line_of_row(table.path, table.written, row)}, column {name!r}"
+
+
 def _warn_of_odd_text(table: Table, name: str) -> None:
     texts, decimal = present_texts(table.X[name]), _decimal(table)
     odd = odd_text(texts, decimal)
     if odd is None:
         return
     n_numbers = as_numbers(texts, decimal).count()
+    assert table.written is not None  # others have no text that may be meant as numbers
+    line = line_of_row(table.path, table.written, odd.row)
     warn_caller(
         f"{table.path}, column {name!r}: {n_numbers:,} of {len(texts):,} values are numbers, but "
-        f"line {odd.row + 2} has {odd.text!r}, so it is read as text; {odd.advice}.",
+        f"line {line} has {odd.text!r}, so it is read as text; {odd.advice}.",
         UserWarning,
     )
 
@@ -193,11 +212,21 @@ def _groups(table: Table, name: str) -> Any:
     codes, found = table.X[name].factorize()
     missing = np.flatnonzero(codes < 0)
     if len(missing):
-        place = f"{table.path}, line {missing[0] + 2}, column {name!r}"
+        place = place_of(table, int(missing[0]), name)
         raise InputError(f"{place}: it is empty, but --groups needs a group for every row.")
     if len(found) < 2:
         raise InputError(f"{table.path}: column {name!r} puts all rows into one group.")
     return codes
+
+
+def require_columns(path: Path, names: Sequence[str], wanted: Collection[str]) -> None:
+    """Refuse a file that lacks columns of a model."""
+    present = set(names)
+    if missing := [name for name in wanted if name not in present]:
+        hint = did_you_mean(missing[0], [name for name in names if name not in wanted])
+        raise InputError(
+            f"{path} lacks columns that the model was trained on: {_listed(missing)}{hint}"
+        )
 
 
 def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:
@@ -206,32 +235,52 @@ def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:
     Parameters
     ----------
     table : Table
-        New rows.
+        New rows, with all these columns; its index counts the rows of the file.
     kinds : dict
-        The model's columns, and whether they are ``"number"`` or something else.
+        The model's columns, and what they are: see `kinds_of`.
     """
     import pandas as pd
 
-    if not table.is_frame:
-        raise InputError(f"{table.path} has no column names, but the model needs some.")
-    missing = [name for name in kinds if name not in table.X.columns]
-    if missing:
-        hint = did_you_mean(missing[0], [c for c in table.X.columns if c not in kinds])
-        raise InputError(
-            f"{table.path} lacks columns that the model was trained on: {_listed(missing)}{hint}"
-        )
     frame = _with_gaps_as_numbers(table.X[list(kinds)])
-    for name, kind in kinds.items():
-        column = frame[name]
-        if kind != "number" or pd.api.types.is_numeric_dtype(column):
-            continue
-        numbers = as_numbers(column, _decimal(table))
-        texts = present_texts(column)
-        wrong = texts[numbers[texts.index].isna()]
-        if len(wrong):
-            raise InputError(_not_a_number(table, name, texts, wrong))
-        frame[name] = numbers
-    return replace(table, X=frame)
+    changed = {}
+    for (name, kind), dtype in zip(kinds.items(), frame.dtypes, strict=True):
+        if kind in ("number", "boolean") and not pd.api.types.is_numeric_dtype(dtype):
+            changed[name] = _as_numbers(table, name)
+        elif kind == "date" and not pd.api.types.is_datetime64_any_dtype(dtype):
+            changed[name] = _as_dates(table, name)
+    return replace(table, X=frame.assign(**changed) if changed else frame)
+
+
+def _as_numbers(table: Table, name: str) -> pd.Series:
+    """Read text as numbers or truth values, or name the first that is neither."""
+    column = table.X[name]
+    texts = present_texts(column)
+    numbers = as_numbers(texts, _decimal(table)).astype(float)
+    numbers = numbers.fillna(texts.str.strip().str.lower().map(TRUTH))
+    wrong = texts[numbers.isna()]
+    if len(wrong):
+        raise InputError(_not_a_number(table, name, texts, wrong))
+    return numbers.reindex(column.index)
+
+
+def _as_dates(table: Table, name: str) -> pd.Series:
+    """Read text as dates, or name the first that is none."""
+    import pandas as pd
+
+    column = table.X[name]
+    texts = present_texts(column)
+    try:
+        dates = pd.to_datetime(texts, format="ISO8601", errors="coerce")
+    except ValueError:  # several time zones
+        dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+    wrong = texts[dates.isna()]
+    if len(wrong):
+        raise InputError(
+            f"{place_of(table, wrong.index[0], name)}: {wrong.iloc[0]!r} is not a date, as those "
+            f"are that the model was trained on; write it as 2024-12-31, or "
+            f"{as_missing(wrong.iloc[0])}."
+        )
+    return dates.reindex(column.index)
 
 
 def _not_a_number(table: Table, name: str, texts: pd.Series, wrong: pd.Series) -> str:
@@ -242,7 +291,7 @@ def _not_a_number(table: Table, name: str, texts: pd.Series, wrong: pd.Series) -
     else:
         first = odd_text(texts, _decimal(table)) or first
         advice = f"; {first.advice}"
-    place = f"{table.path}, line {first.row + 2}, column {name!r}"
+    place = place_of(table, first.row, name)
     return f"{place}: {first.text!r} is not a number{advice}."
 
 
@@ -250,14 +299,14 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
     """Say what the columns of a frame are: numbers, dates or something else."""
     import pandas as pd
 
-    def kind(column: Any) -> str:
-        if pd.api.types.is_bool_dtype(column):
+    def kind(dtype: Any) -> str:
+        if pd.api.types.is_bool_dtype(dtype):
             return "boolean"
-        if pd.api.types.is_numeric_dtype(column):
+        if pd.api.types.is_numeric_dtype(dtype):
             return "number"
-        return "date" if pd.api.types.is_datetime64_any_dtype(column) else "text"
+        return "date" if pd.api.types.is_datetime64_any_dtype(dtype) else "text"
 
-    return {str(name): kind(frame[name]) for name in frame.columns}
+    return {str(name): kind(dtype) for name, dtype in frame.dtypes.items()}
 
 
 def _require(table: Table, name: str) -> None:
@@ -309,7 +358,7 @@ def _text(path: Path, kind: str, written: TextFormat) -> Table:
     if written.delimiter is None and kind in TABS:
         written = replace(written, delimiter="\t")
     table, written = read_text(path, written)
-    return Table(path, _frame(table), written=written)
+    return Table(path, frame_of(table), written=written)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -323,12 +372,12 @@ def _parquet(path: Path) -> pd.DataFrame:
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows.")
     try:
-        return _frame(table)
+        return frame_of(table)
     except Exception as error:  # such as a KeyError, if what pandas wrote about itself is damaged
         raise InputError(f"{path} is damaged ({type(error).__name__}: {error}).") from error
 
 
-def _frame(table: Any) -> pd.DataFrame:
+def frame_of(table: Any) -> pd.DataFrame:
     """Make a data frame, in which truth values may be missing."""
     import pyarrow as pa
 
@@ -344,8 +393,8 @@ def _frame(table: Any) -> pd.DataFrame:
 
 def _with_gaps_as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Make numbers of truth values of which some are missing, as classifiers take these."""
-    with_gaps = [name for name in frame.columns if frame[name].dtype == "boolean"]
-    return frame.astype(dict.fromkeys(with_gaps, "float64"))
+    with_gaps = [name for name, dtype in frame.dtypes.items() if dtype == "boolean"]
+    return frame.astype(dict.fromkeys(with_gaps, "float64")) if with_gaps else frame
 
 
 def _svmlight(path: Path) -> Table:

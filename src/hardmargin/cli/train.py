@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from hardmargin.cli.deadline import NO_TIME, Deadline, deadline_of
 from hardmargin.cli.errors import InputError
 from hardmargin.cli.inspect import about_model, described
 from hardmargin.cli.models import fit_model, make_estimator, make_model
@@ -18,9 +19,10 @@ from hardmargin.cli.outputs import check_output, show, show_json, spoken_warning
 from hardmargin.cli.tables import Table, kinds_of, training_table
 from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.summary import last_step
+from hardmargin.warn import warn_caller
 
-#: Rows whose prediction is timed.
-TIMED_ROWS = 1_000
+#: Rows whose prediction is timed, fewer if they have many values.
+TIMED_ROWS, TIMED_VALUES = 1_000, 1_000_000
 
 
 @click.command()
@@ -57,6 +59,7 @@ def train(
     contains everything that `hardmargin predict` needs for another raw table.
     """
     check_output(output, force=force)
+    deadline = deadline_of(max_time)
     classifier = make_estimator(
         estimator,
         settings,
@@ -72,7 +75,7 @@ def train(
         click.echo(f"{file}: {n_missing:,} rows without a target are left out", err=True)
     begin = time.monotonic()
     with spoken_warnings():
-        model = fit_model(make_model(classifier, table), table)
+        model = _fitted(make_model(classifier, table), table, deadline)
     seconds = time.monotonic() - begin
     notes = {
         "file": file.name,
@@ -99,9 +102,27 @@ def train(
         show({**described(about), "saved": f"{output} ({size / 1e6:.1f} MB)"})
 
 
+def _fitted(model: Any, table: Table, deadline: Deadline) -> Any:
+    """Fit a pipeline in the time that reading the table has left."""
+    seconds, final = deadline.for_fit(table.X), last_step(model)
+    if seconds is None:
+        return fit_model(model, table)
+    if seconds == NO_TIME:
+        warn_caller(
+            f"Reading {table.path} took longer than --max-time {deadline.seconds:g}, so this is "
+            "the simplest model; raise --max-time.",
+            UserWarning,
+        )
+    final.set_params(max_time=seconds)
+    fit_model(model, table)
+    final.set_params(max_time=deadline.seconds)  # what was asked for
+    return model
+
+
 def _prediction_time(model: Any, table: Table) -> float:
     """Measure microseconds per row, with the table's first rows."""
-    some = table.X.iloc[:TIMED_ROWS] if table.is_frame else table.X[:TIMED_ROWS]
+    n_rows = max(1, min(TIMED_ROWS, TIMED_VALUES // table.X.shape[1]))
+    some = table.X.iloc[:n_rows] if table.is_frame else table.X[:n_rows]
     begin = time.perf_counter()
     model.predict(some)
     return float(np.round((time.perf_counter() - begin) / some.shape[0] * 1e6, 1))

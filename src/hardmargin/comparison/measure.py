@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +20,14 @@ from numpy.typing import NDArray
 
 from hardmargin.comparison.pipelines import fit_in_groups
 from hardmargin.comparison.rivals import Rival
-from hardmargin.comparison.summary import summary_of
+from hardmargin.comparison.summary import last_step, summary_of
 
 #: Up to this many rows, every row is tested once, in five folds; above, a quarter of them is.
 MAX_FOLDED_ROWS, N_FOLDS, TEST_SHARE = 2_000, 5, 0.25
 MAX_TEST_ROWS = 25_000
+
+#: Share of a limit that is for fits; starting a process and predicting take the rest.
+SHARE_OF_FITS = 0.6
 
 #: Probabilities below this count as this.
 LEAST_PROBABILITY = 1e-15
@@ -118,6 +124,7 @@ def measure(
     groups: Any = None,
     seed: int,
     max_seconds: float,
+    is_limited: bool = False,
 ) -> Measured:
     """Train and test a classifier on all splits, or give up after a while.
 
@@ -135,15 +142,19 @@ def measure(
         Of the classifier.
     max_seconds : float
         For all splits.
+    is_limited : bool, default=False
+        Whether classifiers of ours are told the time, in which they find the best model they can.
     """
     context = multiprocessing.get_context("spawn")
+    max_time = SHARE_OF_FITS * max_seconds / len(splits) if is_limited and rival.is_ours else None
     with ProcessPoolExecutor(1, mp_context=context) as pool:
-        running = pool.submit(_measure, rival, X, codes, splits, groups, seed)
+        with _deaf_to_ctrl_c():
+            running = pool.submit(_measure, rival, X, codes, splits, groups, seed, max_time)
         try:
             return running.result(timeout=max_seconds)
         except TimeoutError:
             _end(pool)
-            return Measured(rival.name, rival.is_ours, note=f"longer than {max_seconds:g} s")
+            return Measured(rival.name, rival.is_ours, note=f"longer than {max_seconds:.3g} s")
         except BrokenProcessPool:
             return Measured(rival.name, rival.is_ours, note="its process ended: too little memory?")
         except KeyboardInterrupt:
@@ -152,6 +163,22 @@ def measure(
         except Exception as error:
             text = " ".join(str(error).split())[:200]
             return Measured(rival.name, rival.is_ours, note=f"{type(error).__name__}: {text}")
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Let processes that start here leave Ctrl-C to this one, which ends them without a traceback.
+
+    A process that starts with the signal ignored stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread sets signals
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
@@ -166,22 +193,25 @@ def _measure(
     splits: Sequence[Split],
     groups: Any,
     seed: int,
+    max_time: float | None,
 ) -> Measured:
     from threadpoolctl import threadpool_limits
 
     warnings.simplefilter("ignore")
-    is_frame = hasattr(X, "columns")
     n_classes = int(codes.max()) + 1
     rows, predicted, chances, fit_seconds, predict_seconds = [], [], [], [], []
     note, model = "", None
-    rival.make(is_frame, seed)  # imports what it needs
+    rival.make(X, seed)  # imports what it needs
     before = _peak_memory()
     with threadpool_limits(1):
         for train, test in splits:
             if rival.max_rows is not None and len(train) > rival.max_rows:
                 note = f"trained on {rival.max_rows:,} of {len(train):,} rows"
                 train = np.random.RandomState(seed).permutation(train)[: rival.max_rows]
-            model = rival.make(is_frame, seed)
+            model = rival.make(X, seed)
+            if max_time is not None:
+                note = f"max_time={max_time:.3g} for each fit"
+                last_step(model).set_params(max_time=max_time)
             begin = time.process_time()
             if rival.is_ours and groups is not None:
                 fit_in_groups(model, _some(X, train), codes[train], np.asarray(groups)[train])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,42 +16,69 @@ CATEGORIES = 65
 N_FOLDS = 5
 
 
-def with_categories(classifier: Any, is_frame: bool) -> Any:
-    """Leave categories and missing values to the classifier."""
+def with_categories(classifier: Any, X: Any) -> Any:
+    """Leave numbers, categories and missing values to the classifier."""
     from sklearn.pipeline import make_pipeline
 
-    if not is_frame:
+    if not _has_others(X):
         return classifier
-    from skrub import StringEncoder, TableVectorizer, ToCategorical
+    from skrub import ToCategorical
 
-    vectorizer = TableVectorizer(
-        cardinality_threshold=CATEGORIES,
-        low_cardinality=ToCategorical(),
-        high_cardinality=StringEncoder(random_state=0),
-    )
-    return make_pipeline(vectorizer, classifier)
+    return make_pipeline(_vectorizer(X, low_cardinality=ToCategorical()), classifier)
 
 
-def with_numbers(classifier: Any, is_frame: bool, *, is_scaled: bool = True) -> Any:
+def with_numbers(classifier: Any, X: Any, *, is_scaled: bool = True) -> Any:
     """Encode categories, fill what is missing and, if asked, standardise."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-    if not is_frame:
+    if not hasattr(X, "columns"):
         # Data frames, which scikit-learn may be configured to output, cannot be sparse.
         scaler = MaxAbsScaler().set_output(transform="default")
         return make_pipeline(scaler, classifier) if is_scaled else classifier
-    from skrub import StringEncoder, TableVectorizer
-
     steps = [
-        TableVectorizer(
-            cardinality_threshold=CATEGORIES, high_cardinality=StringEncoder(random_state=0)
-        ),
+        *([_vectorizer(X)] if _has_others(X) else []),
         SimpleImputer(strategy="median", add_indicator=True),
         *([StandardScaler()] if is_scaled else []),
     ]
     return make_pipeline(*steps, classifier)
+
+
+def _is_number(dtype: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(dtype))
+
+
+def _has_others(X: Any) -> bool:
+    """Whether rows have columns other than numbers, as only frames may have."""
+    return hasattr(X, "columns") and not all(map(_is_number, X.dtypes))
+
+
+def _vectorizer(X: Any, **options: Any) -> Any:
+    """Make numbers or categories of all columns but numbers, which pass: a step each takes long."""
+    from sklearn.compose import ColumnTransformer
+    from skrub import StringEncoder, TableVectorizer
+
+    steps: list[tuple[str, Any, list[str]]] = []
+    others: list[str] = []
+    for is_number, run in groupby(X.columns, key=dict(X.dtypes.map(_is_number)).__getitem__):
+        names = list(run)
+        step: Any = "passthrough"
+        if not is_number:
+            step = TableVectorizer(
+                cardinality_threshold=CATEGORIES,
+                high_cardinality=StringEncoder(random_state=0),
+                **options,
+            )
+            others += names
+        steps.append((str(len(steps)), step, names))
+    # What is made of column "since" is named "since_year", as another column may be.
+    starts = tuple(f"{name}_" for name in others)
+    may_clash = any(str(name).startswith(starts) for name in X.columns)
+    transformer = ColumnTransformer(steps, verbose_feature_names_out=may_clash)
+    return transformer.set_output(transform="pandas")
 
 
 def chooses_on_folds(model: Any) -> bool:

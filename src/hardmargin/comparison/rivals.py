@@ -22,7 +22,8 @@ class Rival:
     name : str
         As in the report.
     make : callable
-        Returns it, not yet fitted; its arguments are whether rows are a data frame, and a seed.
+        Returns it, not yet fitted; its arguments are the rows, of which it
+        looks at the columns, and a seed.
     is_ours : bool
         Whether it is of this package.
     max_rows : int or None
@@ -32,7 +33,7 @@ class Rival:
     """
 
     name: str
-    make: Callable[[bool, int], Any]
+    make: Callable[[Any, int], Any]
     is_ours: bool = False
     max_rows: int | None = None
     settings: str = "defaults"
@@ -63,43 +64,43 @@ def known_rivals() -> list[Rival]:
     return rivals
 
 
-def _ensemble(is_frame: bool, seed: int) -> Any:
+def _ensemble(X: Any, seed: int) -> Any:
     from hardmargin import EnsembleSVC
 
-    return with_categories(EnsembleSVC(random_state=seed), is_frame)
+    return with_categories(EnsembleSVC(random_state=seed), X)
 
 
-def _greedy(is_frame: bool, seed: int) -> Any:
+def _greedy(X: Any, seed: int) -> Any:
     from hardmargin import GreedySVC
 
-    return with_categories(GreedySVC(random_state=seed), is_frame)
+    return with_categories(GreedySVC(random_state=seed), X)
 
 
-def _svc(is_frame: bool, seed: int) -> Any:
+def _svc(X: Any, seed: int) -> Any:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.svm import SVC
 
     # One machine, its sigmoid from folds: what SVC(probability=True) was.
     calibrated = CalibratedClassifierCV(SVC(), cv=3, ensemble=False)
-    return with_numbers(calibrated, is_frame)
+    return with_numbers(calibrated, X)
 
 
-def _logistic(is_frame: bool, seed: int) -> Any:
+def _logistic(X: Any, seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return with_numbers(LogisticRegression(max_iter=1_000), is_frame)
+    return with_numbers(LogisticRegression(max_iter=1_000), X)
 
 
-def _forest(is_frame: bool, seed: int) -> Any:
+def _forest(X: Any, seed: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 
-    return with_numbers(RandomForestClassifier(random_state=seed), is_frame, is_scaled=False)
+    return with_numbers(RandomForestClassifier(random_state=seed), X, is_scaled=False)
 
 
-def _boosted(is_frame: bool, seed: int) -> Any:
+def _boosted(X: Any, seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    if not is_frame:
+    if not hasattr(X, "columns"):
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer
 
@@ -107,29 +108,29 @@ def _boosted(is_frame: bool, seed: int) -> Any:
             FunctionTransformer(_dense, accept_sparse=True),
             HistGradientBoostingClassifier(random_state=seed),
         )
-    return with_categories(HistGradientBoostingClassifier(random_state=seed), is_frame)
+    return with_categories(HistGradientBoostingClassifier(random_state=seed), X)
 
 
 def _dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-def _lightgbm(is_frame: bool, seed: int) -> Any:
+def _lightgbm(X: Any, seed: int) -> Any:
     from lightgbm import LGBMClassifier
 
-    return with_categories(LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1), is_frame)
+    return with_categories(LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1), X)
 
 
-def _xgboost(is_frame: bool, seed: int) -> Any:
+def _xgboost(X: Any, seed: int) -> Any:
     from xgboost import XGBClassifier
 
-    return with_numbers(XGBClassifier(n_jobs=1, random_state=seed), is_frame, is_scaled=False)
+    return with_numbers(XGBClassifier(n_jobs=1, random_state=seed), X, is_scaled=False)
 
 
-def _catboost(is_frame: bool, seed: int) -> Any:
+def _catboost(X: Any, seed: int) -> Any:
     from catboost import CatBoostClassifier
 
     classifier = CatBoostClassifier(
         thread_count=1, random_seed=seed, verbose=0, allow_writing_files=False
     )
-    return with_numbers(classifier, is_frame, is_scaled=False)
+    return with_numbers(classifier, X, is_scaled=False)

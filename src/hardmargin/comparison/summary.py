@@ -12,6 +12,14 @@ def last_step(model: Any) -> Any:
     return model[-1] if hasattr(model, "steps") else model
 
 
+def vectorizers_of(step: Any) -> list[Any]:
+    """Return the fitted TableVectorizers that a step is or has."""
+    if hasattr(step, "column_to_kind_"):
+        return [step]
+    parts = [part[1] for part in getattr(step, "transformers_", ())]
+    return [part for part in parts if hasattr(part, "column_to_kind_")]
+
+
 def summary_of(model: Any) -> dict[str, Any]:
     """Collect relevance, and what voted: experts, or kernels with their shares of all votes.
 
@@ -45,12 +53,27 @@ def _relevance(model: Any, final: Any) -> dict[str, float]:
     """
     names = getattr(final, "feature_names_in_", np.arange(len(final.relevance_)))
     first = model[0] if hasattr(model, "steps") else None
-    origin = getattr(first, "output_to_input_", {})
+    origin = _origins(first)
     found: dict[str, float] = {}
     for name, value in zip(names, final.relevance_, strict=True):
         column = str(origin.get(name, name))
         found[column] = max(found.get(column, 0.0), float(value))
     return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _origins(first: Any) -> dict[str, str]:
+    """Map columns of the classifier to those of the table, where their names differ."""
+    if not vectorizers_of(first):
+        return {}
+    found: dict[str, str] = {}
+    is_named = getattr(first, "verbose_feature_names_out", False)
+    parts = [("", first, [])] if vectorizers_of(first) == [first] else first.transformers_
+    for name, fitted, columns in parts:
+        start = f"{name}__" if is_named else ""
+        passed = {column: column for column in columns if isinstance(column, str)}
+        made = getattr(fitted, "output_to_input_", passed)
+        found |= {f"{start}{output}": column for output, column in made.items()}
+    return found
 
 
 def _shares(weights: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,203 @@
+"""Tables of thousands of columns, long lines, and a limit of time for the whole command."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems.tables import customers
+from skrub import TableVectorizer
+
+from hardmargin import EnsembleSVC, GreedySVC
+from hardmargin.cli import main, text_files
+from hardmargin.cli import train as training
+from hardmargin.cli.deadline import NO_TIME, Deadline
+from hardmargin.cli.errors import InputError
+from hardmargin.cli.rows import open_rows
+from hardmargin.cli.tables import kinds_of, read_table
+from hardmargin.cli.text_files import TextFormat
+from hardmargin.comparison.pipelines import with_categories, with_numbers
+from hardmargin.comparison.rivals import known_rivals
+from hardmargin.comparison.summary import summary_of
+
+QUICK = ["--estimator", "greedy", "--set", "gamma=spread", "--set", "max_visits=1"]
+
+
+def genes(n=60, d=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(n, d)).round(3), columns=[f"g{j}" for j in range(d)])
+    return frame.assign(ill=np.where(frame["g0"] > 0, "yes", "no"))
+
+
+# --- columns of numbers ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vectorized(monkeypatch):
+    """The columns that a TableVectorizer was given."""
+    found = []
+    whole = TableVectorizer.fit_transform
+
+    def fit_transform(self, X, y=None):
+        found.extend(X.columns)
+        return whole(self, X, y)
+
+    monkeypatch.setattr(TableVectorizer, "fit_transform", fit_transform)
+    return found
+
+
+def quick():
+    return GreedySVC(gamma="spread", max_visits=1)
+
+
+@pytest.mark.parametrize("pipeline", [with_categories, with_numbers])
+def test_numbers_and_truth_values_go_through_no_vectorizer(vectorized, pipeline):
+    frame = genes()
+    X, y = frame.drop(columns="ill").assign(old=frame["g1"] > 0), frame["ill"]
+    pipeline(quick(), X).fit(X, y).predict(X)
+    assert vectorized == []
+
+
+@pytest.mark.parametrize("pipeline", [with_categories, with_numbers])
+def test_only_other_columns_go_through_a_vectorizer(vectorized, pipeline):
+    X, y = customers().drop(columns="churn"), customers()["churn"]
+    pipeline(quick(), X).fit(X, y).predict(X)
+    assert vectorized == ["city", "since"]
+
+
+@pytest.mark.parametrize("rival", known_rivals(), ids=lambda rival: rival.name)
+def test_rivals_get_numbers_without_a_vectorizer(rival):
+    X = genes(20, 3).drop(columns="ill")
+    steps = getattr(rival.make(X, 0), "steps", [])
+    assert "ColumnTransformer" not in [type(step).__name__ for _, step in steps]
+
+
+def test_columns_keep_their_order():
+    X, y = customers().drop(columns=["since", "churn"]), customers()["churn"]
+    model = with_categories(quick(), X).fit(X, y)
+    assert model[-1].feature_names_in_.tolist() == ["age", "city", "calls", "household"]
+
+
+def test_relevance_is_that_of_the_columns_of_the_table():
+    # "since_year" is also what the vectorizer makes of "since".
+    frame = customers().rename(columns={"calls": "since_year"})
+    X = frame.drop(columns="churn")
+    found = summary_of(with_categories(EnsembleSVC(n_stages=5), X).fit(X, frame["churn"]))
+    assert set(found["relevance"]) == {"age", "city", "since", "since_year", "household"}
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def test_wide_files_are_read_as_narrow_ones_are(monkeypatch, tmp_path):
+    monkeypatch.setattr(text_files, "SNIFFED", 64)  # shorter than the header
+    genes().to_csv(tmp_path / "a.csv", index=False, sep=";")
+    found = read_table(tmp_path / "a.csv", TextFormat(decimal=".")).X
+    pd.testing.assert_frame_equal(found, genes())
+
+
+def test_a_line_that_is_longer_than_a_block(monkeypatch, tmp_path):
+    monkeypatch.setattr(text_files, "BLOCK", 1_000)
+    frame = pd.DataFrame({"text": ["short"] * 300 + ["long " * 40_000], "n": range(301)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "a.csv").X, frame)
+    parts = open_rows(tmp_path / "a.csv", TextFormat()).parts(["text"])
+    texts = [text for part in parts for text in part.columns["text"].to_pylist()]
+    assert texts == frame["text"].tolist()
+
+
+def test_the_line_is_that_of_the_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n\n"one\ntwo",1\n\n2\n')
+    with pytest.raises(InputError, match=r"a\.csv, line 6: it has 1 columns, the header has 2"):
+        read_table(path)
+
+
+def test_times_of_day_are_text(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("at,n\n12:30,1\n07:05,2\n")
+    assert kinds_of(read_table(path).X) == {"at": "text", "n": "number"}
+    assert read_table(path).X["at"].tolist() == ["12:30", "07:05"]
+
+
+# --- the limit ------------------------------------------------------------------------------------
+
+
+def test_a_fit_gets_what_reading_has_left():
+    rows = np.zeros((10, 2))
+    assert Deadline(None, 0.0).for_fit(rows) is None
+    assert Deadline(10, 100.0, clock=lambda: 104.0).for_fit(rows) == pytest.approx(5.8, abs=0.01)
+    # A third of the time is the most that saving is given.
+    assert Deadline(10, 100.0, clock=lambda: 104.0).for_fit(np.zeros((10_000, 2_000))) == 4
+    assert Deadline(10, 100.0, clock=lambda: 111.0).for_fit(rows) == NO_TIME
+
+
+def late(monkeypatch, seconds):
+    """Let reading take this long."""
+    monkeypatch.setattr(
+        training, "deadline_of", lambda limit: Deadline(limit, 0.0, clock=lambda: seconds)
+    )
+
+
+def test_the_limit_is_for_the_whole_command(capsys, monkeypatch, tmp_path):
+    genes().to_csv(tmp_path / "a.csv", index=False)
+    given = []
+    fit = GreedySVC.fit
+
+    def fit_and_keep(self, *arguments):
+        given.append(self.max_time)
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(GreedySVC, "fit", fit_and_keep)
+    late(monkeypatch, 40)
+    arguments = ["train", str(tmp_path / "a.csv"), "--target", "ill", *QUICK, "--max-time", "60"]
+    assert main([*arguments, "-o", str(tmp_path / "m.skops"), "--json"]) == 0
+    assert 19 < given[0] < 20
+    assert json.loads(capsys.readouterr().out)["parameters"]["max_time"] == "60.0"
+
+
+def test_reading_that_takes_longer_is_said(capsys, monkeypatch, tmp_path):
+    genes().to_csv(tmp_path / "a.csv", index=False)
+    late(monkeypatch, 61)
+    arguments = ["train", str(tmp_path / "a.csv"), "--target", "ill", *QUICK, "--max-time", "60"]
+    assert main([*arguments, "-o", str(tmp_path / "m.skops")]) == 0
+    printed = capsys.readouterr().err
+    assert "a.csv took longer than --max-time 60, so this is the simplest model" in printed
+    assert (tmp_path / "m.skops").exists()
+
+
+# --- no traceback ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyError("lost"), 1, "something unexpected happened (KeyError: 'lost'); 'hardmargin --d"),
+        (MemoryError(), 1, "too little memory"),
+        (RecursionError("too\ndeep"), 1, "(RecursionError: too deep)"),
+    ],
+)
+def test_errors_of_any_kind_are_one_line(capsys, monkeypatch, tmp_path, error, code, message):
+    def fail(*_):
+        raise error
+
+    genes().to_csv(tmp_path / "a.csv", index=False)
+    monkeypatch.setattr(training, "fit_model", fail)
+    arguments = ["train", str(tmp_path / "a.csv"), "--target", "ill"]
+    arguments += ["-o", str(tmp_path / "m.skops")]
+    assert main(arguments) == code
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert printed.count("\n") == 1
+    main(["--debug", *arguments])
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_columns_without_a_value_are_no_obstacle(capsys, tmp_path):
+    genes(60, 3).assign(empty=np.nan).to_csv(tmp_path / "a.csv", index=False)
+    arguments = ["train", str(tmp_path / "a.csv"), "--target", "ill", *QUICK]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main([*arguments, "-o", str(tmp_path / "m.skops")]) == 0
+    assert main(["predict", str(tmp_path / "m.skops"), str(tmp_path / "a.csv")]) == 0
