@@ -381,3 +381,22 @@ def test_parts_of_one_machine_have_stored_matrices(parameters, largest, cost):
     model = EnsembleSVC(**parameters)
     assert model._largest_part(rows) == largest
     assert model._cost_of_all(rows) == pytest.approx(cost)
+
+
+# --- many classes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("max_time", "multi_class", "expected"),
+    [
+        (None, "auto", "ovo"),
+        (100.0, "auto", "ovo"),
+        (1.0, "auto", "ovr"),
+        (1.0, "ovo", "ovo"),
+    ],
+)
+def test_one_machine_per_class_where_there_is_no_time_for_pairs(max_time, multi_class, expected):
+    y = np.arange(120) % 40  # 780 pairs
+    rows = growing.TrainingRows(np.zeros((120, 2)), y.astype(np.int32), np.arange(40), None)
+    model = EnsembleSVC(max_time=max_time, multi_class=multi_class)
+    assert model._first_plan(rows).multi_class == expected

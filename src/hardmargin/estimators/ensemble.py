@@ -87,6 +87,10 @@ from hardmargin.warn import held_back, warn_caller
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
 
+#: A machine of a few rows takes about this long, with all its kernels. With ``max_time``, there is
+#: one machine per class where there is no time for one per pair.
+SECONDS_OF_PAIR = 0.004
+
 #: Share of the time left that the first look at a sample may take.
 SHARE_OF_LOOK = 0.3
 
@@ -249,7 +253,8 @@ default="cv"
         change, the ranking of the rows does not.
     multi_class : {"auto", "ovo", "ovr"}, default="auto"
         One machine per pair of classes, or one per class against the rest. ``"auto"`` is
-        ``"ovr"`` on text, where `kernel` is ``"cv"`` or ``"linear"``, and ``"ovo"`` otherwise.
+        ``"ovr"`` on text, where `kernel` is ``"cv"`` or ``"linear"``, and where `max_time` is too
+        short for all pairs, below 4 ms for each; otherwise it is ``"ovo"``.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. In training, ``"auto"`` stores them in float64 up to 500 rows,
         in float32 up to 700 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
@@ -586,7 +591,7 @@ default="cv"
         """Plan what the parameters and the kind of rows settle, without a look at a sample."""
         has_words, multi_class = self._is_text(rows.X), self.multi_class
         if multi_class == "auto":
-            multi_class = "ovr" if has_words else "ovo"
+            multi_class = "ovr" if has_words or self._has_too_many_pairs(rows) else "ovo"
         machines = machines_of(len(rows.classes), multi_class)
         largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
         is_linear = self.kernel == "linear" and is_sparse(rows.X)
@@ -594,6 +599,11 @@ default="cv"
             is_linear = not self._vote.memory_for(largest).is_enough
         is_scaled = self.standardize is not False and self.kernel != "precomputed"
         return Plan(is_scaled, is_linear, multi_class, largest)
+
+    def _has_too_many_pairs(self, rows: TrainingRows) -> bool:
+        """Whether `max_time` is too short for a machine per pair of classes, however few rows."""
+        n_pairs = len(rows.classes) * (len(rows.classes) - 1) // 2
+        return self.max_time is not None and n_pairs * SECONDS_OF_PAIR > self.max_time
 
     def _plan(
         self,

@@ -539,7 +539,7 @@ default="cv"
         elif training.class_weights is not None:
             thresholds += self._threshold_shifts(training, solutions, ratios, random)
         machines = [
-            replace(s, intercept=-t if t else 0.0)
+            replace(s, intercept=-t) if t else s
             for s, t in zip(solutions, thresholds.tolist(), strict=True)
         ]
         self._store(training, machines)

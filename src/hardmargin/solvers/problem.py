@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -72,14 +72,11 @@ class Problem(Generic[Values]):
     @cached_property
     def sides(self) -> NDArray[np.int8]:
         """The side that each class is on in every machine: -1, +1, or 0 for neither."""
-        machine, code, side = np.array(
-            [
-                (m, c, side)
-                for m, machine in enumerate(self.machines)
-                for side, classes in zip((-1, 1), machine, strict=True)
-                for c in classes
-            ]
-        ).T
+        # There may be tens of thousands of pairs, which loops in Python would take long to go over.
+        parts = list(chain.from_iterable(self.machines))  # negative and positive classes in turn
+        code = np.fromiter(chain.from_iterable(parts), dtype=np.intp)
+        part = np.repeat(np.arange(len(parts)), np.fromiter(map(len, parts), dtype=np.intp))
+        machine, side = part // 2, np.where(part % 2, 1, -1)
         n_classes = max(int(self.codes.max(initial=-1)), int(code.max())) + 1
         sides = np.zeros((len(self.machines), n_classes), dtype=np.int8)
         sides[machine, code] = side

@@ -563,6 +563,12 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
 def _side_by_side(machines: Sequence[Expansion], support: NDArray[Any]) -> sp.csr_array:
     """Coefficients of all machines: of the first kernel on all support rows, then of the second."""
     data, columns, sizes = [], [], [0]
+    if all(machine.coefficients.ndim == 1 for machine in machines):
+        rows = np.concatenate([machine.rows for machine in machines])
+        starts = np.cumsum([0, *(len(machine.rows) for machine in machines)])
+        values = np.concatenate([machine.coefficients for machine in machines])
+        found = (values, np.searchsorted(support, rows), starts)
+        return sp.csr_array(found, shape=(len(machines), len(support)))
     for machine in machines:
         places = np.searchsorted(support, machine.rows)
         of_kernels = np.atleast_2d(machine.coefficients)
