@@ -62,7 +62,6 @@ SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "PathSVC, leave one out": ("PathSVC", {"selection": "loo"}),
 }
 N_TEST = 10_000
-N_DIABETES = 442
 WARM_UP_ROWS = 200
 CUT_S = 1_800.0
 
@@ -86,7 +85,9 @@ class Case:
     is_sparse : bool
         Whether rows are sparse, with one entry in a hundred.
     is_table : bool
-        Whether columns are strings in a data frame, with a hundred values each.
+        Whether columns are strings in a data frame, with fifty values each.
+    is_quantity : bool
+        Whether the rows are those of `load_diabetes`, with every value of its target as a class.
     """
 
     n_rows: int
@@ -95,11 +96,12 @@ class Case:
     kernel: str | None = None
     is_sparse: bool = False
     is_table: bool = False
+    is_quantity: bool = False
 
     def rows(self) -> tuple[Any, Any]:
         """Generate them."""
         rng = np.random.default_rng(0)
-        if self.n_rows == N_DIABETES:
+        if self.is_quantity:
             return load_diabetes(return_X_y=True)
         if self.is_table:
             return string_table(self.n_rows, self.n_columns, rng)
@@ -124,7 +126,7 @@ TIME_CASES = {
     "30,000 rows": Case(30_000),
     "100,000 rows": Case(100_000),
     "1,000 rows": Case(1_000),
-    "214 classes": Case(N_DIABETES, 10, 214),
+    "214 classes": Case(442, 10, 214, is_quantity=True),
     "200,000 rows of strings": Case(200_000, 10, is_table=True),
 }
 MEMORY_CASES = {
