@@ -13,6 +13,7 @@ from hardmargin.estimators._base.missing import find_filling
 from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.kernels import Kernel, KernelSum, View
 from hardmargin.kernels.views import Ranks
+from hardmargin.onnx import expansion
 from hardmargin.onnx.expansion import expanded
 from hardmargin.onnx.probabilities import calibrated, uncalibrated
 from hardmargin.onnx.scaling import scaled, seen
@@ -150,3 +151,40 @@ def test_distances_keep_their_digits(shift, spread):
     exact = np.exp(-0.5 * np.square(Q[:, None] - S).sum(axis=2)) @ coef.T
     found = values_of(lambda g, q: expanded(g, q, S, [kernel], coef, [np.arange(40)]), Q)
     np.testing.assert_allclose(found, exact, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 3, 4, 5, 8, 21])
+@pytest.mark.parametrize("names", [("rbf",), ("laplacian", "poly", "rbf")])
+def test_blocks_of_rows_give_every_row_its_sum(monkeypatch, n_rows, names):
+    monkeypatch.setattr(expansion, "MOST_ROWS", 4)
+    rng = np.random.default_rng(0)
+    kernels = [Kernel(name, gamma=0.2) for name in names]
+    kernel = kernels[0] if len(kernels) == 1 else KernelSum(tuple(kernels))
+    S, Q = rng.normal(size=(30, 11)), rng.normal(size=(n_rows, 11))
+    coef = rng.normal(size=(2, 30 * len(kernels)))
+    found = values_of(lambda g, q: expanded(g, q, S, kernels, coef, [np.arange(30)]), Q)
+    assert found.shape == (n_rows, 2)
+    if n_rows:
+        np.testing.assert_allclose(found, kernel.expand(Q, S, coef), rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_kernels_whose_gammas_are_powers_of_two_apart(name):
+    rng = np.random.default_rng(0)
+    kernels = [Kernel(name, gamma=gamma) for gamma in (0.8, 0.1, 0.3, 0.2, 0.1)]
+    S, Q, coef = rng.normal(size=(30, 5)), rng.normal(size=(20, 5)), rng.normal(size=(2, 150))
+    found = values_of(lambda g, q: expanded(g, q, S, kernels, coef, [np.arange(30)]), Q)
+    np.testing.assert_allclose(found, KernelSum(tuple(kernels)).expand(Q, S, coef), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("spread", [1.0, 1e5])
+def test_float32_is_as_exact_as_kernels_in_float32(name, spread):
+    rng = np.random.default_rng(0)
+    kernel, coef = Kernel(name, gamma=0.1), rng.uniform(size=(1, 40))
+    S = spread * rng.integers(-3, 4, size=(40, 9)) + rng.normal(size=(40, 9))
+    Q = np.vstack([S + 0.1 * rng.normal(size=S.shape), np.full((1, 9), 1e200)])
+    found = values_of(lambda g, q: expanded(g, q, S, [kernel], coef, [np.arange(40)], "float32"), Q)
+    exact = kernel.expand(Q[:-1], S, coef)
+    np.testing.assert_allclose(found[:-1], exact, rtol=1e-5)
+    assert 0 <= found[-1, 0] < 1e-30

@@ -4,8 +4,8 @@
 :func:`register_converters`, skl2onnx's own functions can do so as well. Both need the extra
 ``onnx``: ``pip install 'hardmargin[onnx]'``.
 
-A graph computes what ``predict`` and ``predict_proba`` do, in float64, whatever the type of its
-input:
+A graph computes what ``predict`` and ``predict_proba`` do, whatever the type of its input, in
+float64, and kernels in float32 where the model does so:
 
 1. ``table``: columns become one matrix; categories become numbers, missing numbers are filled.
 2. ``scaling``: rows are clipped and standardised, and seen through the views of the kernels.
@@ -69,10 +69,9 @@ def to_onnx(
     Some steps, such as `SimpleImputer`, only take float32 in onnxruntime. `EnsembleSVC` and
     `GreedySVC` fill missing values themselves, in either type.
 
-    A graph holds one float64 kernel value for every row of a call and every support row, and about
-    two such arrays more while it evaluates them: 1,000 rows at a time are a good choice. Support
-    rows are dense in the graph, even where a model was trained on sparse rows; a warning says so if
-    they take much more memory. :func:`hardmargin.compress` makes models smaller.
+    A graph takes rows in blocks, so its memory does not grow with the rows of a call. Support rows
+    are dense in it, even where a model was trained on sparse rows; a warning says so if they take
+    much more memory. :func:`hardmargin.compress` makes models smaller.
 
     Kernels that are callables or precomputed have no graph, and raise an error.
 
