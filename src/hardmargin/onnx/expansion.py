@@ -43,7 +43,7 @@ LEAST_EXPONENTS = {"float32": -126 * float(np.log(2.0)), "float64": -1022 * floa
 
 #: Numbers of a block of rows that are computed at a time, rows of a block, and columns whose
 #: differences are added up at a time.
-NUMBERS_OF_BLOCK, LEAST_ROWS, MOST_ROWS, COLUMNS_AT_ONCE = 1 << 18, 4, 1 << 10, 8
+NUMBERS_OF_BLOCK, LEAST_ROWS, MOST_ROWS, COLUMNS_AT_ONCE = 1 << 18, 4, 1 << 10, 10
 
 #: A kernel whose gamma is at most so many times another's, a power of two, is a power of it.
 LARGEST_POWER = 8
@@ -346,8 +346,8 @@ def _exponents_of_maxima(
     Maxima take one step less than absolute differences.
     """
     n_columns = support.shape[1]
-    at_once = min(COLUMNS_AT_ONCE, n_columns)
-    n_groups = -(-n_columns // at_once)
+    n_groups = -(-n_columns // COLUMNS_AT_ONCE)
+    at_once = -(-n_columns // n_groups)
     n_missing = n_groups * at_once - n_columns  # zeros on both sides change nothing
     columns = np.pad(support.T, ((0, n_missing), (0, 0))).astype(dtype)
     bounds = [graph.number(side * LARGEST_QUERY) for side in (-1.0, 1.0)]
