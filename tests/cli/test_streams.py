@@ -224,6 +224,23 @@ def test_a_damaged_archive_is_one_line(capsys, in_parts, model, tmp_path):
     assert not (tmp_path / "s.csv").exists()
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_times_with_a_zone(capsys, tmp_path, name):
+    hours = pd.date_range("2024-03-01T10:00:00Z", periods=240, freq="h")
+    frame = customers()[["calls", "churn"]].assign(at=hours)
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.assign(at=hours.strftime("%Y-%m-%dT%H:%M:%SZ")).to_csv(tmp_path / "a.csv", index=False)
+    path = tmp_path / "m.skops"
+    arguments = ("train", tmp_path / name, "--target", "churn", *QUICK, "-o", path)
+    assert run(capsys, *arguments)[0] == 0
+    _, expected, _ = run(capsys, "predict", path, tmp_path / "a.parquet")
+    zoned = hours.tz_convert("Asia/Tokyo").strftime("%Y-%m-%dT%H:%M:%S%z")
+    frame.assign(at=zoned).to_csv(tmp_path / "b.csv", index=False)
+    for other in ("a.csv", "b.csv"):
+        code, out, _ = run(capsys, "predict", path, tmp_path / other)
+        assert (code, out) == (0, expected)
+
+
 # --- known classes, and models of Python ----------------------------------------------------------
 
 

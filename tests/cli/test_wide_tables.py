@@ -201,3 +201,13 @@ def test_columns_without_a_value_are_no_obstacle(capsys, tmp_path):
         warnings.simplefilter("error")
         assert main([*arguments, "-o", str(tmp_path / "m.skops")]) == 0
     assert main(["predict", str(tmp_path / "m.skops"), str(tmp_path / "a.csv")]) == 0
+
+
+@pytest.mark.parametrize("value", [[1, 2], {"x": 1}, b"x"])
+def test_columns_of_lists_are_named(capsys, tmp_path, value):
+    genes(60, 3).assign(odd=[value] * 60).to_parquet(tmp_path / "a.parquet")
+    arguments = ["train", str(tmp_path / "a.parquet"), "--target", "ill", *QUICK]
+    arguments += ["-o", str(tmp_path / "m.skops")]
+    assert main(arguments) == 2
+    assert "column 'odd' has values of type" in capsys.readouterr().err
+    assert main([*arguments, "--drop", "odd"]) == 0

@@ -202,9 +202,22 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
         y=frame[target],
         groups=None if groups is None else _groups(table, groups),
     )
+    _require_single_values(found)
     if found.X.shape[1] == 0:
         raise InputError(f"{table.path} has no column besides the target.")
     return _with_classes(found)
+
+
+def _require_single_values(table: Table) -> None:
+    """Refuse columns of lists and the like, which Parquet files may have."""
+    for name, dtype in table.X.dtypes.items():
+        values = table.X[name].dropna().iloc[:1] if dtype.kind == "O" else ()
+        for value in values:
+            if isinstance(value, (list, tuple, dict, bytes, np.ndarray)):
+                raise InputError(
+                    f"{table.path}, column {name!r} has values of type {type(value).__name__}; "
+                    f"make columns of single values of it, or leave it out: --drop {name}."
+                )
 
 
 def _groups(table: Table, name: str) -> Any:
@@ -269,10 +282,7 @@ def _as_dates(table: Table, name: str) -> pd.Series:
 
     column = table.X[name]
     texts = present_texts(column)
-    try:
-        dates = pd.to_datetime(texts, format="ISO8601", errors="coerce")
-    except ValueError:  # several time zones
-        dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
+    dates = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True).dt.tz_convert(None)
     wrong = texts[dates.isna()]
     if len(wrong):
         raise InputError(
@@ -378,7 +388,7 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 
 def frame_of(table: Any) -> pd.DataFrame:
-    """Make a data frame, in which truth values may be missing."""
+    """Make a data frame, in which truth values may be missing; times are in UTC."""
     import pyarrow as pa
 
     for i, field in enumerate(table.schema):
@@ -388,6 +398,9 @@ def frame_of(table: Any) -> pd.DataFrame:
     for field in table.schema:
         if pa.types.is_boolean(field.type) and table.column(field.name).null_count:
             frame[field.name] = frame[field.name].astype("boolean")
+        has_zone = pa.types.is_timestamp(field.type) and field.type.tz is not None
+        if has_zone and field.name in frame:  # model files have no time zones
+            frame[field.name] = frame[field.name].dt.tz_convert(None)
     return frame.reset_index(drop=True)  # rows are counted, also where Parquet names them
 
 
