@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -15,7 +16,9 @@ import hardmargin.estimators.expert_training as expert_training
 import hardmargin.estimators.experts as experts
 import hardmargin.reduction as reduction
 from hardmargin import EnsembleSVC, compress
-from hardmargin.reduction import cells
+from hardmargin.monitor import Monitor
+from hardmargin.reduction import cells, expansion
+from hardmargin.reduction.expansion import Found
 
 # Some tests compress further than is sensible.
 pytestmark = pytest.mark.filterwarnings("ignore:.* support rows are few for this model")
@@ -209,6 +212,18 @@ def test_experts_without_trees():
     small = compress(compress(clf, n_support=75), n_support=50)
     assert len(small.support_) == 50
     assert change(small, clf, new) < 0.2
+
+
+@pytest.mark.parametrize(("n_looks", "found"), [(1, "is unchanged"), (40, "has .* of .* rows")])
+def test_out_of_time_it_is_the_best_model_so_far(n_looks, found, monkeypatch):
+    looks = iter([0.0] * n_looks)
+    clock = functools.partial(Monitor, clock=lambda: next(looks, 2.0))
+    monkeypatch.setattr(reduction, "Monitor", clock)
+    monkeypatch.setattr(expansion, "compress_to", lambda clf, *_: Found(clf, True))
+    with pytest.warns(ConvergenceWarning, match=f"max_time ended the search .* {found}"):
+        small = compress(model(), tolerance=1e-8, max_time=1.0)
+    n_before = len(model().support_)
+    assert (len(small.support_) < n_before) == (n_looks > 1)
 
 
 def test_in_a_pipeline():

@@ -4,6 +4,7 @@ import copy
 import pickle
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import hardmargin.reduction
 import hardmargin.reduction.expansion as reduction
 from hardmargin import (
     GreedySVC,
@@ -29,6 +31,8 @@ from hardmargin import (
     compress,
 )
 from hardmargin.kernels import Kernel, KernelSum
+from hardmargin.monitor import Monitor
+from hardmargin.solvers.forward_selection import NestedLeastSquares
 
 # Most tests compress further than is sensible.
 pytestmark = pytest.mark.filterwarnings("ignore:.* support rows are few for this model")
@@ -110,12 +114,10 @@ def with_random_rows(clf, n, seed, monkeypatch):
     """The same fit on rows drawn at random."""
     drawn = np.random.default_rng(seed).permutation(len(clf.support_))
 
-    def grow(self, *_):
-        self.chosen = drawn[:n]
-        at = reduction.columns_of(self.chosen, self._n_candidates, self._columns.shape[1])
-        self._basis = np.linalg.qr(self._columns[:, at])[0]
-        self._width = self._basis.shape[1]
-        return True
+    def grow(self, size, _):
+        is_new = len(self.chosen) < size
+        self.chosen = drawn[:size]
+        return is_new
 
     with monkeypatch.context() as patch:
         patch.setattr(reduction.Selection, "grow", grow)
@@ -371,6 +373,63 @@ def test_a_tolerance_over_many_rows(tolerance):
     small = compress(clf, tolerance=tolerance)
     assert small.compression_.relative_change <= tolerance
     assert len(small.support_) < 150
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+def limited(clf, n_looks, monkeypatch, **sizes):
+    """Compress with a clock that lets it look that many times."""
+    looks = iter([0.0] * n_looks)
+    with monkeypatch.context() as patch:
+        clock = partial(Monitor, clock=lambda: next(looks, 2.0))
+        patch.setattr(hardmargin.reduction, "Monitor", clock)
+        return compress(clf, max_time=1.0, **sizes)
+
+
+@pytest.mark.parametrize("sizes", [{"tolerance": 1e-4}, {"n_support": 200}])
+def test_out_of_time_it_is_the_best_model_so_far(sizes, monkeypatch):
+    clf = fitted(RhoEnsembleSVC, gamma=0.1)
+    with pytest.warns(ConvergenceWarning, match="max_time ended .* so far has 32 of 300 support"):
+        small = limited(clf, 26, monkeypatch, **sizes)
+    assert len(small.support_) == 32
+    assert change(small, clf, NEW) < 0.5
+
+
+def test_without_time_the_model_stays(monkeypatch):
+    clf = greedy()
+    with pytest.warns(ConvergenceWarning, match="max_time ended .* the model is unchanged"):
+        same = limited(clf, 15, monkeypatch, tolerance=0.1)
+    np.testing.assert_array_equal(same.decision_function(NEW), clf.decision_function(NEW))
+
+
+def test_enough_time_changes_nothing():
+    clf = greedy()
+    one, other = compress(clf, tolerance=0.1), compress(clf, tolerance=0.1, max_time=1e6)
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+
+
+def test_a_tolerance_takes_one_search(monkeypatch):
+    sizes = []
+    add = NestedLeastSquares.add
+
+    def count(self, columns):
+        add(self, columns)
+        sizes.append(self.n_columns)
+
+    monkeypatch.setattr(NestedLeastSquares, "add", count)
+    clf = fitted(RhoEnsembleSVC, gamma=0.1)
+    small = compress(clf, tolerance=0.01)
+    assert sizes == sorted(set(sizes))  # rows are added, and nothing starts again
+    assert sizes[-1] < 1.4 * len(small.support_)
+
+
+@pytest.mark.parametrize("max_time", [0, -1.0, float("nan")])
+def test_a_time_that_is_no_time(max_time):
+    with pytest.raises(ValueError, match="max_time must be more than 0 seconds, got"):
+        compress(greedy(), n_support=5, max_time=max_time)
+    with pytest.raises(TypeError, match="max_time must be a number of seconds or None, got '1s'"):
+        compress(greedy(), n_support=5, max_time="1s")
 
 
 def test_memory_is_limited():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from hardmargin.solvers.forward_selection import forward_order
+from hardmargin.monitor import Monitor, Stopped
+from hardmargin.solvers.forward_selection import NestedLeastSquares, Selection, forward_order
 
 
 def next_best(A, T, chosen):
@@ -31,3 +32,45 @@ def test_it_stops_when_nothing_is_new():
     A = np.eye(5)[:, [0, 1, 0, 1]]
     assert set(forward_order(A.T @ A, A.T @ np.ones((5, 1)), 4)) == {0, 1}
     assert len(forward_order(A.T @ A, np.zeros((4, 1)), 4)) == 0
+
+
+@pytest.mark.parametrize("n_machines", [1, 3])
+def test_the_selection_chooses_the_same(n_machines):
+    rng = np.random.default_rng(0)
+    A, T = rng.normal(size=(60, 20)), rng.normal(size=(60, n_machines))
+    selection = Selection(A, T, 8)
+    assert selection.grow(3, Monitor())
+    assert selection.grow(20, Monitor())
+    np.testing.assert_array_equal(selection.chosen, forward_order(A.T @ A, A.T @ T, 8))
+    assert not selection.grow(20, Monitor())
+
+
+def test_the_selection_stops_with_the_clock():
+    rng = np.random.default_rng(0)
+    seconds = iter(range(100))
+    monitor = Monitor(3.5, clock=lambda: next(seconds))
+    selection = Selection(rng.normal(size=(60, 20)), rng.normal(size=(60, 1)), 20)
+    with pytest.raises(Stopped):
+        selection.grow(20, monitor)
+    assert 0 < len(selection.chosen) < 20
+
+
+def test_least_squares_for_any_number_of_columns():
+    rng = np.random.default_rng(1)
+    A, T = rng.normal(size=(60, 20)), rng.normal(size=(60, 2))
+    nested = NestedLeastSquares(T, ridge=0.0)
+    for part in (slice(0, 5), slice(5, 6), slice(6, 20)):
+        nested.add(A[:, part])
+    changes = nested.changes()
+    for n in (1, 5, 6, 13, 20):
+        found, left = np.linalg.lstsq(A[:, :n], T)[:2]
+        np.testing.assert_allclose(nested.solution(n), found)
+        assert changes[n] == pytest.approx(np.sqrt(left.mean() / 60))
+    np.testing.assert_allclose(nested.residual(), T - A @ np.linalg.lstsq(A, T)[0], atol=1e-12)
+
+
+def test_columns_that_are_the_same_share_a_coefficient():
+    column = np.arange(1.0, 6.0)[:, None]
+    nested = NestedLeastSquares(2 * column, ridge=1e-12)
+    nested.add(np.hstack([column, column]))
+    assert nested.solution(2).sum() == pytest.approx(2.0)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import check_model
 from hardmargin.estimators._base.one_model import snapshot
+from hardmargin.monitor import Monitor
 from hardmargin.reduction import cells, expansion
 from hardmargin.reduction.expansion import Compression
 from hardmargin.resources import single_threaded_blas
@@ -37,6 +38,7 @@ def compress(
     *,
     tolerance: float | None = None,
     X: Any = None,
+    max_time: float | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
     """Make a classifier that predicts nearly the same from fewer support rows.
@@ -59,6 +61,10 @@ def compress(
         mixture always keep it on their support rows, and use `X` only to measure.) Required for
         ``kernel="precomputed"``: the kernel values of these rows against all training rows. For a
         pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
+    max_time : float, optional
+        Seconds that this may take. If the search has not ended by then, the result is the best
+        model so far, with a ``ConvergenceWarning``: it may change the decision values by more than
+        `tolerance`, or have another number of rows than `n_support`. `compression_` shows both.
     random_state : int, RandomState instance or None, default=None
         Seed for drawing rows if there are more than about 4,000; None is a fixed seed.
 
@@ -94,8 +100,16 @@ def compress(
     >>> abs(clf.score(X[400:], y[400:]) - small.score(X[400:], y[400:])) < 0.02
     True
     """
+    _check_max_time(max_time)
+    monitor = Monitor(max_time)
+    return _compress(clf, n_support, tolerance, X, monitor, random_state)
+
+
+def _compress(
+    clf: Any, n_support: Any, tolerance: Any, X: Any, monitor: Monitor, random_state: Any
+) -> Any:
     if isinstance(clf, Pipeline):
-        return _compressed_pipeline(clf, n_support, tolerance, X, random_state)
+        return _compressed_pipeline(clf, n_support, tolerance, X, monitor, random_state)
     _check(clf, n_support, tolerance, X)
     clf = snapshot(clf)
     n_before = len(clf.support_)
@@ -106,11 +120,13 @@ def compress(
     kind = cells if _is_mixture(clf) else expansion
     with single_threaded_blas():
         if n_support is not None:
-            small = kind.compress_to(clf, rows, int(n_support), random)
-            _warn_of_cost(small.compression_, n_support)
-            return small
-        assert tolerance is not None
-        small = kind.compress_within(clf, rows, float(tolerance), random)
+            small, in_time = kind.compress_to(clf, rows, int(n_support), random, monitor)
+        else:
+            small, in_time = kind.compress_within(clf, rows, float(tolerance), random, monitor)
+    if not in_time:
+        return _out_of_time(clf, small, n_support, tolerance)
+    if n_support is not None:
+        _warn_of_cost(small.compression_, n_support)
     if small is not None:
         return small
     warn_caller(
@@ -120,6 +136,21 @@ def compress(
         UserWarning,
     )
     return expansion.unchanged(clf)
+
+
+def _out_of_time(clf: Any, small: Any | None, n_support: Any, tolerance: Any) -> Any:
+    """Return the best model so far, with a warning that says what it is."""
+    sought = f"n_support={n_support}" if tolerance is None else f"tolerance={tolerance}"
+    if small is None:
+        small, found = expansion.unchanged(clf), "the model is unchanged"
+    else:
+        cost = small.compression_
+        found = (
+            f"the model so far has {cost.n_support:,} of {cost.n_support_before:,} support rows, "
+            f"and changes the decision values by {cost.relative_change:.2%}"
+        )
+    warn_caller(f"max_time ended the search for {sought}: {found}. Raise max_time.")
+    return small
 
 
 def _is_mixture(clf: Any) -> bool:
@@ -143,17 +174,31 @@ def _warn_of_cost(found: Compression, n_support: int) -> None:
 
 
 def _compressed_pipeline(
-    pipeline: Pipeline, n_support: Any, tolerance: Any, X: Any, random_state: Any
+    pipeline: Pipeline,
+    n_support: Any,
+    tolerance: Any,
+    X: Any,
+    monitor: Monitor,
+    random_state: Any,
 ) -> Pipeline:
     """Copy a pipeline, with its last step compressed."""
     *earlier, (name, last) = pipeline.steps
     if X is not None and earlier:
         check_is_fitted(last)
         X = pipeline[:-1].transform(X)
-    small = compress(last, n_support, tolerance=tolerance, X=X, random_state=random_state)
+    small = _compress(last, n_support, tolerance, X, monitor, random_state)
     result = copy.copy(pipeline)
     result.steps = [*copy.deepcopy(earlier), (name, small)]
     return result
+
+
+def _check_max_time(max_time: Any) -> None:
+    if max_time is None:
+        return
+    if not isinstance(max_time, Real) or isinstance(max_time, bool):
+        raise TypeError(f"max_time must be a number of seconds or None, got {max_time!r}.")
+    if not float(max_time) > 0:
+        raise ValueError(f"max_time must be more than 0 seconds, got {max_time!r}.")
 
 
 def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:

@@ -37,15 +37,17 @@ from hardmargin.cells.layer import Layer, packed
 from hardmargin.cells.machines import seen_rows
 from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
-from hardmargin.monitor import Monitor
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.reduction import expansion
 from hardmargin.reduction.expansion import (
     COST_OF_FUNCTION,
     Compression,
+    Found,
     TooLargeError,
     balancing_weights,
     copy_with,
     crossed,
+    decisions,
     relative_change,
     root_mean_square,
     stacked,
@@ -70,42 +72,53 @@ CROSSED_PER_COEFFICIENT = 2
 RIDGE_ROOT = 1e-5
 
 
-def compress_to(clf: Any, rows: Rows | None, n_support: int, random: np.random.RandomState) -> Any:
+def compress_to(
+    clf: Any, rows: Rows | None, n_support: int, random: np.random.RandomState, monitor: Monitor
+) -> Found:
     """Keep about `n_support` rows; the change is measured on `rows` (None: on training rows)."""
     experts, n_before = clf._experts_, len(clf.support_)
     n_held = sum(len(layer.members) for layer in experts.layers)
     if experts.whole is not None:
         n_held += len(experts.whole.model.support_)
     share = 1 - (1 - n_support / n_before) ** (n_before / n_held)
-    return _Measure(clf, rows, random).of(_smaller(clf, rows, share, random))
+    try:
+        measure = _Measure(clf, rows, random, monitor)
+        return Found(measure.of(_smaller(clf, rows, share, random, monitor)), True)
+    except Stopped:
+        return Found(None, False)
 
 
 def compress_within(
-    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState
-) -> Any | None:
-    """Keep the least share of the rows that the tolerance allows; None if it is not reached."""
-    measure = _Measure(clf, rows, random)
-    for share in SHARES:
-        try:
-            small = measure.of(_smaller(clf, rows, share, random))
-        except TooLargeError:  # larger shares need even more
-            return None
-        if small.compression_.relative_change <= tolerance:
-            return small
-    return None
+    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState, monitor: Monitor
+) -> Found:
+    """Keep the least share of the rows that the tolerance allows."""
+    best = None
+    try:
+        measure = _Measure(clf, rows, random, monitor)
+        for share in SHARES:
+            best = measure.of(_smaller(clf, rows, share, random, monitor))
+            if best.compression_.relative_change <= tolerance:
+                return Found(best, True)
+    except TooLargeError:  # larger shares need even more
+        pass
+    except Stopped:
+        return Found(best, False)
+    return Found(None, True)
 
 
 class _Measure:
     """The decisions of a mixture on some rows, and how those of a smaller one differ."""
 
-    def __init__(self, clf: Any, rows: Rows | None, random: np.random.RandomState) -> None:
-        self._clf = clf
+    def __init__(
+        self, clf: Any, rows: Rows | None, random: np.random.RandomState, monitor: Monitor
+    ) -> None:
+        self._clf, self._monitor = clf, monitor
         self._rows = _training_rows(clf, random) if rows is None else _some(rows, random)
-        self._scores = clf._scores(clf._margins(self._rows))
+        self._scores = clf._scores(decisions(clf, self._rows, monitor))
 
     def of(self, small: Any) -> Any:
         """Say what a smaller mixture costs."""
-        scores = small._scores(small._margins(self._rows))
+        scores = small._scores(decisions(small, self._rows, self._monitor))
         before, after = winning_codes(self._scores), winning_codes(scores)
         small.compression_ = Compression(
             n_support_before=len(self._clf.support_),
@@ -133,16 +146,18 @@ def _training_rows(clf: Any, random: np.random.RandomState) -> Rows:
     return rows if scaling is None else scaling.inverse(rows)
 
 
-def _smaller(clf: Any, rows: Rows | None, share: float, random: np.random.RandomState) -> Any:
+def _smaller(
+    clf: Any, rows: Rows | None, share: float, random: np.random.RandomState, monitor: Monitor
+) -> Any:
     """Copy a mixture whose experts keep a share of their rows."""
     experts: Experts = clf._experts_
     layers = [
-        _smaller_layer(layer, experts.support, share, random.randint(2**31 - 1), clf)
+        _smaller_layer(layer, experts.support, share, random.randint(2**31 - 1), clf, monitor)
         for layer in experts.layers
     ]
     whole = experts.whole
     if whole is not None:
-        whole = _smaller_whole(whole, rows, share, random)
+        whole = _smaller_whole(whole, rows, share, random, monitor)
     used = np.unique(np.concatenate([np.empty(0, np.int32), *(own.members for own in layers)]))
     found = replace(
         experts,
@@ -161,7 +176,11 @@ def _smaller(clf: Any, rows: Rows | None, share: float, random: np.random.Random
 
 
 def _smaller_whole(
-    whole: Whole, rows: Rows | None, share: float, random: np.random.RandomState
+    whole: Whole,
+    rows: Rows | None,
+    share: float,
+    random: np.random.RandomState,
+    monitor: Monitor,
 ) -> Whole:
     """Compress the vote on a sample, and forget the rows that it had held out."""
     n = _n_kept(share, len(whole.model.support_))
@@ -169,9 +188,12 @@ def _smaller_whole(
     if n < len(whole.model.support_):
         own = None if rows is None else whole.model._check_rows(rows)
         try:
-            model = expansion.compress_to(whole.model, own, n, random)
+            found, in_time = expansion.compress_to(whole.model, own, n, random, monitor)
         except TooLargeError as error:
             raise TooLargeError(f"For the vote on a sample of all rows, {error}") from None
+        if not in_time:
+            raise Stopped
+        model = found
     return replace(
         whole,
         model=model,
@@ -204,13 +226,16 @@ class _Kept:
     intercepts: FloatArray
 
 
-def _smaller_layer(layer: Layer, support: Rows, share: float, seed: int, clf: Any) -> Layer:
+def _smaller_layer(
+    layer: Layer, support: Rows, share: float, seed: int, clf: Any, monitor: Monitor
+) -> Layer:
     """Compress all cells of a layer; members keep their numbers."""
 
-    def keep(c: int, _: Monitor) -> _Kept:
+    def keep(c: int, cells: Monitor) -> _Kept:
+        cells.check()
         return _keep(layer, c, support, share, np.random.RandomState([seed, c]))
 
-    kept = Monitor().each(keep, layer.n_cells, _n_threads(layer, share, clf))
+    kept = monitor.each(keep, layer.n_cells, _n_threads(layer, share, clf))
     pairs = zip(layer.starts[:-1], kept, strict=True)
     coefficient_starts, machines, values = packed(
         [[own.coefficients[k] for own in kept] for k in range(len(layer.kernels))]

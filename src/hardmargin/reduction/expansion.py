@@ -17,11 +17,12 @@ far, the residual r of f, and the column k of a candidate,
 
 .. math:: \text{gain} = (k' r)^2 / (\|k\|^2 - \|U'k\|^2),
 
-so that one product of all columns with a new direction updates all gains. Rows are chosen in
+so that inner products of a chosen column with all others update all gains. Rows are chosen in
 batches that grow with the number chosen so far; each batch is selected one row at a time from a
-shortlist a few times as long. As this uses the function itself, the change at equal m is 1.5 to 3
-times smaller than with random rows, pivoted Cholesky (which sees only the kernel) or the largest
-coefficients, all refitted in the same way.
+shortlist a few times as long. Several kernels are added up for this, weighted by the size of their
+coefficients; the residual is that of a fit with a coefficient for each. As this uses the function
+itself, the change at equal m is 1.5 to 3 times smaller than with random rows, pivoted Cholesky
+(which sees only the kernel) or the largest coefficients, all refitted in the same way.
 
 *The sample* is the support rows and equally many crossed rows, which take each feature from one of
 two support rows drawn at random; both halves count the same. At a support row, f contains that
@@ -31,12 +32,14 @@ measured). With crossed rows, the change on new rows is as small as if they had 
 hardly ever larger than on support rows, where it is measured and reported.
 
 *Refitting* is least squares with a ridge as large as the variance that rounded kernel values add to
-predictions. This keeps coefficients from growing so large that predictions lose precision.
+predictions. This keeps coefficients from growing so large that predictions lose precision. One
+Cholesky factor grows with the rows, and shows the change for every number of them: a tolerance
+takes one search, in steps that aim at it by the change so far.
 
 Sample and candidates are drawn when there are many support rows. Time and memory then do not depend
-on N, except for the decision values of the sample: m rows take about ``2 s p m + 10 s m^2``
-operations and ``8 s (p + 2 m)`` bytes, with at most ``s = max(8192, 4 m)`` sample rows and
-``p = max(4096, 2 m)`` candidates (times the number of kernels, for models with several). The change
+on N, except for the decision values of the sample: m rows take about ``2 s p m + s c^2 + c^3``
+operations and ``8 (s (p + c) + p m + c^2)`` bytes, with at most ``s = max(8192, 4 c)`` sample rows,
+``p = max(4096, 2 m)`` candidates and ``c`` columns, one per row and kernel. The change
 is then measured on rows that were not fitted.
 
 References
@@ -56,10 +59,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -72,9 +74,10 @@ from hardmargin.kernels import (
     is_sparse,
     linear_weights,
 )
+from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.calibration import winning_codes
-from hardmargin.solvers.forward_selection import Selection, columns_of
+from hardmargin.solvers.forward_selection import NestedLeastSquares, Selection
 from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
 
 #: Up to this many support rows, all of them are candidates and in the sample.
@@ -87,7 +90,13 @@ LARGEST_WEIGHT = 100.0
 FEWEST_WITNESSES = 1_024
 
 #: Number of rows with which a tolerance is first sought, if there are more support rows.
-FIRST_SIZE = 1_024
+FIRST_SIZE = 1_536
+
+#: Rows that are chosen, at least, before the fit is looked at.
+FEWEST_MORE = 32
+
+#: Rows whose decisions are evaluated before the clock is asked again.
+ROWS_AT_ONCE = 2_048
 
 #: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
@@ -151,26 +160,50 @@ class TooLargeError(ValueError):
     """The memory limit leaves too little room."""
 
 
-def compress_to(clf: Any, rows: Rows | None, n_support: int, random: np.random.RandomState) -> Any:
-    """Keep some support rows, chosen by the function on `rows` (None: on the support rows)."""
+class Found(NamedTuple):
+    """What a search found: a smaller model, if any, and whether it had the time that it needs."""
+
+    model: Any | None
+    in_time: bool
+
+
+def compress_to(
+    clf: Any, rows: Rows | None, n_support: int, random: np.random.RandomState, monitor: Monitor
+) -> Found:
+    """Keep `n_support` rows, chosen by the function on `rows` (None: on the support rows)."""
     rows = clf.support_vectors_ if rows is None else rows
     size = _Size.of(clf, rows, n_support)
     size.check()
-    fit = _Fit(clf, rows, size, random)
-    fit.selection.grow(n_support)
-    return _smaller(clf, fit)
+    fit = None
+    try:
+        fit = _Fit(clf, rows, size, random, monitor)
+        while fit.grow(n_support):
+            pass
+    except Stopped:
+        return Found(fit.smaller(fit.n_fitted) if fit and fit.n_fitted else None, False)
+    return Found(fit.smaller(fit.n_fitted), True)
 
 
 def compress_within(
-    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState
-) -> Any | None:
-    """Keep as few support rows as the tolerance allows; None if it is not reached."""
+    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState, monitor: Monitor
+) -> Found:
+    """Keep as few support rows as the tolerance allows."""
     rows = clf.support_vectors_ if rows is None else rows
-    for size in _sizes(clf, rows):
-        fit = _Fit(clf, rows, size, random)
-        if fit.reach(tolerance):
-            return _smaller(clf, fit)
-    return None
+    best: list[Any] = []
+    for size, is_last in _sizes(clf, rows):
+        fit = None
+        try:
+            fit = _Fit(clf, rows, size, random, monitor)
+            small = fit.reach(tolerance, is_last)
+        except Stopped:
+            best += [fit.smaller(fit.n_fitted)] if fit and fit.n_fitted else []
+            changes = [small.compression_.relative_change for small in best]
+            return Found(best[int(np.argmin(changes))] if best else None, False)
+        if small is not None:
+            return Found(small, True)
+        if monitor.has_limit:
+            best = [fit.smaller(fit.n_fitted)]
+    return Found(None, True)
 
 
 @dataclass(frozen=True)
@@ -200,9 +233,11 @@ class _Size:
 
     @property
     def n_bytes(self) -> int:
-        """Kernel values (and a copy for one of several kernels), basis and chosen columns."""
-        values = self.n_candidates * (self.n_kernels + (self.n_kernels > 1))
-        return 8 * self.n_sample * (values + 2 * self.most * self.n_kernels)
+        """Kernel values (and their sum over several kernels), chosen columns, and factors."""
+        n_columns = self.most * self.n_kernels
+        values = self.n_sample * self.n_candidates * (self.n_kernels + (self.n_kernels > 1))
+        factors = self.most * self.n_candidates + 2 * n_columns**2
+        return 8 * (values + 2 * self.n_sample * n_columns + factors)
 
     @property
     def fits(self) -> bool:
@@ -217,8 +252,8 @@ class _Size:
             )
 
 
-def _sizes(clf: Any, rows: Rows) -> Iterator[_Size]:
-    """Sizes of fits that may reach a tolerance, while they fit in memory."""
+def _sizes(clf: Any, rows: Rows) -> Iterator[tuple[_Size, bool]]:
+    """Sizes of fits that may reach a tolerance, while they fit in memory; and which is the last."""
     most = len(clf.support_) - 1
     n_chosen = min(most, FIRST_SIZE)
     while True:
@@ -228,17 +263,26 @@ def _sizes(clf: Any, rows: Rows) -> Iterator[_Size]:
         whole = _Size.of(clf, rows, most)
         if whole.fits and whole.n_sample == size.n_sample and size.n_candidates == most + 1:
             n_chosen, size = most, whole
-        yield size
-        if n_chosen == most:
+        further = min(4 * n_chosen, most)
+        is_last = n_chosen == most or not _Size.of(clf, rows, further).fits
+        yield size, is_last
+        if is_last:
             return
-        n_chosen = min(4 * n_chosen, most)
+        n_chosen = further
 
 
 class _Fit:
     """The function of a classifier on sample rows, and expansions over fewer rows that fit it."""
 
-    def __init__(self, clf: Any, rows: Rows, size: _Size, random: np.random.RandomState) -> None:
-        self.clf = clf
+    def __init__(
+        self,
+        clf: Any,
+        rows: Rows,
+        size: _Size,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> None:
+        self.clf, self._size, self._monitor = clf, size, monitor
         n, n_support = rows.shape[0], len(clf.support_)
         n_real = size.n_sample
         if clf._kernel_.name != "precomputed":
@@ -249,77 +293,164 @@ class _Fit:
             self._witnesses = rows[drawn[n_real : n_real + MAX_WHOLE]]
         if n_real < size.n_sample:
             sample = stacked(sample, crossed(sample, size.n_sample - n_real, random))
-        self._values = clf._margins(self._witnesses)
-        target = clf._margins(sample)
+        self._values = decisions(clf, self._witnesses, monitor)
+        target = decisions(clf, sample, monitor)
         if not np.isfinite(target).all():
             raise ValueError("The classifier has decision values that are not finite.")
         root = root_mean_square(target)
         self._scale = np.where(root > 0, root, 1.0)
         weights = balancing_weights(target / self._scale, n_real)
-        self._target = weights[:, None] * (target / self._scale)
+        target = weights[:, None] * (target / self._scale)
 
         self._candidates = np.arange(n_support)
         if size.n_candidates < n_support:
             self._candidates = np.sort(random.permutation(n_support)[: size.n_candidates])
-        self._columns = _kernel_values(clf, sample, self._candidates)
+        self._columns = _kernel_values(clf, sample, self._candidates, monitor)
         largest = float(max(self._columns.max(), -self._columns.min()))
         if largest > LARGEST_SQUARED_VALUE:
             raise ValueError(
                 f"Kernel values of this classifier go up to {largest:.2g}; their squares overflow. "
                 "Scale the features and fit it again."
             )
-        self._columns *= weights[:, None]
         # The intercept is a column of ones; its part is subtracted first.
         total = float(weights @ weights)
-        self._column_means = weights @ self._columns / total
-        self._target_means = weights @ self._target / total
-        for part in _parts(len(weights)):
-            self._columns[part] -= np.outer(weights[part], self._column_means)
-        self._target -= np.outer(weights, self._target_means)
-        self.selection = Selection(self._columns, self._target, size.n_kernels, size.most)
-        precision = 10 * np.finfo(np.float32).eps if clf._dtype_ == "float32" else 1e-9
-        self._ridge = total * (float(precision) * largest) ** 2
+        self._column_means = np.empty(self._columns.shape[1])
+        for part in _parts(self._columns.shape[1]):
+            self._columns[:, part] *= weights[:, None]
+            self._column_means[part] = weights @ self._columns[:, part] / total
+            self._columns[:, part] -= np.outer(weights, self._column_means[part])
+        self._target_means = weights @ target / total
+        target -= np.outer(weights, self._target_means)
+        precision = 10 * float(np.finfo(np.float32).eps) if clf._dtype_ == "float32" else 1e-8
+        self._least_squares = NestedLeastSquares(target, total * (precision * largest) ** 2)
+        self._selection = Selection(self._summed(), target, size.most)
 
-    def reach(self, tolerance: float) -> bool:
-        """Choose rows until the measured change is at most `tolerance`; False if it never is."""
-        selection, sought = self.selection, tolerance
-        while selection.grow(selection.most, sought):
-            if selection.change > sought:
-                return False
-            measured, _ = self.measure(_with(self.clf, *self.expansion()))
+    @property
+    def n_fitted(self) -> int:
+        """Number of rows chosen and fitted so far."""
+        return self._least_squares.n_columns // self._size.n_kernels
+
+    def grow(self, n: int) -> bool:
+        """Choose and fit more rows, at most a quarter more and up to n; say whether any were."""
+        n_before = self.n_fitted
+        if not self._selection.grow(min(n, n_before + n_before // 4 + FEWEST_MORE), self._monitor):
+            return False
+        self._monitor.check()
+        more = self._selection.chosen[n_before:]
+        self._least_squares.add(self._columns[:, self._columns_of(more)])
+        if self._size.n_kernels > 1:
+            self._selection.aim_at(self._least_squares.residual())
+        return True
+
+    def reach(self, tolerance: float, is_last: bool) -> Any | None:
+        """Choose rows until the measured change is at most `tolerance`; None if it never is.
+
+        Parameters
+        ----------
+        tolerance : float
+            The largest change.
+        is_last : bool
+            Whether no larger fit follows; if one does, this is left once it seems too small.
+        """
+        sought, n = tolerance, 0
+        while True:
+            changes = self._least_squares.changes()[:: self._size.n_kernels]
+            enough = np.flatnonzero(changes[n + 1 :] <= sought)
+            if len(enough) == 0:
+                if not (is_last or _may_reach(sought, changes, self._size.most)):
+                    return None
+                if not self.grow(_size_for(sought, changes, self._size.most)):
+                    return None
+                continue
+            n += 1 + int(enough[0])
+            small = self.smaller(n)
+            measured = small.compression_.relative_change
             if measured <= tolerance:
-                return True
+                return small
             # The measured rows are harder than the sample: aim that much lower.
-            sought = min(sought, selection.change) * max(tolerance / measured, 0.5)
-        return False
+            sought = min(sought, changes[n]) * max(tolerance / measured, 0.5)
 
-    def expansion(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-        """Return the chosen support rows, sorted, coefficients of all machines, and intercepts."""
-        chosen, basis = self.selection.chosen, self.selection.basis
-        if len(chosen) == 0:  # a constant
-            n_columns = len(_kernels(self.clf))
-            none = np.zeros((len(self._scale), n_columns))
+    def smaller(self, n: int) -> Any:
+        """Copy the classifier with the first n rows chosen."""
+        small = _with(self.clf, *self._expansion(n))
+        values = small._margins(self._witnesses)
+        before, after = (winning_codes(self.clf._scores(v)) for v in (self._values, values))
+        small.compression_ = Compression(
+            n_support_before=len(self.clf.support_),
+            n_support=len(small.support_),
+            relative_change=relative_change(self._values, values),
+            changed_predictions=float((before != after).mean()),
+            n_measured=len(values),
+            speedup=cost(self.clf) / cost(small),
+        )
+        return small
+
+    def _expansion(self, n: int) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+        """Return the first n rows chosen, sorted, coefficients of all machines, and intercepts."""
+        n_kernels = self._size.n_kernels
+        if n == 0:  # a constant
+            none = np.zeros((len(self._scale), n_kernels))
             return np.zeros(1, dtype=np.intp), none, self._target_means * self._scale
-        chosen = np.sort(chosen)
-        at = columns_of(chosen, len(self._candidates), self._columns.shape[1])
-        factor = basis.T @ self._columns[:, at]
-        coefficients = _ridge_solution(factor, basis.T @ self._target, self._ridge)
-        intercept = self._target_means - self._column_means[at] @ coefficients
+        chosen = self._selection.chosen[:n]
+        found = self._least_squares.solution(n * n_kernels)
+        intercept = self._target_means - self._column_means[self._columns_of(chosen)] @ found
+        order = np.argsort(chosen)
+        by_kernel = found.reshape(n, n_kernels, -1)[order].transpose(2, 1, 0)
         return (
-            self._candidates[chosen],
-            np.ascontiguousarray((coefficients * self._scale).T),
+            self._candidates[chosen[order]],
+            self._scale[:, None] * by_kernel.reshape(len(self._scale), -1),
             intercept * self._scale,
         )
 
-    def measure(self, small: Any) -> tuple[float, float]:
-        """Return the relative change of decision values and the share of changed predictions."""
-        values = small._margins(self._witnesses)
-        before, after = (winning_codes(self.clf._scores(v)) for v in (self._values, values))
-        return relative_change(self._values, values), float((before != after).mean())
+    def _columns_of(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Columns of some candidates: those of all kernels, candidate after candidate."""
+        at: NDArray[np.intp] = chosen[:, None] + len(self._candidates) * np.arange(
+            self._size.n_kernels
+        )
+        return at.ravel()
 
-    @property
-    def n_measured(self) -> int:
-        return len(self._values)
+    def _summed(self) -> FloatArray:
+        """One column per candidate: its kernels, weighted by the size of their coefficients."""
+        n_kernels, n = self._size.n_kernels, len(self._candidates)
+        if n_kernels == 1:
+            return self._columns
+        squares = self.clf.dual_coef_ / self._scale[:, None]
+        squares = squares.power(2) if is_sparse(squares) else squares**2
+        sizes = np.sqrt(np.asarray(squares.sum(axis=0)).reshape(n_kernels, -1).sum(axis=1))
+        shares = sizes / (sizes.sum() or 1.0)
+        summed = np.empty((len(self._columns), n), order="F")
+        for part in _parts(n):
+            columns = (self._columns[:, k * n : (k + 1) * n][:, part] for k in range(n_kernels))
+            summed[:, part] = sum(s * own for s, own in zip(shares, columns, strict=True))
+        return summed
+
+
+def decisions(clf: Any, rows: Rows, monitor: Monitor) -> FloatArray:
+    """Decision values of all machines, with looks at the clock."""
+    parts = []
+    for part in _parts(rows.shape[0], ROWS_AT_ONCE):
+        monitor.check()
+        parts.append(clf._margins(rows[part]))
+    return np.concatenate(parts)
+
+
+def _size_for(sought: float, changes: FloatArray, most: int) -> int:
+    """How many rows reach a change, if the next rows gain as much as the last half did."""
+    n = len(changes) - 1
+    gain = float(changes[n // 2] / max(changes[n], 1e-300))
+    if n < 2 or gain <= 1 or not changes[n] > sought > 0:
+        return most
+    doublings = np.log2(changes[n] / sought) / np.log2(gain)
+    return min(most, n + FEWEST_MORE + int(n * (2 ** min(doublings, 8.0) - 1)))
+
+
+def _may_reach(sought: float, changes: FloatArray, most: int) -> bool:
+    """Whether a fit may reach a change, if each doubling of its rows gains twice what one did."""
+    n = len(changes) - 1
+    if n < most // 4:
+        return True
+    gain = float(changes[n // 2] / max(changes[n], 1e-300))
+    return bool(changes[n] <= sought * gain ** (2 * np.log2(most / n)))
 
 
 def root_mean_square(values: FloatArray) -> FloatArray:
@@ -346,17 +477,9 @@ def balancing_weights(target: FloatArray, n_real: int) -> FloatArray:
     return weights
 
 
-def _parts(n: int) -> Iterator[slice]:
+def _parts(n: int, size: int = 512) -> Iterator[slice]:
     """Yield slices of a few rows each, as a copy of all rows would be large."""
-    yield from (slice(begin, begin + 512) for begin in range(0, n, 512))
-
-
-def _ridge_solution(A: FloatArray, B: FloatArray, ridge: float) -> FloatArray:
-    """Minimise ``||A x - b||^2 + ridge ||x||^2`` for every column b, without squaring A."""
-    n = A.shape[1]
-    Q, R = scipy.linalg.qr(np.vstack([A, np.sqrt(ridge) * np.eye(n)]), mode="economic")
-    solution: FloatArray = scipy.linalg.solve_triangular(R, Q[: len(A)].T @ B)
-    return solution
+    yield from (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
 def _kernels(clf: Any) -> tuple[Kernel, ...]:
@@ -364,15 +487,19 @@ def _kernels(clf: Any) -> tuple[Kernel, ...]:
     return kernel.kernels if isinstance(kernel, KernelSum) else (kernel,)
 
 
-def _kernel_values(clf: Any, rows: Rows, candidates: NDArray[np.intp]) -> FloatArray:
-    """Kernel values of rows against support rows, kernel by kernel."""
+def _kernel_values(
+    clf: Any, rows: Rows, candidates: NDArray[np.intp], monitor: Monitor
+) -> FloatArray:
+    """Kernel values of rows against support rows, kernel by kernel; columns are contiguous."""
     queries, support = clf._support_rows(rows, candidates)
-    blocks = (kernel.block(queries, support, n_jobs=clf.n_jobs) for kernel in _kernels(clf))
-    if clf._kernel_.name in NAMED_KERNELS:
-        return np.asarray(next(blocks), dtype=np.float64)
-    values = np.empty((rows.shape[0], len(_kernels(clf)) * len(candidates)))
-    for k, block in enumerate(blocks):
-        values[:, k * len(candidates) : (k + 1) * len(candidates)] = block
+    n, kernels = len(candidates), _kernels(clf)
+    values = np.empty((rows.shape[0], len(kernels) * n), order="F")
+    for k, kernel in enumerate(kernels):
+        own = values[:, k * n : (k + 1) * n]
+        if kernel.name in NAMED_KERNELS:  # which are symmetric
+            kernel.block(support, queries, n_jobs=clf.n_jobs, out=own.T, check=monitor.check)
+        else:
+            own[...] = kernel.block(queries, support, n_jobs=clf.n_jobs, check=monitor.check)
     return values
 
 
@@ -406,20 +533,6 @@ def unchanged(clf: Any) -> Any:
     n = len(clf.support_)
     same.compression_ = Compression(n, n, 0.0, 0.0, 0, 1.0)
     return same
-
-
-def _smaller(clf: Any, fit: _Fit) -> Any:
-    small = _with(clf, *fit.expansion())
-    change, changed_predictions = fit.measure(small)
-    small.compression_ = Compression(
-        n_support_before=len(clf.support_),
-        n_support=len(small.support_),
-        relative_change=change,
-        changed_predictions=changed_predictions,
-        n_measured=fit.n_measured,
-        speedup=cost(clf) / cost(small),
-    )
-    return small
 
 
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:

@@ -23,6 +23,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
+from hardmargin.monitor import Monitor
 
 #: Rows in a batch at most, and the promising candidates considered for each of them.
 MAX_BATCH = 32
@@ -36,113 +37,171 @@ LEAST_IN_EPS = 100.0
 
 
 class Selection:
-    """Orthogonal least squares: rows chosen one after the other, and their residual.
+    """Orthogonal least squares by inner products: rows chosen one after the other.
+
+    Inner products with the columns of a batch are made when it is chosen, so that time grows with
+    the number of rows chosen.
 
     Parameters
     ----------
-    columns : (n_sample, n_kernels * n_candidates) array
-        Columns of the candidates, with those of the first kernel first.
+    columns : (n_sample, n_candidates) array
+        Columns of the candidates; the selection is fastest if each is contiguous.
     target : (n_sample, n_machines) array
-        The values to explain; every machine's mean square is at most one.
-    n_kernels : int
-        Every candidate has one column per kernel.
+        The values to explain.
     most : int
         The largest number of candidates to choose.
     """
 
-    def __init__(self, columns: FloatArray, target: FloatArray, n_kernels: int, most: int) -> None:
-        self.most = most
+    def __init__(self, columns: FloatArray, target: FloatArray, most: int) -> None:
+        self.most = min(most, len(target))
         self.chosen = np.empty(0, dtype=np.intp)
-        self._columns, self._n_kernels = columns, n_kernels
-        self._n_candidates = columns.shape[1] // n_kernels
-        self._basis = np.empty((len(target), min(most * n_kernels, len(target))), order="F")
-        self._width = 0
-        self._residual = target.copy()
+        self._columns = columns
+        # A Cholesky factor: its rows are inner products of orthonormal directions and columns.
+        self._factor = np.empty((self.most, columns.shape[1]))
         self._products = columns.T @ target
-        self._norms = np.einsum("ij,ij->j", columns, columns)
-        self._least = LEAST_NEW_PART**2 * self._norms
-        self._new_norms = self._norms.copy()  # of the part that the basis does not explain
-        self._is_free = np.ones(self._n_candidates, dtype=bool)
+        self._new_norms = np.einsum("ij,ij->j", columns, columns)  # that nothing chosen explains
+        self._least = LEAST_NEW_PART**2 * self._new_norms
 
-    @property
-    def basis(self) -> FloatArray:
-        """Orthonormal columns that span those of the chosen candidates."""
-        return self._basis[:, : self._width]
-
-    @property
-    def change(self) -> float:
-        """Root mean square of the residual."""
-        return float(np.sqrt((self._residual**2).mean())) if self._residual.size else 0.0
-
-    def grow(self, n: int, sought: float = 0.0) -> bool:
-        """Choose until there are n, or `change` is at most `sought`; say whether any was chosen."""
+    def grow(self, n: int, monitor: Monitor) -> bool:
+        """Choose until there are n; say whether any was chosen."""
         n_before = len(self.chosen)
-        while len(self.chosen) < min(n, self.most) and self.change > sought:
-            room = (self._basis.shape[1] - self._width) // self._n_kernels
-            size = min(1 + len(self.chosen) // 8, MAX_BATCH, n - len(self.chosen), room)
-            if size < 1 or not self._add(*self._batch(size), sought):
+        while len(self.chosen) < min(n, self.most):
+            monitor.check()
+            size = min(1 + len(self.chosen) // 8, MAX_BATCH, min(n, self.most) - len(self.chosen))
+            picked = self._batch(size)
+            if len(picked) == 0:
                 break
+            self._add(picked)
         return len(self.chosen) > n_before
 
-    def _batch(self, size: int) -> tuple[NDArray[np.intp], FloatArray]:
-        """Choose a few of the most promising rows; also return the new part of their columns."""
-        # 1. The candidates that gain most; their new parts are evaluated again.
+    def aim_at(self, residual: FloatArray) -> None:
+        """Go on with what a fit of more columns, which span those chosen, leaves of the target."""
+        self._products = self._columns.T @ residual
+        self._products[self.chosen] = 0.0
+
+    def _batch(self, size: int) -> NDArray[np.intp]:
+        """Choose a few of the most promising rows."""
+        # 1. The candidates that gain most.
         gains = _gains(self._products, self._new_norms, self._least)
-        gains = np.where(self._is_free, gains.reshape(self._n_kernels, -1).sum(axis=0), 0.0)
         n_promising = min(CANDIDATES_PER_ROW * size, len(gains))
         promising = np.argpartition(-gains, n_promising - 1)[:n_promising]
         promising = np.sort(promising[gains[promising] > 0])
-        at = columns_of(promising, self._n_candidates, self._columns.shape[1])
-        new = self._columns[:, at]
-        new -= self.basis @ (self.basis.T @ new)
-        inner, products, least = new.T @ new, new.T @ self._residual, self._least[at]
+        if len(promising) == 0:
+            return promising
+        own, along = self._columns[:, promising], self._factor[: len(self.chosen), promising]
+        inner = own.T @ own - along.T @ along
         # 2. One of them after the other.
-        picked: list[int] = []
-        while len(picked) < min(size, len(promising)):
-            gains = _gains(products, inner.diagonal(), least).reshape(self._n_kernels, -1)
-            gains = gains.sum(axis=0)
-            gains[picked] = 0.0
-            best = int(gains.argmax())
-            if not gains[best] > 0:
-                break
-            picked.append(best)
-            for column in range(best, len(at), len(promising)):
-                if inner[column, column] > least[column]:
-                    # Take the column's direction off all others: a step of Cholesky.
-                    along = inner[column] / np.sqrt(inner[column, column])
-                    products = products - np.outer(along, products[column]) / along[column]
-                    inner = inner - np.outer(along, along)
-        order = np.array(picked, dtype=np.intp)
-        by_row = order[:, None] + len(promising) * np.arange(self._n_kernels)
-        return promising[order], new[:, by_row.ravel()]
+        order = forward_order(inner, self._products[promising], size, self._least[promising])
+        return promising[order]
 
-    def _add(self, picked: NDArray[np.intp], new: FloatArray, sought: float) -> bool:
-        """Add chosen rows to the basis, no more of them than it takes to reach `sought`."""
-        if len(picked) == 0:
-            return False
-        new -= self.basis @ (self.basis.T @ new)  # again, against rounding
-        directions = scipy.linalg.qr(new, mode="economic", overwrite_a=True)[0]
-        explained = directions.T @ self._residual
-        by_row = (explained**2).sum(axis=1).reshape(len(picked), -1).sum(axis=1)
-        left = self.change**2 - np.cumsum(by_row) / self._residual.size
-        n = min(int(np.searchsorted(-left, -(sought**2))) + 1, len(picked))
-        directions = directions[:, : n * self._n_kernels]
-        explained = explained[: n * self._n_kernels]
-
-        # 3. Their directions join the basis, and leave the residual.
-        end = self._width + directions.shape[1]
-        self._basis[:, self._width : end] = directions
-        self._width = end
-        self._residual -= directions @ explained
-        along = self._columns.T @ directions
-        self._products -= along @ explained
-        self._new_norms -= np.einsum("ij,ij->i", along, along)
-        self._is_free[picked[:n]] = False
-        self.chosen = np.concatenate([self.chosen, picked[:n]])
-        return True
+    def _add(self, picked: NDArray[np.intp]) -> None:
+        """Add rows to those chosen."""
+        begin, end = len(self.chosen), len(self.chosen) + len(picked)
+        inner = self._columns[:, picked].T @ self._columns
+        inner -= self._factor[:begin, picked].T @ self._factor[:begin]
+        root = _lower_root(inner[:, picked], 0.0)
+        along = scipy.linalg.solve_triangular(root, inner, lower=True)
+        # 3. Their directions leave all columns, and the residual.
+        self._factor[begin:end] = along
+        explained = scipy.linalg.solve_triangular(root, self._products[picked], lower=True)
+        self._products -= along.T @ explained
+        self._new_norms -= np.einsum("ij,ij->j", along, along)
+        self._new_norms[picked] = 0.0
+        self.chosen = np.concatenate([self.chosen, picked])
 
 
-def forward_order(gram: FloatArray, products: FloatArray, most: int) -> NDArray[np.intp]:
+class NestedLeastSquares:
+    """Least squares with a ridge, for more and more columns: a Cholesky factor that grows.
+
+    Parameters
+    ----------
+    target : (n_sample, n_machines) array
+        The values to explain; every machine's mean square is at most one.
+    ridge : float
+        Times the squared coefficients, it is added to the squared residual.
+    """
+
+    def __init__(self, target: FloatArray, ridge: float) -> None:
+        n, n_machines = target.shape
+        self.n_columns = 0
+        self._target, self._ridge = target, ridge
+        self._columns = np.empty((n, 0), order="F")
+        self._factor = np.empty((0, 0), order="F")
+        self._explained = np.empty((0, n_machines))
+
+    def add(self, columns: FloatArray) -> None:
+        """Add columns after the others."""
+        n, more = self.n_columns, columns.shape[1]
+        self._make_room(n + more)
+        own = self._columns[:, n : n + more]
+        own[...] = columns
+        inner = own.T @ own
+        inner.flat[:: more + 1] += self._ridge
+        along = own.T @ self._columns[:, :n]
+        products = own.T @ self._target
+        if n:
+            lower = self._factor[:n, :n]
+            along = scipy.linalg.solve_triangular(lower, along.T, lower=True, overwrite_b=True).T
+            inner -= along @ along.T
+            products -= along @ self._explained[:n]
+        root = _lower_root(inner, self._ridge)
+        self._factor[n : n + more, :n] = along
+        self._factor[n : n + more, n : n + more] = root
+        self._explained[n : n + more] = scipy.linalg.solve_triangular(root, products, lower=True)
+        self.n_columns = n + more
+
+    def _make_room(self, n: int) -> None:
+        """Make the arrays larger, by more than is needed."""
+        if n <= len(self._factor):
+            return
+        size, last = n + n // 4, self.n_columns
+        columns = np.empty((len(self._target), size), order="F")
+        factor = np.zeros((size, size), order="F")
+        explained = np.empty((size, self._target.shape[1]))
+        columns[:, :last] = self._columns[:, :last]
+        factor[:last, :last] = self._factor[:last, :last]
+        explained[:last] = self._explained[:last]
+        self._columns, self._factor, self._explained = columns, factor, explained
+
+    def changes(self) -> FloatArray:
+        """Root mean square of the residual with no column, the first, the first two, ..."""
+        squares = (self._explained[: self.n_columns] ** 2).sum(axis=1)
+        left = (self._target**2).sum() - np.concatenate([[0.0], np.cumsum(squares)])
+        changes: FloatArray = np.sqrt(np.maximum(left, 0.0) / max(self._target.size, 1))
+        return changes
+
+    def residual(self) -> FloatArray:
+        """Return what all columns leave of the target."""
+        n = self.n_columns
+        lower, columns = self._factor[:n, :n], self._columns[:, :n]
+        found = scipy.linalg.solve_triangular(lower, self._explained[:n], lower=True, trans="T")
+        left: FloatArray = self._target - columns @ found
+        return left
+
+    def solution(self, n: int) -> FloatArray:
+        """Coefficients of the first n columns."""
+        lower, columns = self._factor[:n, :n], self._columns[:, :n]
+        found = scipy.linalg.solve_triangular(lower, self._explained[:n], lower=True, trans="T")
+        # Once again for what is left: inner products lose half of the digits.
+        left = columns.T @ (self._target - columns @ found) - self._ridge * found
+        solution: FloatArray = found + scipy.linalg.cho_solve((lower, True), left)
+        return solution
+
+
+def _lower_root(inner: FloatArray, ridge: float) -> FloatArray:
+    """Cholesky factor; where rounding leaves none, with a larger ridge."""
+    while True:
+        try:
+            return np.asarray(np.linalg.cholesky(inner), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            least = 10 * np.finfo(np.float64).eps * float(inner.diagonal().max(initial=1.0))
+            ridge = max(10 * ridge, least)
+            inner.flat[:: len(inner) + 1] += ridge
+
+
+def forward_order(
+    gram: FloatArray, products: FloatArray, most: int, least: FloatArray | None = None
+) -> NDArray[np.intp]:
     """Choose columns one after the other, by their inner products alone.
 
     It is a Cholesky decomposition whose next pivot is the column that explains most. For a few
@@ -156,9 +215,12 @@ def forward_order(gram: FloatArray, products: FloatArray, most: int) -> NDArray[
         Inner products of the columns with the target.
     most : int
         The largest number of columns to choose.
+    least : (n,) array or None
+        A column whose new part has no larger square than this adds only rounding.
     """
     new_norms = gram.diagonal().copy()
-    least = LEAST_IN_EPS * np.finfo(gram.dtype).eps * new_norms
+    if least is None:
+        least = LEAST_IN_EPS * np.finfo(gram.dtype).eps * new_norms
     factor = np.zeros((most, len(gram)), dtype=gram.dtype)
     chosen: list[int] = []
     for i in range(most):
