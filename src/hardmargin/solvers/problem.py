@@ -103,14 +103,18 @@ class Problem(Generic[Values]):
         """Rows of the machine that has the most."""
         return int(self.machine_sizes.max())
 
+    @cached_property
+    def _sides_and_none(self) -> NDArray[np.int8]:
+        """The sides, and a last column of zeros for code -1, which is left out."""
+        return np.pad(self.sides, [(0, 0), (0, 1)])
+
     def labels_of(self, machine: int) -> FloatArray:
         """+1 and -1 for the rows of a machine, 0 for all others."""
-        of_class = np.append(self.sides[machine], 0.0)  # the last is for code -1, left out
-        return np.asarray(of_class[self.codes], dtype=np.float64)
+        return np.asarray(self._sides_and_none[machine, self.codes], dtype=np.float64)
 
     def rows_of(self, machine: int) -> NDArray[np.intp]:
         """Rows that take part in a machine."""
-        return np.flatnonzero(self.labels_of(machine))
+        return np.asarray(self._sides_and_none[machine, self.codes].nonzero()[0])
 
 
 @dataclass(frozen=True, kw_only=True)
