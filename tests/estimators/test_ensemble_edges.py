@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.metrics import log_loss
+from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit, train_test_split
 
+import hardmargin.estimators.ensemble as ensemble
 from hardmargin import EnsembleSVC, resources
 from hardmargin.kernels import Kernel, KernelSum, resolve_gamma
 from hardmargin.solvers import staged_vote
@@ -126,3 +129,39 @@ def test_machines_that_fit_one_by_one_are_trained_so(monkeypatch):
         for limit in ("1GB", "60KB")
     )
     np.testing.assert_allclose(together.decision_function(X), apart.decision_function(X))
+
+
+def blobs(n_classes, n_per_class):
+    return make_blobs(n_classes * n_per_class, centers=n_classes, n_features=5, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_per_class", "per_class", "in_all", "division"),
+    [
+        (10, 12, 12, 120, "ovr"),
+        (9, 12, 12, 120, "ovo"),
+        (10, 12, 11, 120, "ovo"),
+        (10, 12, 12, 119, "ovo"),
+    ],
+)
+def test_many_classes_of_few_rows_have_a_machine_each(
+    n_classes, n_per_class, per_class, in_all, division, monkeypatch
+):
+    monkeypatch.setattr(ensemble, "FEW_PER_CLASS", per_class)
+    monkeypatch.setattr(ensemble, "FEW_ROWS", in_all)
+    X, y = blobs(n_classes, n_per_class)
+    chosen, asked = EnsembleSVC().fit(X, y), EnsembleSVC(multi_class=division).fit(X, y)
+    np.testing.assert_array_equal(chosen.intercept_, asked.intercept_)
+    np.testing.assert_array_equal(chosen.predict_proba(X), asked.predict_proba(X))
+
+
+def test_a_machine_per_class_is_better_for_many_classes_of_few_rows():
+    X, y = make_classification(
+        2_400, n_features=10, n_informative=8, n_classes=12, n_clusters_per_class=1, random_state=0
+    )
+    X, new, y, expected = train_test_split(X, y, train_size=240, random_state=0)
+    losses = [
+        log_loss(expected, EnsembleSVC(multi_class=division).fit(X, y).predict_proba(new))
+        for division in ("auto", "ovo")
+    ]
+    assert losses[0] < 0.97 * losses[1]

@@ -118,6 +118,12 @@ COSTS_OF_FIRST_VOTE = (
     (math.inf, 3.5),
 )
 
+#: With as many classes and no more rows (per class, and in all), one machine per class is better
+#: than one per pair (benchmarks/classes.py). With more rows it takes several times as long.
+MANY_CLASSES = 10
+FEW_PER_CLASS = 50
+FEW_ROWS = 2_500
+
 #: Fitted attributes of a single vote, which a mixture of experts does not have.
 _OF_ONE_VOTE = (
     "dual_coef_",
@@ -253,8 +259,9 @@ default="cv"
         change, the ranking of the rows does not.
     multi_class : {"auto", "ovo", "ovr"}, default="auto"
         One machine per pair of classes, or one per class against the rest. ``"auto"`` is
-        ``"ovr"`` on text, where `kernel` is ``"cv"`` or ``"linear"``, and where `max_time` is too
-        short for all pairs, below 4 ms for each; otherwise it is ``"ovo"``.
+        ``"ovr"`` on text, where `kernel` is ``"cv"`` or ``"linear"``; with ten classes or more
+        that have few rows, at most 50 per class and 2,500 in all; and where `max_time` is too short
+        for all pairs, below 4 ms for each. It is ``"ovo"`` otherwise.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. In training, ``"auto"`` stores them in float64 up to 500 rows,
         in float32 up to 700 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
@@ -591,7 +598,8 @@ default="cv"
         """Plan what the parameters and the kind of rows settle, without a look at a sample."""
         has_words, multi_class = self._is_text(rows.X), self.multi_class
         if multi_class == "auto":
-            multi_class = "ovr" if has_words or self._has_too_many_pairs(rows) else "ovo"
+            is_rest = has_words or self._has_too_many_pairs(rows) or _has_small_classes(rows)
+            multi_class = "ovr" if is_rest else "ovo"
         machines = machines_of(len(rows.classes), multi_class)
         largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
         is_linear = self.kernel == "linear" and is_sparse(rows.X)
@@ -928,6 +936,12 @@ default="cv"
             f"Some paths stopped at max_stages={self.max_stages} {what}; raise max_stages to "
             "continue."
         )
+
+
+def _has_small_classes(rows: TrainingRows) -> bool:
+    """Whether there are many classes of few rows: pairs then have too few to learn from."""
+    n_rows, n_classes = int((rows.codes >= 0).sum()), len(rows.classes)
+    return n_classes >= MANY_CLASSES and n_rows <= min(FEW_PER_CLASS * n_classes, FEW_ROWS)
 
 
 def _warn_of_blind_machines(n_blind: int, n_machines: int) -> None:
