@@ -263,7 +263,7 @@ def _sizes(clf: Any, rows: Rows) -> Iterator[tuple[_Size, bool]]:
         whole = _Size.of(clf, rows, most)
         if whole.fits and whole.n_sample == size.n_sample and size.n_candidates == most + 1:
             n_chosen, size = most, whole
-        further = min(4 * n_chosen, most)
+        further = min(2 * n_chosen, most)
         is_last = n_chosen == most or not _Size.of(clf, rows, further).fits
         yield size, is_last
         if is_last:
@@ -445,12 +445,12 @@ def _size_for(sought: float, changes: FloatArray, most: int) -> int:
 
 
 def _may_reach(sought: float, changes: FloatArray, most: int) -> bool:
-    """Whether a fit may reach a change, if each doubling of its rows gains twice what one did."""
+    """Whether a fit may reach a change, if more rows gain a little more than the last half did."""
     n = len(changes) - 1
     if n < most // 4:
         return True
     gain = float(changes[n // 2] / max(changes[n], 1e-300))
-    return bool(changes[n] <= sought * gain ** (2 * np.log2(most / n)))
+    return bool(changes[n] <= sought * gain ** (1.25 * np.log2(most / n)))
 
 
 def root_mean_square(values: FloatArray) -> FloatArray:
