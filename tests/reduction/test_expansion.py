@@ -390,16 +390,16 @@ def limited(clf, n_looks, monkeypatch, **sizes):
 @pytest.mark.parametrize("sizes", [{"tolerance": 1e-4}, {"n_support": 200}])
 def test_out_of_time_it_is_the_best_model_so_far(sizes, monkeypatch):
     clf = fitted(RhoEnsembleSVC, gamma=0.1)
-    with pytest.warns(ConvergenceWarning, match="max_time ended .* so far has 32 of 300 support"):
-        small = limited(clf, 26, monkeypatch, **sizes)
-    assert len(small.support_) == 32
+    with pytest.warns(ConvergenceWarning, match=r"max_time ended .* so far has \d+ of 300 support"):
+        small = limited(clf, 32, monkeypatch, **sizes)
+    assert 8 <= len(small.support_) < 80
     assert change(small, clf, NEW) < 0.5
 
 
 def test_without_time_the_model_stays(monkeypatch):
     clf = greedy()
     with pytest.warns(ConvergenceWarning, match="max_time ended .* the model is unchanged"):
-        same = limited(clf, 15, monkeypatch, tolerance=0.1)
+        same = limited(clf, 6, monkeypatch, tolerance=0.1)
     np.testing.assert_array_equal(same.decision_function(NEW), clf.decision_function(NEW))
 
 

@@ -93,7 +93,7 @@ FEWEST_WITNESSES = 1_024
 FIRST_SIZE = 1_536
 
 #: Rows that are chosen, at least, before the fit is looked at.
-FEWEST_MORE = 32
+FEWEST_MORE = 8
 
 #: Rows whose decisions are evaluated before the clock is asked again.
 ROWS_AT_ONCE = 2_048
