@@ -161,6 +161,16 @@ def test_data_frames_with_names_categories_and_labels_of_strings(client):
     assert chances.index.equals(table.index)
 
 
+def test_data_frames_with_many_categories_and_classes(client):
+    X, _ = table_of(1000)
+    shop = np.random.default_rng(0).integers(150, size=1000)
+    table, labels = pd.DataFrame({"shop": [f"shop {i}" for i in shop], "x": X[:, 0]}), shop % 3
+    local = EnsembleSVC(**SMALL).fit(table, labels)
+    dX, dy = dd.from_pandas(table, npartitions=3), dd.from_pandas(pd.Series(labels), npartitions=3)
+    model = DaskEnsembleSVC(client=client, **SMALL).fit(dX, dy)
+    assert_same_models(local, model)
+
+
 def test_empty_partitions_and_more_workers_than_partitions(client):
     X, y = table_of(1000)
     local = EnsembleSVC(**SMALL).fit(X, y)

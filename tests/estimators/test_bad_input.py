@@ -209,6 +209,14 @@ def test_text_names_skrub():
 
 FRAME = pd.DataFrame(X, columns=["age", "income", "size"])
 FLAGS = FRAME.assign(size=np.array([1.0] * 7 + ["False"] * 33, dtype=object))
+
+
+class Texts(list):
+    """A list that knows how long it is, as the other tables do."""
+
+    shape = (40,)
+
+
 PLACES = {
     "infinity in a column": (
         FRAME.assign(income=changed(X, (7, 1), np.inf)[:, 1]),
@@ -226,6 +234,8 @@ PLACES = {
     "False as a string": (FLAGS.to_numpy(), r"'False' in row 7 .* X\[:, 2\] == 'False'"),
     "a column": (FRAME["age"], "1D array.* Series of 40 values, 'age'.*to_frame"),
     "a polars column": (pl.Series("age", X[:, 0]), "1D array.* Series of 40 values, 'age'"),
+    "a list of texts": (Texts(f"text {i}" for i in range(40)), r"TfidfVectorizer\("),
+    "a column of texts": (pd.Series([f"text {i}" for i in range(40)]), r"TfidfVectorizer\("),
     "no rows": (FRAME[:0], "X has 3 columns and no rows"),
     "no rows of strings": (FRAME[:0].astype(str), "X has 3 columns and no rows"),
 }

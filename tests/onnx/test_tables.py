@@ -75,6 +75,16 @@ def test_categories_that_fit_did_not_see():
         assert_same_classes(clf, strange)
 
 
+@pytest.mark.parametrize("kind", [str, int])
+def test_many_categories(kind):
+    code = np.random.default_rng(0).integers(300, size=1_500)
+    frame = pd.DataFrame({"code": code.astype(kind), "x": np.arange(1_500.0) % 7})
+    clf = GreedySVC(categorical_features=["code"], random_state=0).fit(frame, code % 3)
+    model = to_onnx(clf, frame)
+    asked = pd.concat([frame[:50], pd.DataFrame({"code": [kind(999)], "x": 0.0})])
+    assert_same_classes(clf, asked, model)
+
+
 def test_nullable_numbers():
     frame = table()[["a", "b", "count", "flag"]].convert_dtypes()
     frame.loc[::9, "count"] = pd.NA

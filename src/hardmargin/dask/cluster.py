@@ -201,6 +201,13 @@ class DaskRows(RowBlocks):
         """Add a step, which is taken whenever a block is used."""
         return replace(self, steps=(*self.steps, function))
 
+    def mapped(
+        self, function: Callable[..., Any], per_row: NDArray[Any], n_columns: int
+    ) -> DaskRows:
+        """Apply a function now, and keep the result on the workers."""
+        blocks = self._submit(function, per_row)
+        return replace(self, blocks=blocks, steps=(), n_columns=n_columns)
+
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         if isinstance(rows, slice):
             rows = np.arange(self.shape[0])[rows]

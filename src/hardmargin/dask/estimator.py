@@ -147,16 +147,23 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             table, labels, weights, groups = side_by_side(
                 X, y, cluster, sample_weight=sample_weight, groups=groups
             )
-            rows = self._read_blocks(X, table, labels, weights)
+            random = self._new_generator()
+            rows = self._read_blocks(X, table, labels, weights, groups, random)
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
-                self.n_samples_fit_ = self._fit_on(cluster, rows, groups, monitor)
+                self.n_samples_fit_ = self._fit_on(cluster, rows, groups, random, monitor)
         return self
 
-    def _fit_on(self, cluster: Cluster, rows: TrainingRows, groups: Any, monitor: Monitor) -> int:
+    def _fit_on(
+        self,
+        cluster: Cluster,
+        rows: TrainingRows,
+        groups: Any,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> int:
         """Train on rows that have been read; return how many of them the model has seen."""
         folds = given_folds(self.cv, rows.X, rows.codes, groups)
         model, mixture = self._bare(), None  # it has read the table
-        random = self._new_generator()
         plan = model._plan(rows, folds, random, monitor)
         if model._needs_experts(rows, plan):
             mixture = model._fit_experts(rows, folds, random, monitor, plan, OnCluster(cluster))
@@ -227,7 +234,13 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         return model
 
     def _read_blocks(
-        self, X: Any, table: DaskRows, labels: Sequence[Labels], sample_weight: Any
+        self,
+        X: Any,
+        table: DaskRows,
+        labels: Sequence[Labels],
+        sample_weight: Any,
+        groups: Any,
+        random: np.random.RandomState,
     ) -> TrainingRows:
         """Validate a table, turn its categories into numbers, and fill its missing numbers."""
         empty = X._meta if isinstance(X, dd.DataFrame) else np.empty((0, X.shape[1]))
@@ -239,7 +252,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         classes = np.unique(np.concatenate([own.classes for own in labels]))
         check_label_type(classes)
         codes = np.concatenate([np.searchsorted(classes, own.classes)[own.codes] for own in labels])
-        rows = self._filled(self._coded(numbers, classes, codes, sample_weight))
+        rows = self._filled(self._coded(numbers, classes, codes, sample_weight), groups, random)
         filled = replace(rows.X.kept(), n_columns=len(self.get_feature_names_out()))
         return rows._replace(X=filled)
 

@@ -228,9 +228,10 @@ default="cv"
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
-        different values). A list of column names, column numbers or booleans adds others; a column
-        has at most 255 categories. None treats no column as categories. Categories that `fit` did
-        not see are allowed in predictions.
+        different values). A list of column names, column numbers or booleans adds others. More
+        strings than 64, or categories than 255, up to 100,000, become what they say about the
+        classes: the log-odds of the classes among their rows. None treats no column as categories.
+        Categories that `fit` did not see are allowed in predictions.
     views : {"auto", "standardized", "rank"}, default="auto"
         What the kernels see: standardised rows, normal scores of the columns' ranks, or both. It
         takes effect where dense rows are standardised, kernel and gamma leave a choice among RBF or
@@ -544,10 +545,10 @@ default="cv"
                 "must be 'cv' or a number."
             )
         with self._fitting() as monitor:
-            rows = self._read_table(X, y, sample_weight)
+            random = self._new_generator()
+            rows = self._read_table(X, y, sample_weight, groups, random)
             if self._needs_experts(rows, self._first_plan(rows)):  # also without time for all rows
                 warn_of_little_memory(self, rows)
-            random = self._new_generator()
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = train(rows, groups, random, monitor)

@@ -160,9 +160,10 @@ default="cv"
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
-        different values). A list of column names, column numbers or booleans adds others; a column
-        has at most 255 categories. None treats no column as categories. Categories that `fit` did
-        not see are allowed in predictions.
+        different values). A list of column names, column numbers or booleans adds others. More
+        strings than 64, or categories than 255, up to 100,000, become what they say about the
+        classes: the log-odds of the classes among their rows. None treats no column as categories.
+        Categories that `fit` did not see are allowed in predictions.
     cv : int, splitter or iterable of (train, test) indices, default=5
         How rows are held out for ``"cv"``: the number of shuffled stratified folds, with copies of
         a row in the same fold and at least two rows of every class in each (there are fewer folds
@@ -461,8 +462,8 @@ default="cv"
             GridSearchCV(clf, grid, cv=GroupKFold(5)).fit(X, y, groups=g)
         """
         with self._fitting() as monitor:
-            rows = self._read_table(X, y, sample_weight)
             random = self._new_generator()
+            rows = self._read_table(X, y, sample_weight, groups, random)
             train = self._fit_in_time if monitor.has_limit else self._fit_rows
             with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = train(rows, groups, random, monitor)

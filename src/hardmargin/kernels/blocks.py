@@ -81,6 +81,22 @@ class RowBlocks(ABC):
         """Apply a function to all rows; the result lives where they live."""
 
     @abstractmethod
+    def mapped(
+        self, function: Callable[..., Any], per_row: NDArray[Any], n_columns: int
+    ) -> Rows | RowBlocks:
+        """Apply a function to all rows and what belongs to them; the result lives where they do.
+
+        Parameters
+        ----------
+        function : callable
+            Called with a block, and its part of `per_row`.
+        per_row : (n, ...) array
+            With an entry for every row.
+        n_columns : int
+            How many columns that gives.
+        """
+
+    @abstractmethod
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         """Return some rows, by their numbers, a mask of all rows or a slice."""
 
@@ -131,6 +147,10 @@ class Resident(RowBlocks):
         for begin in range(step, n_rows, step):
             out[begin : begin + step] = function(self.X[begin : begin + step])
         return out
+
+    def mapped(self, function: Callable[..., Any], per_row: NDArray[Any], n_columns: int) -> Rows:
+        """Return what the function makes of the rows."""
+        return stacked(self.each(function, per_row))
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         return self.X[rows]

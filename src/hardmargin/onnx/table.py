@@ -65,9 +65,10 @@ def as_matrix(
             f"The inputs of the graph have {shown} columns, but the model was fitted to "
             f"{n_columns}; give rows like those passed to fit."
         )
-    known: dict[int, NDArray[Any]] = {}
+    known: dict[int, tuple[NDArray[Any], NDArray[Any] | None]] = {}
     if categories is not None:
-        known = dict(zip(categories.columns.tolist(), categories.known, strict=True))
+        pairs = zip(categories.known, categories.effects, strict=True)
+        known = dict(zip(categories.columns.tolist(), pairs, strict=True))
     parts, begin = [], 0
     for part, width in zip(inputs, widths, strict=True):
         own = range(begin, begin + (width or 0))
@@ -81,7 +82,7 @@ def as_matrix(
                 one = graph.columns(part.name, np.array([j - own.start]))
             column = Input(one, type(part.type)([None, 1]))
             parts.append(
-                _indicators(graph, column, known[j]) if j in known else _numbers(graph, column)
+                _of_categories(graph, column, *known[j]) if j in known else _numbers(graph, column)
             )
     return graph.side_by_side(parts)
 
@@ -111,6 +112,22 @@ def _numbers(graph: Graph, part: Input) -> str:
     return graph.cast(part.name, "float64")
 
 
+def _of_categories(
+    graph: Graph, column: Input, known: NDArray[Any], effects: NDArray[Any] | None
+) -> str:
+    """Turn categories into numbers, as `Categories` does."""
+    if effects is None:
+        return _indicators(graph, column, known)
+    if isinstance(column.type, StringTensorType):  # -1 is the last row, for those not known
+        rows = graph.node(
+            "Gather", graph.constant(effects), _codes(graph, column.name, known), axis=0
+        )
+        return graph.node("Reshape", rows, graph.integers(-1, effects.shape[1]))
+    found = graph.cast(_find_numbers(graph, column, known), "float64")
+    more = graph.node("MatMul", found, graph.constant(effects[:-1] - effects[-1]))
+    return graph.node("Add", more, graph.constant(effects[-1]))
+
+
 def _indicators(graph: Graph, column: Input, known: NDArray[Any]) -> str:
     """One column per category; of two categories, one for both, as `Categories` has it."""
     if isinstance(column.type, StringTensorType):
@@ -126,13 +143,18 @@ def _indicators(graph: Graph, column: Input, known: NDArray[Any]) -> str:
 
 
 def _find_strings(graph: Graph, column: str, known: NDArray[Any]) -> str:
+    return graph.node("Equal", _codes(graph, column, known), graph.integers(*range(len(known))))
+
+
+def _codes(graph: Graph, column: str, known: NDArray[Any]) -> str:
+    """Numbers of the categories; -1 for those that are not known."""
     names = [MISSING if category is None else str(category) for category in known]
     if len(set(names)) < len(names):
         raise ValueError(
             "A column has missing values and empty strings as categories, which are the same in "
             "ONNX; replace one of them before fit."
         )
-    codes = graph.node(
+    return graph.node(
         "LabelEncoder",
         column,
         domain="ai.onnx.ml",
@@ -140,7 +162,6 @@ def _find_strings(graph: Graph, column: str, known: NDArray[Any]) -> str:
         values_int64s=list(range(len(names))),
         default_int64=-1,
     )
-    return graph.node("Equal", codes, graph.integers(*range(len(names))))
 
 
 def _find_numbers(graph: Graph, column: Input, known: NDArray[Any]) -> str:

@@ -42,9 +42,15 @@ class Place(NamedTuple):
 
 
 def refuse_series(X: Any) -> None:
-    """Refuse one column of a data frame in place of a table."""
+    """Refuse one column of a data frame, or a list of texts, in place of a table."""
     if is_data_frame(X) or isinstance(X, np.ndarray) or is_sparse(X):
         return
+    if isinstance(next(iter(X), None) if hasattr(X, "__iter__") else None, str):
+        raise ValueError(
+            "Expected 2D array, got 1D array instead: X is a list of texts. Reshape your data: "
+            "turn texts into numbers in a pipeline, make_pipeline(TfidfVectorizer(), ...), with "
+            "TfidfVectorizer from sklearn.feature_extraction.text."
+        )
     if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
         raise ValueError(
             f"Expected 2D array, got 1D array instead: X is a Series of {len(X):,} values, "

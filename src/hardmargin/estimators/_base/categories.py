@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import count
@@ -20,11 +20,16 @@ from sklearn.utils.validation import check_array
 from hardmargin.kernels import is_sparse
 from hardmargin.warn import warn_caller
 
-#: A column with more different strings than this is taken for text rather than for categories.
+#: Up to this many different strings have a column each, and so have as many declared categories.
+#: Of more, only what they say about the classes is kept.
 MAX_STRINGS = 64
-
-#: Every category has a column of its own, so there is a limit even for declared categories.
 MAX_CATEGORIES = 255
+
+#: The most categories of a column.
+MOST_CATEGORIES = 100_000
+
+#: If there are more different values than this share of the rows, they are no categories.
+UNIQUE_SHARE = 0.95
 
 #: Names of the types of columns in pandas and in polars: declared categories, what may be text, and
 #: what is neither of these nor a number.
@@ -67,17 +72,38 @@ class _Values(NamedTuple):
     codes: NDArray[np.intp]
 
 
-#: Types and strings of some columns, by their numbers.
-ColumnValues: TypeAlias = dict[int, tuple[set[type], set[str | None]]]
+class Found(NamedTuple):
+    """What a column of a part has: types and strings, and the number of rows that are not missing.
+
+    Attributes
+    ----------
+    types : set of type
+        Types of values that are not missing.
+    strings : set
+        Different values as strings; None for a missing one.
+    n_present : int
+        Number of values that are not missing.
+    """
+
+    types: set[type]
+    strings: set[str | None]
+    n_present: int
+
+
+#: What some columns have, by their numbers.
+ColumnValues: TypeAlias = dict[int, Found]
 
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """How columns of categories turn into numbers: one column per category.
+    """How columns of categories turn into numbers: one column per category, if these are few.
 
     Categories are compared as strings: 10, 10.0 and "10" are the same. Two categories share one
     column of zeros and ones. A missing value is a category if ``fit`` saw one. A category that
     ``fit`` did not see is as far from one known category as from any other.
+
+    Many categories turn into what they say about the classes (see ``effects.py``). Until that is
+    learned, they are numbered.
 
     Attributes
     ----------
@@ -87,22 +113,52 @@ class Categories:
         Number of columns of the table.
     known : tuple of (n_known,) arrays of str and None
         Their categories, in ascending order; None stands for a missing value, and comes last.
+    effects : tuple of (n_known + 1, n_outputs) arrays and None
+        For columns of many categories, the numbers that stand for each; the last row is for those
+        that ``fit`` did not see.
+    outputs : tuple of str
+        Names of the classes that the effects refer to, if there are more than two.
     """
 
     columns: NDArray[np.intp]
     n_columns: int
     known: tuple[NDArray[Any], ...]
+    effects: tuple[NDArray[np.float64] | None, ...]
+    outputs: tuple[str, ...] = ()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load them; in models of 0.2, an encoder of scikit-learn knows the categories."""
         if (encoder := state.pop("encoder", None)) is not None:
             state["known"] = tuple(encoder.categories_)
+            state["effects"] = (None,) * len(state["known"])
         self.__dict__.update(state)
 
     @property
     def _widths(self) -> list[int]:
         """How many columns of numbers every column of categories has."""
-        return [1 if len(known) == 2 else len(known) for known in self.known]
+        return [
+            effects.shape[1] if effects is not None else 1 if len(known) == 2 else len(known)
+            for known, effects in zip(self.known, self.effects, strict=True)
+        ]
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether a column has many categories."""
+        return any(effects is not None for effects in self.effects)
+
+    @property
+    def of_effects(self) -> NDArray[np.bool_]:
+        """Which columns of numbers stand for columns of many categories."""
+        many = [effects is not None for effects in self.effects]
+        return np.isin(self.origins, self.columns[many])
+
+    def with_effects(
+        self, tables: Sequence[NDArray[np.float64]], outputs: Sequence[str]
+    ) -> Categories:
+        """Return the same with the effects of the columns of many categories."""
+        new = iter(tables)
+        effects = tuple(None if old is None else next(new) for old in self.effects)
+        return replace(self, effects=effects, outputs=tuple(outputs))
 
     @property
     def origins(self) -> NDArray[np.intp]:
@@ -124,25 +180,37 @@ class Categories:
             )
             rows = np.zeros((len(numbers), len(origins)), dtype=numbers.dtype)
             rows[:, ~np.isin(origins, self.columns)] = numbers
-        for j, known in zip(self.columns.tolist(), self.known, strict=True):
+        for j, known, effects in zip(self.columns.tolist(), self.known, self.effects, strict=True):
             values = _read(X, j)
             _warn_of_strangers(X, j, values, known)
             if rows is None:
                 rows = np.zeros((len(values.codes), len(origins)))
             begin, end = np.searchsorted(origins, [j, j + 1])
-            _indicate(rows[:, begin:end], values, known)
+            numbers_of = {category: k for k, category in enumerate(known)}
+            found = np.array([numbers_of.get(s, -1) for s in values.strings], dtype=np.intp)
+            found = found[values.codes]
+            if effects is None:
+                _indicate(rows[:, begin:end], found, len(known))
+            else:
+                rows[:, begin:end] = effects[found]  # the last row for those that are not known
         return np.asarray(rows)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """Names of the columns of numbers, from those of the table."""
-        known = dict(zip(self.columns.tolist(), self.known, strict=True))
+        pairs = zip(self.known, self.effects, strict=True)
+        known = dict(zip(self.columns.tolist(), pairs, strict=True))
         names = []
         for j, column in enumerate(columns):
             if j not in known:
                 names.append(column)
                 continue
-            labels = ["missing" if c is None else str(c) for c in known[j]]
-            names += [f"{column}_{label}" for label in labels[len(labels) == 2 :]]
+            categories, effects = known[j]
+            labels = ["missing" if c is None else str(c) for c in categories][
+                len(categories) == 2 :
+            ]
+            if effects is not None:
+                labels = list(self.outputs)
+            names += [f"{column}_{label}" for label in labels] or [column]
         return names
 
 
@@ -195,28 +263,37 @@ def find_categories_in_parts(
     if not (columns := sorted(declared | maybe)):
         return None
     found: dict[int, set[str | None]] = {}
+    effects: list[NDArray[np.float64] | None] = []
     parts = each(partial(_values, columns=columns))
     for j in columns:
-        others = _not_numbers(set().union(*(part[j][0] for part in parts)))
+        others = _not_numbers(set().union(*(part[j].types for part in parts)))
         if j in maybe and not others:
             continue  # numbers, kept as objects
         if j in maybe and (strange := [kind for kind in others if not issubclass(kind, str)]):
             _refuse_type(names[j], strange[0].__name__)
-        found[j] = set().union(*(part[j][1] for part in parts))
+        found[j] = set().union(*(part[j].strings for part in parts))
         n_different = len(found[j] - {None})
-        if n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES):
-            _refuse(names[j], n_different, is_declared=j in declared)
+        is_many = n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES)
+        effects.append(np.arange(len(found[j]) + 1.0)[:, None] if is_many else None)
+        if is_many:
+            n_present = sum(part[j].n_present for part in parts)
+            _check_many(names[j], n_different, n_present, is_declared=j in declared)
     if not found:
         return None
     known = tuple(_in_order(values) for values in found.values())
-    return Categories(np.array(list(found)), len(names), known)
+    return Categories(np.array(list(found)), len(names), known, tuple(effects))
 
 
 def _values(X: Any, columns: Sequence[int]) -> ColumnValues:
     """Different values of some columns of a part."""
     X = X if is_data_frame(X) else np.asarray(X, dtype=object)
-    read = ((j, _read(X, j)) for j in columns)
-    return {j: (values.types, set(values.strings)) for j, values in read}
+    return {j: _found(_read(X, j)) for j in columns}
+
+
+def _found(values: _Values) -> Found:
+    is_present = np.array([string is not None for string in values.strings], dtype=bool)
+    n_present = int(is_present[values.codes].sum()) if len(values.codes) else 0
+    return Found(values.types, set(values.strings), n_present)
 
 
 def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
@@ -348,12 +425,9 @@ def _in_order(values: set[str | None]) -> NDArray[Any]:
     return np.array(ordered, dtype=object)
 
 
-def _indicate(indicators: NDArray[Any], values: _Values, known: NDArray[Any]) -> None:
+def _indicate(indicators: NDArray[Any], found: NDArray[np.intp], n_known: int) -> None:
     """Set the columns of numbers, which are zero, that stand for one column of categories."""
-    numbers = {category: k for k, category in enumerate(known)}
-    found = np.array([numbers.get(string, -1) for string in values.strings], dtype=np.intp)
-    found = found[values.codes]
-    if len(known) == 2:  # one column for both: 0, 1, and 1/2 for those that fit did not see
+    if n_known == 2:  # one column for both: 0, 1, and 1/2 for those that fit did not see
         indicators[:, 0] = np.array([0.0, 1.0, 0.5])[found]
         return
     rows = np.flatnonzero(found >= 0)
@@ -383,15 +457,21 @@ def _name(X: Any, column: int) -> Any:
     return X.columns[column] if hasattr(X, "columns") else int(column)
 
 
-def _refuse(column: Any, n_different: int, *, is_declared: bool) -> None:
-    what, limit, advice = "different strings", MAX_STRINGS, ""
-    if is_declared:
-        what, limit, advice = "categories", MAX_CATEGORIES, " Or merge rare categories."
-    elif n_different <= MAX_CATEGORIES:
-        advice = _list_it(column)
-    raise ValueError(
-        f"Column {column!r} has {n_different:,} {what}, more than {limit}. {ADVICE}{advice}"
-    )
+def _check_many(column: Any, n_different: int, n_present: int, *, is_declared: bool) -> None:
+    """Refuse a column whose values are no categories: nearly all different, or too many."""
+    what = "categories" if is_declared else "different strings"
+    if n_different > UNIQUE_SHARE * n_present:
+        raise ValueError(
+            f"Column {column!r} has {n_different:,} {what} in {n_present:,} rows: nearly every row "
+            "has its own, so that they say nothing about other rows. If these are numbers of rows, "
+            "or names, drop the column. If it is text, turn it into numbers first, for instance "
+            "with skrub: make_pipeline(TableVectorizer(), ...)."
+        )
+    if n_different > MOST_CATEGORIES:
+        raise ValueError(
+            f"Column {column!r} has {n_different:,} {what}, more than {MOST_CATEGORIES:,}. Merge "
+            f"rare ones, or drop the column. {ADVICE}"
+        )
 
 
 def _refuse_type(column: Any, kind: str) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from operator import itemgetter
 from os import PathLike
 from types import CodeType
 from typing import Any, ClassVar
@@ -22,15 +23,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
-from hardmargin.estimators._base.categories import find_categories
+from hardmargin.estimators._base.categories import Categories, find_categories
 from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.effects import learn_effects
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, SHARE_ASIDE, best_in_time
 from hardmargin.estimators._base.missing import find_filling
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.kernels import FloatArray, as_blocks
 from hardmargin.monitor import Monitor
-from hardmargin.selection.folds import ROWS_PER_CLASS
+from hardmargin.selection.folds import ROWS_PER_CLASS, given_folds
 from hardmargin.selection.growing import FIRST_ROWS, FIXED_ROWS, Growth
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.warn import warn_caller
@@ -69,14 +71,20 @@ class SelfTuningClassifier(KernelClassifier):
             )
         return np.asarray(self.relevance_ / self.relevance_.sum())
 
-    def _read_table(self, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    def _read_table(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, random: np.random.RandomState
+    ) -> TrainingRows:
         """Validate a table, turn its categories into numbers, and fill its missing numbers."""
         if not (isinstance(X, np.ndarray) and isinstance(self.categorical_features, str)):
             self._categories_ = find_categories(X, self.categorical_features)
-        return self._filled(self._check_training(X, y, sample_weight))
+        return self._filled(self._check_training(X, y, sample_weight), groups, random)
 
-    def _filled(self, rows: TrainingRows) -> TrainingRows:
+    def _filled(
+        self, rows: TrainingRows, groups: Any, random: np.random.RandomState
+    ) -> TrainingRows:
         """Fill the missing numbers of a table whose categories are numbers already.
+
+        Numbers of many categories become what the categories say about the classes.
 
         Its weights are scaled to count rows: choices need the number of rows, which normalised
         weights hide.
@@ -91,6 +99,8 @@ class SelfTuningClassifier(KernelClassifier):
             )
         if self.kernel == "precomputed":
             return rows
+        if self._categories_ is not None and self._categories_.has_effects:
+            rows = self._with_effects(rows, self._categories_, groups, random)
         most_bytes = self._most_row_bytes
         self._filling_ = find_filling(rows.X, rows.weights, self.get_feature_names_out, most_bytes)
         if self._filling_ is None or self._filling_.is_idle:
@@ -98,6 +108,31 @@ class SelfTuningClassifier(KernelClassifier):
         names = self.get_feature_names_out()
         fill = partial(self._filling_.transform, feature_names=lambda: names)
         return rows._replace(X=as_blocks(rows.X, most_bytes).map(fill))
+
+    def _with_effects(
+        self,
+        rows: TrainingRows,
+        categories: Categories,
+        groups: Any,
+        random: np.random.RandomState,
+    ) -> TrainingRows:
+        """Replace the numbers of many categories by what the categories say about the classes."""
+        if isinstance(self.cv, Iterator):
+            raise ValueError(
+                "Columns of many categories need splits that can be read again; turn them into a "
+                "list: cv=list(cv)."
+            )
+        blocks, codes = as_blocks(rows.X), rows.codes
+        is_number = categories.of_effects
+        numbers = blocks.each(itemgetter((slice(None), is_number)))
+        folds = given_folds(self.cv, rows.X, codes, groups)
+        values = np.concatenate(numbers).astype(np.intp)
+        tables, encoded = learn_effects(values, codes, rows.weights, folds, random)
+        names = [] if len(rows.classes) == 2 else list(map(str, rows.classes))
+        self._categories_ = categories.with_effects(tables, names)
+        columns = self._categories_.of_effects
+        into = partial(_put, columns=columns, others=~is_number)
+        return rows._replace(X=blocks.mapped(into, np.hstack(encoded), len(columns)))
 
     def _store_relevance(self, relevance: FloatArray) -> None:
         """Keep the relevance of the columns that kernels see, and of the input columns."""
@@ -197,6 +232,15 @@ class SelfTuningClassifier(KernelClassifier):
                 f"{n_known:,} of {n_rows:,}. Raise max_time to use more of them."
             )
         return n_known
+
+
+def _put(
+    X: FloatArray, encoded: FloatArray, columns: NDArray[np.bool_], others: NDArray[np.bool_]
+) -> FloatArray:
+    """Put encoded columns among those columns of rows that stay as they are."""
+    out = np.empty((len(X), len(columns)), dtype=X.dtype)
+    out[:, columns], out[:, ~columns] = encoded, X[:, others]
+    return out
 
 
 def _described(value: Any) -> Any:
