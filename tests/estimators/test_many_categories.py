@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
 
 from hardmargin import EnsembleSVC, GreedySVC, compress
 from hardmargin.estimators._base import effects
@@ -112,6 +113,34 @@ def test_a_time_limit_and_groups():
     groups = np.arange(N_TRAIN) % 60
     clf = EnsembleSVC(cv=GroupKFold(3), max_time=60, random_state=0)
     assert clf.fit(TRAIN, Y[:N_TRAIN], groups=groups).score(QUERIES, Y[N_TRAIN:]) > 0.65
+
+
+def test_text_is_refused_with_lines_to_copy():
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{i}" for i in range(50)])
+    table = pd.DataFrame(
+        {
+            "price": np.where(rng.random(300) < 0.1, np.nan, rng.normal(size=300)),
+            "review": [" ".join(rng.choice(words, 8)) for _ in range(300)],
+            "town": rng.choice(["Oslo", "Rome"], 300),
+        }
+    )
+    y = table["review"].str.contains("word1 ")
+    with pytest.raises(ValueError, match="Column 'review' has text") as caught:
+        GreedySVC().fit(table, y)
+    scope = {}
+    exec(IMPORTS + str(caught.value)[str(caught.value).index("to_numbers =") :], scope)
+    model = make_pipeline(scope["to_numbers"], GreedySVC(random_state=0)).fit(table[:200], y[:200])
+    assert model.score(table[200:], y[200:]) > 0.8
+
+
+IMPORTS = """
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+"""
 
 
 # What the labels of other rows may do

@@ -25,6 +25,9 @@ from hardmargin.warn import warn_caller
 MAX_STRINGS = 64
 MAX_CATEGORIES = 255
 
+#: Values of as many words or more are text.
+WORDS_OF_TEXT = 4
+
 #: The most categories of a column.
 MOST_CATEGORIES = 100_000
 
@@ -277,6 +280,11 @@ def find_categories_in_parts(
         effects.append(np.arange(len(found[j]) + 1.0)[:, None] if is_many else None)
         if is_many:
             n_present = sum(part[j].n_present for part in parts)
+            if n_different > UNIQUE_SHARE * n_present and _are_texts(found[j]):
+                strings = [names[k] for k in columns if k != j]
+                _refuse_text(
+                    names[j], strings, [n for k, n in enumerate(names) if k not in columns]
+                )
             _check_many(names[j], n_different, n_present, is_declared=j in declared)
     if not found:
         return None
@@ -455,6 +463,28 @@ def _as_string(value: Any) -> str:
 
 def _name(X: Any, column: int) -> Any:
     return X.columns[column] if hasattr(X, "columns") else int(column)
+
+
+def _are_texts(values: set[str | None]) -> bool:
+    """Whether most values have several words."""
+    n_texts = sum(value is not None and value.count(" ") >= WORDS_OF_TEXT - 1 for value in values)
+    return n_texts > len(values) / 2
+
+
+def _refuse_text(column: Any, strings: list[Any], numbers: list[Any]) -> None:
+    """Say how a column of text becomes numbers beside the other columns."""
+    steps = [f"(TfidfVectorizer(), {column!r})"]
+    if strings:
+        steps.append(f"(OneHotEncoder(handle_unknown='ignore'), {strings!r})")
+    if numbers:
+        steps.append(f"(make_pipeline(SimpleImputer(), StandardScaler()), {numbers!r})")
+    lines = "".join(f"    {step},\n" for step in steps)
+    raise ValueError(
+        f"Column {column!r} has text, another one in nearly every row. Turn it into numbers in a "
+        "pipeline, for instance with skrub, make_pipeline(TableVectorizer(), ...), or with "
+        f"scikit-learn, make_pipeline(to_numbers, ...), where\n\nto_numbers = "
+        f"make_column_transformer(\n{lines})"
+    )
 
 
 def _check_many(column: Any, n_different: int, n_present: int, *, is_declared: bool) -> None:
