@@ -66,7 +66,10 @@ def catboost(X: pd.DataFrame, y: Any, X_test: pd.DataFrame) -> Any:
     from catboost import CatBoostClassifier
 
     names = [c for c in X.columns if X[c].dtype.kind not in "biuf"]
-    parts = [part.assign(**{c: part[c].astype(str) for c in names}) for part in (X, X_test)]
+    parts = [
+        part.assign(**{c: part[c].astype(object).fillna("missing").astype(str) for c in names})
+        for part in (X, X_test)
+    ]
     model = CatBoostClassifier(
         cat_features=names, random_seed=0, verbose=False, thread_count=1, allow_writing_files=False
     )
