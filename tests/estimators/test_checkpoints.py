@@ -440,7 +440,7 @@ def test_functions_that_cannot_be_told_apart_are_refused(path):
 
 def test_a_function_that_was_edited_is_another_fit(path, monkeypatch):
     model, (X, y) = GreedySVC(kernel=linear, checkpoint=path), two_classes()
-    rows = model._read_table(X, y, None)
+    rows = model._read_table(X, y, None, None, model._new_generator())
     names = [model._name_of_fit(rows, None)]
     monkeypatch.setattr(linear, "__code__", (lambda A, B: 2 * A @ B.T).__code__)
     names.append(model._name_of_fit(rows, None))

@@ -166,7 +166,9 @@ def test_time_is_planned_for_the_machines_that_are_trained(monkeypatch):
     X, y = documents(n=1_000)
     monkeypatch.setattr("hardmargin.estimators.ensemble.MAX_STORED_ROWS", 900)
     model = EnsembleSVC(max_time=60)
-    sizes, from_size, _ = model._time_growth(model._read_table(X, y, None))
+    sizes, from_size, _ = model._time_growth(
+        model._read_table(X, y, None, None, model._new_generator())
+    )
     assert (sizes, from_size) == (SAMPLE_ROWS, SAMPLE_ROWS)
 
 

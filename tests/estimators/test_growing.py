@@ -396,7 +396,7 @@ def test_parts_of_one_machine_have_stored_matrices(parameters, largest, cost):
     ],
 )
 def test_one_machine_per_class_where_there_is_no_time_for_pairs(max_time, multi_class, expected):
-    y = np.arange(120) % 40  # 780 pairs
-    rows = growing.TrainingRows(np.zeros((120, 2)), y.astype(np.int32), np.arange(40), None)
+    y = np.repeat(np.arange(40), 60)  # 780 pairs, of classes with more than a few rows
+    rows = growing.TrainingRows(np.zeros((len(y), 2)), y.astype(np.int32), np.arange(40), None)
     model = EnsembleSVC(max_time=max_time, multi_class=multi_class)
     assert model._first_plan(rows).multi_class == expected

@@ -21,7 +21,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from hardmargin.estimators._base.estimator import plain_labels
+from hardmargin.estimators._base.labels import plain_labels
 
 #: What users call the values of a column, by the names that pandas has for them.
 WORDS = {

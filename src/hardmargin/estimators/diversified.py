@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import (
@@ -20,7 +21,8 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted, has_fit_parameter
 
-from hardmargin.estimators._base.estimator import KernelEstimator, ScoredClassifier
+from hardmargin.estimators._base.estimator import KernelEstimator
+from hardmargin.estimators._base.labels import score
 from hardmargin.estimators._base.one_model import Projector, on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.second_layer import (
@@ -94,7 +96,7 @@ def _final_has(method: str) -> Callable[[DiversifiedSVC], bool]:
     return check
 
 
-class DiversifiedSVC(Projector, ScoredClassifier, KernelEstimator):
+class DiversifiedSVC(Projector, ClassifierMixin, KernelEstimator):
     """Diversified SVM ensemble: machines orthogonal to each other, and a classifier on top.
 
     The first layer is `MarginDiscriminantAnalysis`: `n_directions` machines per class, which
@@ -371,6 +373,8 @@ default="rbf"
         """
         check_is_fitted(self)
         return self.discriminant_._projections(X)
+
+    score = score
 
     @on_one_model
     def predict(self, X: Any) -> NDArray[Any]:

@@ -13,19 +13,20 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from hardmargin.estimators._base.estimator import (
     KernelEstimator,
-    ScoredClassifier,
     TrainingRows,
     finite_scores,
     moderate,
     precision,
     warn_if_flat,
 )
+from hardmargin.estimators._base.labels import score
 from hardmargin.estimators._base.missing import Filling
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
@@ -127,7 +128,7 @@ def _tells_probabilities(classifier: KernelClassifier) -> bool:
     )
 
 
-class KernelClassifier(ScoredClassifier, KernelEstimator):
+class KernelClassifier(ClassifierMixin, KernelEstimator):
     """Base of the kernel classifiers: predictions, and what ``fit`` prepares and stores."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -201,6 +202,8 @@ class KernelClassifier(ScoredClassifier, KernelEstimator):
         winners = self._of_margins(X, lambda margins: winning_codes(self._scores(margins)))
         predicted: NDArray[Any] = self.classes_[winners]
         return predicted
+
+    score = score
 
     @available_if(_tells_probabilities)
     @on_one_model

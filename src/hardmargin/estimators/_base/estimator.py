@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
@@ -27,10 +27,14 @@ from hardmargin.estimators._base.categories import (
     column_kinds,
     columns_of,
     is_data_frame,
-    is_missing,
     refuse_lazy_frame,
 )
-from hardmargin.estimators._base.labels import check_label_type, warn_of_quantities
+from hardmargin.estimators._base.labels import (
+    check_label_type,
+    plain_labels,
+    refuse_missing_labels,
+    warn_of_quantities,
+)
 from hardmargin.estimators._base.one_model import in_one_step, is_fitted_name
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.watching import (
@@ -94,9 +98,6 @@ N_JOBS = (
 #: Rows that are compared with each other to see whether a kernel distinguishes rows.
 ROWS_TO_TELL_APART = 64
 
-#: Types of booleans.
-BOOLEANS = {bool, np.bool_}
-
 #: A kernel is flat if gamma times the distance is less than this for nearly all pairs of rows.
 FLAT = 1e-4
 
@@ -123,28 +124,6 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
     weights: FloatArray | None
     is_part: bool = False
-
-
-class ScoredClassifier(ClassifierMixin):
-    """A classifier of scikit-learn, which takes booleans that are kept as objects for labels."""
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows whose class is predicted.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features) array, data frame or sparse matrix
-            Rows.
-        y : (n_samples,) array
-            Their labels.
-        sample_weight : (n_samples,) array, optional
-            Row weights.
-
-        Returns
-        -------
-        float
-        """
-        return float(super().score(X, plain_labels(y), sample_weight))
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -370,31 +349,6 @@ def one_or_all(values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
-
-
-def plain_labels(y: Any) -> Any:
-    """Return labels that are booleans kept as objects as booleans, and others as they are."""
-    if str(getattr(y, "dtype", "")).lower() != "object":  # of NumPy, pandas or polars
-        return y
-    labels = np.asarray(y)
-    are_booleans = labels.size > 0 and set(map(type, labels.ravel().tolist())) <= BOOLEANS
-    return labels.astype(bool) if are_booleans else y
-
-
-def refuse_missing_labels(y: Any) -> None:
-    """Refuse labels that are None, NaN, or one of pandas' missing values."""
-    given = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
-    if given.ndim == 0 or given.size != len(given):
-        return  # validation explains it better
-    if given.dtype == object:
-        rows = [row for row, label in enumerate(given.ravel()) if is_missing(label)]
-    else:
-        rows = np.flatnonzero(given != given).tolist()  # NaN, also of dates
-    if rows:
-        raise ValueError(
-            f"y has no label in {len(rows):,} of {len(given):,} rows, the first of them row "
-            f"{rows[0]:,}; drop these rows."
-        ) from None
 
 
 def check_weights(X: Rows, sample_weight: Any) -> FloatArray:

@@ -1,13 +1,15 @@
-"""Labels that may be quantities: every number would be a class of its own."""
+"""Labels: which are refused, which are read as others, and which may be quantities."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from hardmargin.estimators._base.categories import is_missing
 from hardmargin.warn import warn_caller
 
 #: What to use for quantities instead.
@@ -24,6 +26,61 @@ SHARE_ONCE = 0.1
 
 #: In fewer rows, anything may be a class.
 LEAST_ROWS = 20
+
+#: Types of booleans.
+BOOLEANS = {bool, np.bool_}
+
+
+class _Classifier(Protocol):
+    """What predicts labels."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class of every row."""
+
+
+# A method of the classifiers that name it in their body.
+def score(self: _Classifier, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Share of rows whose class is predicted.
+
+    Parameters
+    ----------
+    X : (n_samples, n_features) array, data frame or sparse matrix
+        Rows.
+    y : (n_samples,) array
+        Their labels.
+    sample_weight : (n_samples,) array, optional
+        Row weights.
+
+    Returns
+    -------
+    float
+    """
+    return float(ClassifierMixin.score(self, X, plain_labels(y), sample_weight))
+
+
+def plain_labels(y: Any) -> Any:
+    """Return labels that are booleans kept as objects as booleans, and others as they are."""
+    if str(getattr(y, "dtype", "")).lower() != "object":  # of NumPy, pandas or polars
+        return y
+    labels = np.asarray(y)
+    are_booleans = labels.size > 0 and set(map(type, labels.ravel().tolist())) <= BOOLEANS
+    return labels.astype(bool) if are_booleans else y
+
+
+def refuse_missing_labels(y: Any) -> None:
+    """Refuse labels that are None, NaN, or one of pandas' missing values."""
+    given = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if given.ndim == 0 or given.size != len(given):
+        return  # validation explains it better
+    if given.dtype == object:
+        rows = [row for row, label in enumerate(given.ravel()) if is_missing(label)]
+    else:
+        rows = np.flatnonzero(given != given).tolist()  # NaN, also of dates
+    if rows:
+        raise ValueError(
+            f"y has no label in {len(rows):,} of {len(given):,} rows, the first of them row "
+            f"{rows[0]:,}; drop these rows."
+        ) from None
 
 
 def check_label_type(y: NDArray[Any]) -> None:
