@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, pairwise
 from threading import Event
 from typing import Any, TypeVar
@@ -38,7 +39,7 @@ from hardmargin.dask.partitions import (
     values_of,
 )
 from hardmargin.kernels import RowBlocks, Rows
-from hardmargin.kernels.blocks import Resident, in_blocks, stacked
+from hardmargin.kernels.blocks import Resident, dense_columns, in_blocks, stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
 
@@ -200,6 +201,11 @@ class DaskRows(RowBlocks):
     def map(self, function: Callable[[Any], Any]) -> DaskRows:
         """Add a step, which is taken whenever a block is used."""
         return replace(self, steps=(*self.steps, function))
+
+    def dense(self, columns: NDArray[np.intp]) -> DaskRows:
+        """Add a step that takes some columns, as dense rows."""
+        taken = self.map(partial(dense_columns, columns=columns))
+        return replace(taken, n_columns=len(columns), holds_sparse=False)
 
     def mapped(
         self, function: Callable[..., Any], per_row: NDArray[Any], n_columns: int

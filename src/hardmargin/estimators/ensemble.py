@@ -26,9 +26,14 @@ from hardmargin.estimators._base.estimator import (
     TrainingRows,
     one_or_all,
 )
+from hardmargin.estimators._base.mixed_scaling import (
+    MixedScaling,
+    find_mixed_scaling,
+    find_row_scaling,
+)
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.scaling import find_scaling
+from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.expert_training import (
     Here,
@@ -655,15 +660,32 @@ default="cv"
         """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
         X, codes, classes, weights, _ = rows
         sample = sample_rows(X, codes, weights, self.cv, folds, random)
-        seen = {False: sample.X} if chooses_scaling or not plan.standardized else {}
-        if plan.standardized:
+        seen = {}
+        for standardized in sorted({plan.standardized and not chooses_scaling, plan.standardized}):
             with held_back():  # the scaling of all rows warns
-                scaling = find_scaling(sample.X, sample.weights, self.get_feature_names_out)
-            seen[True] = as_blocks(sample.X).map(scaling.transform)
+                scaling = self._find_scaling(sample.X, sample.weights, standardized)
+            seen[standardized] = (
+                sample.X if scaling is None else as_blocks(sample.X).map(scaling.transform)
+            )
         vote = replace(self._vote, kernel="linear") if plan.is_linear else self._vote
         make_kernels = partial(vote.plain_kernels, with_linear=True)
         machines = machines_of(len(classes), plan.multi_class)
         return first_look(sample, seen, make_kernels, machines, vote.options, monitor)
+
+    def _find_scaling(
+        self,
+        X: Rows,
+        weights: FloatArray | None,
+        standardized: bool,
+        most_bytes: float = math.inf,
+    ) -> Scaling | MixedScaling | None:
+        """Find how to scale rows; None if they stay as they came."""
+        if self.standardize is False or self.kernel == "precomputed":
+            return None
+        names = self.get_feature_names_out
+        if standardized:
+            return find_row_scaling(X, weights, names, most_bytes)
+        return find_mixed_scaling(X, weights, names, standardized=False)
 
     def _is_text(self, X: Rows) -> bool:
         """Whether to treat rows as text: linear kernels may vote alone, one class against all."""
@@ -683,10 +705,10 @@ default="cv"
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their held-out probabilities."""
         self.standardized_, self._division_ = plan.standardized, plan.multi_class
-        if self.standardized_:
-            self._scaling_ = find_scaling(
-                rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
-            )
+        self._scaling_ = self._find_scaling(
+            rows.X, rows.weights, plan.standardized, self._most_row_bytes
+        )
+        if self._scaling_ is not None:
             seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
             rows = rows._replace(X=seen)
         training = self._training(  # a kernel of medium width shows whether any can tell rows apart
@@ -769,10 +791,9 @@ default="cv"
     ) -> Mixture | None:
         """Train experts on parts of the rows, wherever they live; None if none can be judged."""
         self.standardized_, self._division_ = plan.standardized, plan.multi_class
-        if self.standardized_:
-            self._scaling_ = find_scaling(
-                rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
-            )
+        self._scaling_ = self._find_scaling(
+            rows.X, rows.weights, plan.standardized, self._most_row_bytes
+        )
         class_weights = None
         if self.class_weight is not None:
             class_weights = self._class_weights(rows.classes, rows.codes, rows.weights)
@@ -912,7 +933,7 @@ default="cv"
             )
         chosen = [kernels[k] for k in used]
         self._store(training, machines, chosen[0] if len(used) == 1 else KernelSum(tuple(chosen)))
-        rows_are = "raw" if self._scaling_ is None else "standardized"
+        rows_are = "standardized" if self.standardized_ else "raw"
         self._losses_ = Losses.of(kernels, votes, rows_are)
         shares = [
             (m, *self._losses_.candidates[k], vote.shares[k])

@@ -27,6 +27,7 @@ from hardmargin.cells import CellRows, CellRules, Cuts, Kind, Layer, LayerInTrai
 from hardmargin.cells.cuts import KINDS
 from hardmargin.cells.machines import Candidate, found_among, log_probabilities
 from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
+from hardmargin.estimators._base.mixed_scaling import MixedScaling
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
 from hardmargin.kernels.blocks import rows_per_block
@@ -583,7 +584,7 @@ def as_cells_see(X: Rows) -> Rows:
     return type(X)((seen, X.indices, X.indptr), shape=X.shape) if is_sparse(X) else seen
 
 
-def scaled_for_cells(X: Rows, scaling: Scaling) -> Rows:
+def scaled_for_cells(X: Rows, scaling: Scaling | MixedScaling) -> Rows:
     """Rows scaled, in the precision of cells."""
     return as_cells_see(scaling.transform(X))
 

@@ -24,9 +24,9 @@ from hardmargin.estimators._base.estimator import (
     one_or_all,
     precision,
 )
+from hardmargin.estimators._base.mixed_scaling import MixedScaling, find_row_scaling
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.estimators._base.watching import ENDED_BY
@@ -481,16 +481,19 @@ default="cv"
     def _fit_rows(
         self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
     ) -> int:
-        as_they_came = rows.X
+        as_they_came, unstandardized = rows.X, None
         scales = self.standardize  # "auto": only if gamma is chosen
         if scales == "auto":
             scales = self.gamma == "cv" and not callable(self.kernel)
         if scales and self.kernel != "precomputed":
-            self._scaling_ = find_scaling(
+            self._scaling_ = find_row_scaling(
                 rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
             )
             seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
             rows = rows._replace(X=seen)
+            if isinstance(self._scaling_, MixedScaling):
+                unstandardized = replace(self._scaling_, standardized=False)
+                as_they_came = as_blocks(as_they_came).map(unstandardized.transform)
         training = self._training(
             rows,
             kernel="rbf" if self.kernel == "cv" else self.kernel,
@@ -517,7 +520,7 @@ default="cv"
             seen = KernelRows(replace(kernel, view=None), choice.seen, dtype)
             problem = replace(training, values=seen)
             if choice.source.view > 0:  # the rows as they came are the better view
-                self._scaling_ = None
+                self._scaling_ = unstandardized
             if choice.source.relevance:
                 self._store_relevance(choice.source.relevance[0])
             give_back_if_limited()  # of trials
@@ -546,7 +549,7 @@ default="cv"
         self._store(training, machines)
         self._keep_paths(training, solutions)
         self.kernel_, self.max_visits_ = training.kernel.name, int(max_visits)
-        self.standardized_ = self._scaling_ is not None
+        self.standardized_ = self._scaling_ is not unstandardized
         self.threshold_ = one_or_all(thresholds.tolist())
         if held_out is not None:
             self._calibrate(training, held_out, slopes, random)

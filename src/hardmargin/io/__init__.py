@@ -81,6 +81,7 @@ TRUSTED = (
     "hardmargin.estimators._base.categories.Categories",
     "hardmargin.estimators._base.classifier.Training",
     "hardmargin.estimators._base.missing.Filling",
+    "hardmargin.estimators._base.mixed_scaling.MixedScaling",
     "hardmargin.estimators._base.planes.Stages",
     "hardmargin.estimators._base.scaling.Scaling",
     "hardmargin.estimators._base.second_layer.MachineVote",

@@ -81,6 +81,10 @@ class RowBlocks(ABC):
         """Apply a function to all rows; the result lives where they live."""
 
     @abstractmethod
+    def dense(self, columns: NDArray[np.intp]) -> Rows | RowBlocks:
+        """Take some columns, as dense rows; the result lives where the rows live."""
+
+    @abstractmethod
     def mapped(
         self, function: Callable[..., Any], per_row: NDArray[Any], n_columns: int
     ) -> Rows | RowBlocks:
@@ -147,6 +151,10 @@ class Resident(RowBlocks):
         for begin in range(step, n_rows, step):
             out[begin : begin + step] = function(self.X[begin : begin + step])
         return out
+
+    def dense(self, columns: NDArray[np.intp]) -> Rows:
+        """Return some columns, as dense rows."""
+        return dense_columns(self.X, columns)
 
     def mapped(self, function: Callable[..., Any], per_row: NDArray[Any], n_columns: int) -> Rows:
         """Return what the function makes of the rows."""
@@ -267,6 +275,12 @@ def _ends_of_block(X: Rows) -> ColumnEnds:
             is_end = (part == low[open_ones]) | (part == high[open_ones])
             has_others[open_ones] = ~is_end.all(axis=0)
     return ColumnEnds(low.astype(np.float64), high.astype(np.float64), has_others)
+
+
+def dense_columns(X: Rows, columns: NDArray[np.intp]) -> NDArray[Any]:
+    """Take some columns of rows, as a dense array."""
+    part = X[:, columns]
+    return np.asarray(part.toarray() if sp.issparse(part) else part)
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

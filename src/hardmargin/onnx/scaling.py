@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.estimators._base.mixed_scaling import MixedScaling
 from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels.views import Ranks, View
 from hardmargin.onnx.graph import Body, Graph
 
 
-def scaled(graph: Graph, rows: str, scaling: Scaling | None) -> str:
+def scaled(graph: Graph, rows: str, scaling: Scaling | MixedScaling | None) -> str:
     """Clip, scale and shift the columns of rows."""
     if scaling is None:
         return rows
+    if isinstance(scaling, MixedScaling):
+        own = scaled(graph, graph.columns(rows, scaling.columns), scaling.dense)
+        own = graph.node("Mul", own, graph.number(scaling.factor))
+        n_columns = len(scaling.others.scaler.scale_)
+        others = scaled(graph, rows, scaling.others if scaling.standardized else None)
+        return _with_columns(graph, others, n_columns, scaling.columns, own)
     if scaling.clip is not None:
         low, high = scaling.clip
         rows = graph.node("Max", rows, graph.constant(low))
@@ -65,7 +75,14 @@ def _ranked(graph: Graph, rows: str, n_columns: int, ranks: Ranks) -> str:
         num_scan_inputs=5,
         body=body.finished((score, "float64", 1)),
     )
+    by_row = graph.node("Transpose", found, perm=[1, 0])
+    return _with_columns(graph, rows, n_columns, ranks.columns, by_row)
+
+
+def _with_columns(
+    graph: Graph, rows: str, n_columns: int, columns: NDArray[Any], values: str
+) -> str:
+    """Replace some columns of rows."""
     places = np.arange(n_columns)
-    places[ranks.columns] = n_columns + np.arange(len(ranks.columns))
-    both = graph.side_by_side([rows, graph.node("Transpose", found, perm=[1, 0])])
-    return graph.columns(both, places)
+    places[columns] = n_columns + np.arange(len(columns))
+    return graph.columns(graph.side_by_side([rows, values]), places)

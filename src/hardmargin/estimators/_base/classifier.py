@@ -28,6 +28,7 @@ from hardmargin.estimators._base.estimator import (
 )
 from hardmargin.estimators._base.labels import score
 from hardmargin.estimators._base.missing import Filling
+from hardmargin.estimators._base.mixed_scaling import MixedScaling
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.scaling import Scaling
@@ -141,7 +142,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     _filling_: Filling | None = None
 
     #: How rows are scaled before the kernel sees them.
-    _scaling_: Scaling | None = None
+    _scaling_: Scaling | MixedScaling | None = None
 
     #: What linear kernels see, and the weights of its columns.
     _weights_: list[tuple[View | None, NDArray[Any]]] | None = None
