@@ -66,7 +66,8 @@ default="rbf"
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine per pair of classes, or one per class against the rest.
+        One machine per pair of classes, or one per class against the rest; the second also where
+        `max_time` is below 1.2 ms per pair, with a warning.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None

@@ -92,8 +92,8 @@ from hardmargin.warn import held_back, warn_caller
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
 
-#: A machine of a few rows takes about this long, with all its kernels. With ``max_time``, there is
-#: one machine per class where there is no time for one per pair.
+#: A machine of a few rows takes about this long, with all its kernels. ``multi_class="auto"`` takes
+#: one per class where `max_time` leaves less for each pair.
 SECONDS_OF_PAIR = 0.004
 
 #: Share of the time left that the first look at a sample may take.
@@ -267,7 +267,8 @@ default="cv"
         One machine per pair of classes, or one per class against the rest. ``"auto"`` is
         ``"ovr"`` on text, where `kernel` is ``"cv"`` or ``"linear"``; with ten classes or more
         that have few rows, at most 50 per class and 2,500 in all; and where `max_time` is too short
-        for all pairs, below 4 ms for each. It is ``"ovo"`` otherwise.
+        for all pairs, below 4 ms for each. It is ``"ovo"`` otherwise. Below 1.2 ms per pair
+        ``"ovo"`` has one machine per class too, with a warning.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. In training, ``"auto"`` stores them in float64 up to 500 rows,
         in float32 up to 700 and in 16 bits above; in predictions, it is float64 up to 5,000 rows
@@ -414,9 +415,6 @@ default="cv"
         "relevance=True, dense rows that are standardised, gamma='cv', and an RBF or Laplacian "
         "kernel that is not approximated"
     )
-
-    #: How machines divide the classes by default.
-    _division_: str = "ovo"
 
     #: The mixture, where there are many rows.
     _experts_: Experts | None = None
@@ -604,8 +602,10 @@ default="cv"
         """Plan what the parameters and the kind of rows settle, without a look at a sample."""
         has_words, multi_class = self._is_text(rows.X), self.multi_class
         if multi_class == "auto":
-            is_rest = has_words or self._has_too_many_pairs(rows) or _has_small_classes(rows)
-            multi_class = "ovr" if is_rest else "ovo"
+            is_late = self._has_too_many_pairs(len(rows.classes), SECONDS_OF_PAIR)
+            multi_class = "ovr" if has_words or is_late or _has_small_classes(rows) else "ovo"
+        elif self._has_too_many_pairs(len(rows.classes)):
+            multi_class = "ovr"
         machines = machines_of(len(rows.classes), multi_class)
         largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
         is_linear = self.kernel == "linear" and is_sparse(rows.X)
@@ -613,11 +613,6 @@ default="cv"
             is_linear = not self._vote.memory_for(largest).is_enough
         is_scaled = self.standardize is not False and self.kernel != "precomputed"
         return Plan(is_scaled, is_linear, multi_class, largest)
-
-    def _has_too_many_pairs(self, rows: TrainingRows) -> bool:
-        """Whether `max_time` is too short for a machine per pair of classes, however few rows."""
-        n_pairs = len(rows.classes) * (len(rows.classes) - 1) // 2
-        return self.max_time is not None and n_pairs * SECONDS_OF_PAIR > self.max_time
 
     def _plan(
         self,
@@ -691,10 +686,6 @@ default="cv"
         """Whether to treat rows as text: linear kernels may vote alone, one class against all."""
         return is_text(X) and self.kernel in ("cv", "linear")
 
-    @property
-    def _division(self) -> str:
-        return self._division_ if self.multi_class == "auto" else self.multi_class
-
     def _fit_vote(
         self,
         rows: TrainingRows,
@@ -704,7 +695,8 @@ default="cv"
         plan: Plan,
     ) -> tuple[NDArray[np.intp], FloatArray]:
         """Train on all rows; return which were held out, and their held-out probabilities."""
-        self.standardized_, self._division_ = plan.standardized, plan.multi_class
+        self.standardized_ = plan.standardized
+        self._divide(len(rows.classes), plan.multi_class)
         self._scaling_ = self._find_scaling(
             rows.X, rows.weights, plan.standardized, self._most_row_bytes
         )
@@ -790,7 +782,8 @@ default="cv"
         workplace: Workplace,
     ) -> Mixture | None:
         """Train experts on parts of the rows, wherever they live; None if none can be judged."""
-        self.standardized_, self._division_ = plan.standardized, plan.multi_class
+        self.standardized_ = plan.standardized
+        self._divide(len(rows.classes), plan.multi_class)
         self._scaling_ = self._find_scaling(
             rows.X, rows.weights, plan.standardized, self._most_row_bytes
         )

@@ -175,7 +175,8 @@ default="cv"
         ratio of the weights, divided by the slope of a sigmoid fitted to the held-out scores, or to
         the training scores if no rows were held out.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine per pair of classes, or one per class against the rest.
+        One machine per pair of classes, or one per class against the rest; the second also where
+        `max_time` is below 0.1 ms per pair, with a warning.
     method : {"auto", "fused", "lazy", "bits", "lazy-bits"}, default="auto"
         How kernel values are evaluated: every column as it comes (``"fused"``), only where the next
         choice can depend on it (``"lazy"``), with two-valued columns packed as bits (``"bits"``),
@@ -347,6 +348,8 @@ default="cv"
         "kernel='cv', gamma='cv' and dense rows that are standardised, and that scaled columns "
         "have a lower log-loss on held-out rows"
     )
+
+    _seconds_of_machine = 0.0001
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SelfTuningClassifier._parameter_constraints,

@@ -52,7 +52,8 @@ default="rbf"
         Has no effect, as a hard margin does not depend on positive weights; accepted for the sake
         of tools that set it.
     multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine per pair of classes, or one per class against the rest.
+        One machine per pair of classes, or one per class against the rest; the second also where
+        `max_time` is below 0.1 ms per pair, with a warning.
     dtype : {"auto", "float32", "float64"}, default="auto"
         Precision of kernel values. ``"auto"`` is float64 up to 5,000 rows and float32 above.
     memory_limit : str, number or None, default=None
@@ -116,6 +117,8 @@ default="rbf"
     >>> round(clf.margin_, 3), clf.stop_reason_
     (1.0, 'converged')
     """
+
+    _seconds_of_machine = 0.0001
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,

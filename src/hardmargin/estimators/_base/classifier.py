@@ -59,6 +59,7 @@ from hardmargin.selection.frequencies import Frequencies
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.sigmoids import platt_slope
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem, machines_of
+from hardmargin.warn import warn_caller
 
 #: Sums of larger terms, kernel values times coefficients, overflow float32.
 MAX_FLOAT32_TERM = 1e30
@@ -137,6 +138,12 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         "class_weight": [Choice({"balanced"}), dict, None],
         "multi_class": [Choice({"ovo", "ovr"})],
     }
+
+    #: A machine takes about this long, however few rows it has and however short the time.
+    _seconds_of_machine: ClassVar[float] = 0.0012
+
+    #: How machines divide the classes, where that is not what ``multi_class`` says.
+    _division_: str | None = None
 
     #: How missing values are filled, where an estimator does that.
     _filling_: Filling | None = None
@@ -300,7 +307,39 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     @property
     def _division(self) -> str:
         """How machines divide the classes: ``"ovo"`` or ``"ovr"``."""
-        return self.multi_class
+        if self._division_ is not None:
+            return self._division_
+        return "ovr" if self.multi_class == "ovr" else "ovo"
+
+    def _has_too_many_pairs(self, n_classes: int, seconds: float | None = None) -> bool:
+        """Whether `max_time` is too short for a machine per pair of classes, however few rows.
+
+        With a checkpoint it never is: another call, perhaps with more time, resumes the fit.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+        seconds : float, optional
+            Time for each pair; by default what a machine takes that is not trained.
+        """
+        if self.max_time is None or getattr(self, "checkpoint", None) is not None:
+            return False
+        n_pairs = n_classes * (n_classes - 1) // 2
+        needed = n_pairs * (self._seconds_of_machine if seconds is None else seconds)
+        return n_pairs > n_classes and needed > self.max_time
+
+    def _divide(self, n_classes: int, division: str) -> None:
+        """Settle how machines divide the classes; warn if it is not what ``multi_class`` asks."""
+        if division == self.multi_class:
+            return
+        self._division_ = division
+        if self.multi_class == "ovo":
+            warn_caller(
+                "max_time is too short for a machine per pair of classes, "
+                f"{n_classes * (n_classes - 1) // 2:,} in all, so there is one per class, as with "
+                "multi_class='ovr'. Raise max_time for pairs."
+            )
 
     @property
     def _holds_out(self) -> bool:
@@ -325,6 +364,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             sample_weight=weights,
         )
         warn_if_flat(settled, X, weights)
+        if self._division_ is None and self._has_too_many_pairs(len(classes)):
+            self._divide(len(classes), "ovr")
         if weights is not None and (weights[weights > 0] == 1).all():
             weights = None
         class_weights = None

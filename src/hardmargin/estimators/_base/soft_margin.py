@@ -57,6 +57,8 @@ class SoftMarginSVC(KernelClassifier):
     True
     """
 
+    _seconds_of_machine = 0.0001
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
