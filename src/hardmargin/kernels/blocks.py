@@ -128,7 +128,7 @@ class Resident(RowBlocks):
         results = []
         for begin, end in pairwise(self.starts):
             own = slice(begin, end)
-            block = self.X if len(self.starts) == 2 else self.X[own]  # parts of sparse rows copy
+            block = self._all() if len(self.starts) == 2 else self.X[own]  # sparse parts copy
             values = [None if array is None else array[own] for array in per_row]
             if among is not None and not among[own].all():
                 is_there = among[own] > 0
@@ -142,7 +142,7 @@ class Resident(RowBlocks):
     def map(self, function: Callable[[Any], Any]) -> Rows:
         """Return what the function makes of a few rows at a time, whose copies stay in cache."""
         if self.holds_sparse or self.X.nbytes <= BLOCK_BYTES:
-            return function(self.X)
+            return function(self._all())
         n_rows, step = len(self.X), rows_per_block(self.X)
         first: NDArray[Any] = function(self.X[:step])
         make = temporary_rows if self._maps_to_file else np.empty
@@ -162,6 +162,9 @@ class Resident(RowBlocks):
 
     def __getitem__(self, rows: NDArray[Any] | slice) -> Rows:
         return self.X[rows]
+
+    def _all(self) -> Rows:
+        return self.X
 
 
 class FileRows(Resident):
@@ -195,6 +198,23 @@ class FileRows(Resident):
         for begin in range(0, len(chosen), step):
             out[begin : begin + step] = self.X[chosen[begin : begin + step]]
         return out
+
+
+class MadeRows(Resident):
+    """Dense rows that are made when they are asked for.
+
+    Parameters
+    ----------
+    X : object
+        Has the shape, type and size of an array, and makes the rows that it is indexed with.
+    """
+
+    def __init__(self, X: Any) -> None:
+        super().__init__(X)
+        self.starts = np.append(np.arange(0, len(X), rows_per_block(X)), len(X))
+
+    def _all(self) -> Rows:
+        return self.X[:]
 
 
 def as_blocks(X: Rows | RowBlocks, most_bytes: float = math.inf) -> RowBlocks:

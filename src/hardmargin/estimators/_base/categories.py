@@ -172,31 +172,27 @@ class Categories:
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Turn a table into numbers; missing numbers stay missing."""
+        return self.read(X)[:]
+
+    def read(self, X: Any) -> EncodedTable:
+        """Read a table, whose rows turn into numbers when they are asked for."""
         X = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
         numeric = np.setdiff1d(np.arange(self.n_columns), self.columns)
-        origins, rows = self.origins, None
+        numbers = None
         if len(numeric) > 0:
             numbers = check_array(
                 _safe_indexing(X, numeric, axis=1),
                 dtype=[np.float64, np.float32],
                 ensure_all_finite=False,
             )
-            rows = np.zeros((len(numbers), len(origins)), dtype=numbers.dtype)
-            rows[:, ~np.isin(origins, self.columns)] = numbers
-        for j, known, effects in zip(self.columns.tolist(), self.known, self.effects, strict=True):
+        found = []
+        for j, known in zip(self.columns.tolist(), self.known, strict=True):
             values = _read(X, j)
             _warn_of_strangers(X, j, values, known)
-            if rows is None:
-                rows = np.zeros((len(values.codes), len(origins)))
-            begin, end = np.searchsorted(origins, [j, j + 1])
             numbers_of = {category: k for k, category in enumerate(known)}
-            found = np.array([numbers_of.get(s, -1) for s in values.strings], dtype=np.intp)
-            found = found[values.codes]
-            if effects is None:
-                _indicate(rows[:, begin:end], found, len(known))
-            else:
-                rows[:, begin:end] = effects[found]  # the last row for those that are not known
-        return np.asarray(rows)
+            of_strings = np.array([numbers_of.get(s, -1) for s in values.strings], dtype=np.intp)
+            found.append(of_strings[values.codes])
+        return EncodedTable(self, numbers, found)
 
     def names(self, columns: Sequence[str]) -> list[str]:
         """Names of the columns of numbers, from those of the table."""
@@ -215,6 +211,65 @@ class Categories:
                 labels = list(self.outputs)
             names += [f"{column}_{label}" for label in labels] or [column]
         return names
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedTable:
+    """A table that was read, whose rows turn into numbers when they are asked for.
+
+    Attributes
+    ----------
+    categories : Categories
+        How they do.
+    numbers : (n, n_numeric) array or None
+        The columns of numbers; None if there are none.
+    found : list of (n,) int arrays
+        For each column of categories, the known ones by their numbers; -1 for others.
+    """
+
+    categories: Categories
+    numbers: NDArray[Any] | None
+    found: list[NDArray[np.intp]]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns of numbers."""
+        return len(self), len(self.categories.origins)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return np.dtype(np.float64) if self.numbers is None else self.numbers.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all rows take as numbers."""
+        n_rows, n_columns = self.shape
+        return n_rows * n_columns * self.dtype.itemsize
+
+    @property
+    def are_numbers(self) -> NDArray[np.bool_]:
+        """Which columns of numbers were columns of numbers in the table."""
+        return ~np.isin(self.categories.origins, self.categories.columns)
+
+    def __len__(self) -> int:
+        return len(self.found[0])
+
+    def __getitem__(self, rows: NDArray[Any] | slice) -> NDArray[Any]:
+        """Return some rows as numbers, by their numbers, a mask of all rows or a slice."""
+        categories, origins = self.categories, self.categories.origins
+        found = [numbers[rows] for numbers in self.found]
+        out = np.zeros((len(found[0]), len(origins)), dtype=self.dtype)
+        if self.numbers is not None:
+            out[:, self.are_numbers] = self.numbers[rows]
+        parts = zip(categories.columns, categories.known, categories.effects, found, strict=True)
+        for j, known, effects, own in parts:
+            begin, end = np.searchsorted(origins, [j, j + 1])
+            if effects is None:
+                _indicate(out[:, begin:end], own, len(known))
+            else:
+                out[:, begin:end] = effects[own]  # the last row for those that are not known
+        return out
 
 
 def find_categories(X: Any, features: Any) -> Categories | None:

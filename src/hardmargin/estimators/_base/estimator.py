@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from hardmargin.estimators._base.bad_input import explain, refuse_no_rows, refuse_series
 from hardmargin.estimators._base.categories import (
     Categories,
+    EncodedTable,
     column_kinds,
     columns_of,
     is_data_frame,
@@ -59,6 +60,7 @@ from hardmargin.kernels import (
     check_indices,
     is_sparse,
 )
+from hardmargin.kernels.blocks import MadeRows
 from hardmargin.monitor import Monitor
 from hardmargin.progress import shown
 from hardmargin.resources import (
@@ -124,6 +126,10 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
     weights: FloatArray | None
     is_part: bool = False
+
+    def all_made(self) -> TrainingRows:
+        """Return the same with rows that are there, if they were to be made when needed."""
+        return self._replace(X=self.X[:]) if isinstance(self.X, MadeRows) else self
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -277,6 +283,10 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             )
         return X, weights
 
+    def _makes_rows_late(self, table: EncodedTable) -> bool:
+        """Whether rows of a table turn into numbers only when they are needed."""
+        return False
+
     def _check_queries(self, X: Any) -> Rows:
         """Validate the query rows of a fitted estimator."""
         check_model(self)
@@ -305,8 +315,15 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                     reset = options.pop("reset", True)
                     validate_data(self, X, reset=reset, skip_check_array=True)
                     check = check_X_y if "y" in options else check_array
-                    numbers = self._categories_.transform(X)
-                    validated = check(numbers, estimator=self, **checks, **options)
+                    table = self._categories_.read(X)
+                    if reset and self._makes_rows_late(table):
+                        given = (
+                            np.zeros((len(table), 1)) if table.numbers is None else table.numbers
+                        )
+                        _, *labels = check(given, estimator=self, **checks, **options)
+                        validated = MadeRows(table), *labels
+                    else:
+                        validated = check(table[:], estimator=self, **checks, **options)
         except (TypeError, ValueError) as error:
             if is_precomputed and "features" in str(error):
                 error.add_note(

@@ -115,7 +115,9 @@ def _fit_some(
         which = slice(None) if some is None else some
         pairs = zip(folds.train, folds.test, strict=True)
         model.cv = [(train[which], test[which]) for train, test in pairs]
-    if some is not None:
+    if some is None:
+        rows = rows.all_made()
+    else:
         if estimator.kernel == "precomputed":
             X = rows.X[np.ix_(some, some)]
         else:

@@ -79,6 +79,7 @@ def find_filling(
     weights: FloatArray | None,
     feature_names: Callable[[], NDArray[Any]],
     most_bytes: float = math.inf,
+    n_missing: NDArray[np.intp] | None = None,
 ) -> Filling | None:
     """Find the medians of dense rows, and the columns that need an indicator; None if sparse.
 
@@ -92,11 +93,14 @@ def find_filling(
         Returns the names of the columns, for the warning.
     most_bytes : float
         Rows of more bytes are looked at a few at a time.
+    n_missing : (n_columns,) array, optional
+        Number of missing values of every column, if that is known.
     """
     if is_sparse(X):
         return None
     blocks = as_blocks(X, most_bytes)
-    n_missing = np.sum(blocks.each(_n_missing, among=weights), axis=0)
+    if n_missing is None:
+        n_missing = np.sum(blocks.each(count_missing, among=weights), axis=0)
     n_rows = blocks.shape[0] if weights is None else np.count_nonzero(weights)
     incomplete, is_empty = n_missing > 0, n_missing == n_rows
     if is_empty.any():
@@ -119,7 +123,7 @@ def find_filling(
     return Filling(medians, np.flatnonzero(incomplete & ~is_empty))
 
 
-def _n_missing(X: Rows) -> NDArray[np.intp]:
+def count_missing(X: Rows) -> NDArray[np.intp]:
     """Count the missing values of every column of a block."""
     step = max(1, NUMBERS_AT_ONCE // X.shape[1])
     counts = np.zeros(X.shape[1], dtype=np.intp)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from numbers import Integral
 from operator import itemgetter
 from os import PathLike
 from types import CodeType
@@ -23,14 +24,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
-from hardmargin.estimators._base.categories import Categories, find_categories
+from hardmargin.estimators._base.categories import Categories, EncodedTable, find_categories
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.effects import learn_effects
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, SHARE_ASIDE, best_in_time
-from hardmargin.estimators._base.missing import find_filling
+from hardmargin.estimators._base.missing import count_missing, find_filling
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.kernels import FloatArray, as_blocks
+from hardmargin.kernels.blocks import MadeRows
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import ROWS_PER_CLASS, given_folds
 from hardmargin.selection.growing import FIRST_ROWS, FIXED_ROWS, Growth
@@ -39,6 +41,9 @@ from hardmargin.warn import warn_caller
 
 #: Parameters that do not change the result.
 WITHOUT_EFFECT = {"checkpoint", "client", "max_time", "n_jobs", "on_interrupt", "verbose"}
+
+#: Tables that take more bytes as numbers are large.
+LARGE_TABLE = 2**26
 
 #: A first fit of more than this share of the rows would save too little time.
 LARGEST_FIRST_SHARE = 0.5
@@ -79,6 +84,17 @@ class SelfTuningClassifier(KernelClassifier):
             self._categories_ = find_categories(X, self.categorical_features)
         return self._filled(self._check_training(X, y, sample_weight), groups, random)
 
+    def _makes_rows_late(self, table: EncodedTable) -> bool:
+        """Whether rows wait until a fit needs them: there may be no time for all of a large table.
+
+        Splitters, checkpoints and effects of many categories look at all rows first.
+        """
+        is_plain = self.cv is None or isinstance(self.cv, Integral)
+        is_plain = is_plain and self.checkpoint is None and self.memory_limit is None
+        is_limited = self.max_time is not None and self._grows
+        is_large = table.nbytes > LARGE_TABLE and not table.categories.has_effects
+        return is_plain and is_limited and is_large
+
     def _filled(
         self, rows: TrainingRows, groups: Any, random: np.random.RandomState
     ) -> TrainingRows:
@@ -102,7 +118,12 @@ class SelfTuningClassifier(KernelClassifier):
         if self._categories_ is not None and self._categories_.has_effects:
             rows = self._with_effects(rows, self._categories_, groups, random)
         most_bytes = self._most_row_bytes
-        self._filling_ = find_filling(rows.X, rows.weights, self.get_feature_names_out, most_bytes)
+        n_missing = None
+        if isinstance(rows.X, MadeRows) and rows.weights is None:
+            n_missing = _missing_numbers(rows.X.X)
+        self._filling_ = find_filling(
+            rows.X, rows.weights, self.get_feature_names_out, most_bytes, n_missing
+        )
         if self._filling_ is None or self._filling_.is_idle:
             return rows
         names = self.get_feature_names_out()
@@ -211,7 +232,7 @@ class SelfTuningClassifier(KernelClassifier):
         n_rows = int((rows.codes >= 0).sum())
         first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
         if not self._grows or first > LARGEST_FIRST_SHARE * n_rows:
-            return self._fit_rows(rows, groups, random, monitor)
+            return self._fit_rows(rows.all_made(), groups, random, monitor)
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
         growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._time_growth(rows))
@@ -232,6 +253,14 @@ class SelfTuningClassifier(KernelClassifier):
                 f"{n_known:,} of {n_rows:,}. Raise max_time to use more of them."
             )
         return n_known
+
+
+def _missing_numbers(table: EncodedTable) -> NDArray[np.intp]:
+    """Count the missing values of every column of numbers; those of categories have none."""
+    counts = np.zeros(table.shape[1], dtype=np.intp)
+    if table.numbers is not None:
+        counts[table.are_numbers] = count_missing(table.numbers)
+    return counts
 
 
 def _put(
