@@ -115,6 +115,17 @@ def test_a_pickle_is_named(tmp_path):
         load(path)
 
 
+def test_skops_reads_the_file(model, tmp_path):
+    path = dump(model, tmp_path / "model.skops")
+    loaded = skops.io.load(path, trusted=list(TRUSTED))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_no_time_goes_to_the_indents_of_a_vocabulary(model, tmp_path):
+    with zipfile.ZipFile(dump(model, tmp_path / "model.skops")) as archive:
+        assert b"\n" not in archive.read("schema.json")
+
+
 def test_notes_are_kept_beside_the_model(model, tmp_path):
     path = dump(model, tmp_path / "model.skops", notes={"target": "species"})
     assert notes_of(path) == {"hardmargin": hardmargin.__version__, "target": "species"}

@@ -145,7 +145,6 @@ def dump(
     Path
         The file.
     """
-    skops = _skops()
     path = Path(path)
     about = {
         "format": FORMAT,
@@ -155,13 +154,23 @@ def dump(
     }
 
     def write(unfinished: Path) -> None:
-        with unfinished.open("wb") as file:
-            skops.dump(model, file, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
-        with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            _write_as_skops(model, archive)
             archive.writestr(ABOUT, json.dumps(about, indent=1))
 
     write_whole(path, write)
     return path
+
+
+def _write_as_skops(model: Any, archive: zipfile.ZipFile) -> None:
+    """Write what `skops.io.dump` does, whose indented JSON takes seconds for a vocabulary."""
+    version = _skops().__version__
+    from skops.io._utils import SaveContext, get_state
+
+    context = SaveContext(zip_file=archive)
+    state = get_state(model, context)  # also writes the arrays
+    state |= {"protocol": context.protocol, "_skops_version": version}
+    archive.writestr("schema.json", json.dumps(state))
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
@@ -245,7 +254,7 @@ def load(
 
 def _built_by_skops(parts: Parts, vouched: set[str]) -> tuple[list[str], Any]:
     """Build what only skops can; return names of types instead that nobody vouches for."""
-    skops, known, data = _skops(), {*TRUSTED, *vouched}, parts.stored()
+    skops, known, data = _skops().io, {*TRUSTED, *vouched}, parts.stored()
     strange = [name for name in skops.get_untrusted_types(data=data) if name not in known]
     return strange, None if strange else skops.loads(data, trusted=sorted(known))
 
@@ -339,4 +348,4 @@ def _skops() -> Any:
             "Saving models needs skops: pip install 'hardmargin[save]'. (joblib.dump needs nothing "
             "else, but load its files only if you trust them.)"
         ) from None
-    return skops.io
+    return skops
