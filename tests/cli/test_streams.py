@@ -215,12 +215,14 @@ def test_files_without_rows(capsys, model, tmp_path, text, message):
     assert not (tmp_path / "s.csv").exists()
 
 
-def test_a_damaged_archive_is_one_line(capsys, in_parts, model, tmp_path):
+@pytest.mark.parametrize("block", [2_000, 1 << 20], ids=["many parts", "one part"])
+def test_a_damaged_archive_is_named(capsys, in_parts, monkeypatch, model, tmp_path, block):
+    monkeypatch.setattr(text_files, "BLOCK", block)
     path = write_customers(tmp_path, "a.csv.gz")
     path.write_bytes(path.read_bytes()[:-200])
     code, _, err = run(capsys, "predict", model, path, "-o", tmp_path / "s.csv")
-    assert code in (1, 2)
-    assert "Traceback" not in err
+    assert code == 2
+    assert err == f"hardmargin: {path} cannot be read: Truncated compressed stream.\n"
     assert not (tmp_path / "s.csv").exists()
 
 

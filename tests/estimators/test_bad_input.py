@@ -269,6 +269,26 @@ def test_a_place_is_not_among_the_categories():
         GreedySVC().fit(frame[["name", "age"]], Y)
 
 
+NAMED = FRAME.assign(name=np.where(Y, "a", "b"))
+
+
+@functools.cache
+def model_of_names():
+    return GreedySVC(1.0, max_visits=1).fit(NAMED, Y)
+
+
+def test_infinity_among_categories_has_a_place_in_queries():
+    with pytest.raises(ValueError, match=r"infinity.* inf in row 9 of column 'age'"):
+        model_of_names().predict(NAMED.assign(age=changed(X, (9, 0), np.inf)[:, 0]))
+
+
+def test_columns_in_another_order_are_not_asked_to_be_numbers():
+    with pytest.raises(ValueError, match="same order") as caught:
+        model_of_names().predict(NAMED[NAMED.columns[::-1]])
+    assert "not a number" not in str(caught.value)
+    assert "X[model.feature_names_in_]" in caught.value.__notes__[0]
+
+
 @pytest.mark.parametrize("estimator", [GreedySVC, DiversifiedSVC])
 def test_booleans_kept_as_objects_are_labels(estimator):
     labels = pd.Series(Y == 1, dtype=object)

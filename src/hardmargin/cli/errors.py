@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -21,6 +23,15 @@ class InputError(click.ClickException):
     def show(self, file: object = None) -> None:
         """Print the line."""
         click.echo(f"hardmargin: {self.message}", err=True)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name a file that the system cannot read, or that is compressed and was cut short."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from hardmargin.cli.errors import InputError, did_you_mean
+from hardmargin.cli.errors import InputError, did_you_mean, reading
 from hardmargin.cli.near_numbers import OddText, as_missing, as_numbers, odd_text, present_texts
 from hardmargin.cli.text_files import TextFormat, line_of_row, read_text
 from hardmargin.warn import warn_caller
@@ -86,27 +86,23 @@ def read_table(path: Path, written: TextFormat | None = None) -> Table:
         How the text is written, if it is a text file.
     """
     kind = kind_of_file(path)
-    try:
+    with reading(path):
         if kind in TEXT:
             return _text(path, kind, written or TextFormat())
         if kind in PARQUET:
             return Table(path, _parquet(path))
         return _svmlight(path) if kind in SVMLIGHT else _arrays(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def kind_of_file(path: Path) -> str:
     """Return the end of a name that says what a table is; refuse what cannot be read."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = next((s for s in reversed(suffixes) if s not in COMPRESSED), "")
-    try:
+    with reading(path):
         if path.is_dir():
             raise InputError(f"{path} is a folder, not a table.")
         with path.open("rb"):
             pass
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     if kind not in (*TEXT, *PARQUET, *SVMLIGHT, *ARRAYS):
         raise InputError(
             f"{path}: what kind of table is it? Names end in {', '.join(TEXT + PARQUET + SVMLIGHT)}"

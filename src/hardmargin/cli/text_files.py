@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hardmargin.cli.errors import InputError
+from hardmargin.cli.errors import InputError, reading
 from hardmargin.cli.near_numbers import has_decimal_commas, present_texts
 from hardmargin.warn import warn_caller
 
@@ -76,7 +76,7 @@ def found_format(path: Path, written: TextFormat) -> TextFormat:
     """Find how a text file is written, as far as its start says it."""
     import pyarrow as pa
 
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with reading(path), pa.input_stream(str(path), compression="detect") as stream:
         start = stream.read(SNIFFED)
         while b"\n" not in start and len(start) < MOST_SNIFFED and (more := stream.read(SNIFFED)):
             start += more
@@ -123,7 +123,7 @@ def header_of(path: Path, found: TextFormat) -> list[str]:
     import pyarrow as pa
 
     try:
-        with _opened(path, found, found.block) as reader:
+        with reading(path), _opened(path, found, found.block) as reader:
             schema = reader.schema
     except (pa.ArrowInvalid, UnicodeError) as error:
         if _needs_larger_block(error, found.block):
@@ -148,7 +148,7 @@ def text_parts(path: Path, found: TextFormat, columns: Sequence[str]) -> Iterato
     while True:
         seen = 0
         try:
-            with _opened(path, found, block, columns) as reader:
+            with reading(path), _opened(path, found, block, columns) as reader:
                 for batch in reader:
                     fresh = batch.slice(min(max(done - seen, 0), batch.num_rows))
                     seen += batch.num_rows
@@ -224,7 +224,7 @@ def line_of_row(path: Path, found: TextFormat, row: int) -> int:
                 if n_before == row + 2:
                     return line
                 line = records.line_num + 1
-        except csv.Error:  # such as a cell that is too long for this reader
+        except (csv.Error, EOFError):  # such as a cell that is too long for this reader
             pass
     return row + 2
 

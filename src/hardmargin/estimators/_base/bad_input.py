@@ -86,7 +86,10 @@ def explain(
         Whether the estimator takes missing values and categories.
     """
     message, skipped = str(error), columns_of(categories)
-    if "Input X contains infinity" in message:
+    if "feature names should match" in message:
+        if "same order" in message:
+            error.add_note("X[model.feature_names_in_] has the columns in the order of fit.")
+    elif "Input X contains infinity" in message:
         if place := _find(X, _is_infinite, skipped):
             instead = "NaN, a missing value" if fills and not is_sparse(X) else "a large number"
             _say(error, f"The first is {place}. Correct it, or replace it by {instead}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
@@ -314,7 +315,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
                 else:
                     reset = options.pop("reset", True)
                     validate_data(self, X, reset=reset, skip_check_array=True)
-                    check = check_X_y if "y" in options else check_array
+                    check = check_X_y if "y" in options else partial(check_array, input_name="X")
                     table = self._categories_.read(X)
                     if reset and self._makes_rows_late(table):
                         given = (
