@@ -210,9 +210,9 @@ def test_the_gathered_model_can_be_saved(client):
     X, y = table_of(800)
     model = DaskEnsembleSVC(client=client, **SMALL).fit(*arrays(X, y, (400, 400)))
     local = pickle.loads(pickle.dumps(model.to_local()))
-    np.testing.assert_array_equal(
-        local.predict(X), computed(model.predict(da.from_array(X)), client)
-    )
+    found = computed(model.predict(da.from_array(X)), client)
+    np.testing.assert_array_equal(local.predict(X), found)
+    np.testing.assert_array_equal(model.to_local().predict(X), found)  # as often as one likes
     with pytest.raises(TypeError, match="to_local"):
         pickle.dumps(model)
 
@@ -222,6 +222,10 @@ def test_parameters_are_those_of_the_ensemble(client):
     assert set(model.get_params()) == {*EnsembleSVC().get_params(), "client"}
     assert clone(model).client is client
     assert clone(model.set_params(cv=3)).cv == 3
+
+
+def test_notebooks_show_it():
+    assert "DaskEnsembleSVC" in DaskEnsembleSVC()._repr_html_()
 
 
 def test_without_a_client_the_current_one_is_used(client):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from problems.cells import many_rows
+from problems.cells import few_rows_are_many, many_rows
 
 from hardmargin import EnsembleSVC, GreedySVC
 from hardmargin.dask import DaskEnsembleSVC, predict
@@ -281,3 +281,126 @@ def test_any_estimator_gets_columns_in_order():
     rows = dd.from_pandas(table[list("dcba")], npartitions=2)
     found = predict(model, rows).compute(scheduler="synchronous")
     np.testing.assert_array_equal(found, model.predict(table))
+
+
+# --- predictions among the columns ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(client):
+    """A model whose cells are on the cluster, of columns that `read` gives."""
+    table = numbered(700)
+    with pytest.MonkeyPatch.context() as patch:
+        few_rows_are_many(patch)
+        X, y = (dd.from_pandas(own, npartitions=2) for own in (table[list("abc")], table["a"] > 0))
+        return DaskEnsembleSVC(client=client, max_cell_rows=100, n_trees=1).fit(X, y)
+
+
+def with_item(R, p):
+    R = R.copy()
+    R["p"] = p
+    return R
+
+
+WITH_PREDICTIONS = {
+    "assigned": lambda R, model, X: R.assign(p=model.predict(X)),
+    "set": lambda R, model, X: with_item(R, model.predict(X)),
+    "persisted": lambda R, model, X: R.assign(p=model.predict(X)).persist(),
+    "few columns": lambda R, model, X: R.assign(p=model.predict(X))[["n", "p"]],
+    "predictions alone": lambda R, model, X: R.assign(p=model.predict(X), n=R["n"])[["p", "n"]],
+    "filtered by them": lambda R, model, X: (
+        lambda Q: dd.concat([Q[Q["p"]], Q[~Q["p"]]]).sort_values("n")
+    )(R.assign(p=model.predict(X))),
+    "one part": lambda R, model, X: R.assign(p=model.predict(X)).partitions[1:3],
+    "of chances": lambda R, model, X: R.assign(p=model.predict_proba(X)[True] > 0.5),
+    "of a local model": lambda R, model, X: R.assign(p=predict(model.to_local(), X)),
+}
+
+
+@pytest.mark.parametrize("way", WITH_PREDICTIONS.values(), ids=WITH_PREDICTIONS)
+@pytest.mark.parametrize("reader", ["read", "read_csv"])
+def test_predictions_are_columns_of_their_rows(way, reader, model, client, request):
+    R = request.getfixturevalue(reader)()
+    with client.as_current():
+        found = client.compute(way(R, model, R[list("abc")])).result(timeout=60)
+    assert len(found) > 0
+    rows = numbered().iloc[found["n"].to_numpy()]
+    np.testing.assert_array_equal(found["p"], model.to_local().predict(rows[list("abc")]))
+
+
+def test_predictions_are_compared_with_labels_and_select_rows(model, client, read):
+    R = read()
+    p = model.predict(R[list("abc")])
+    expected = model.to_local().predict(numbered()[list("abc")])
+    found = client.compute([(p == (R["a"] > 0)).mean(), R[p]["n"]])
+    assert found[0].result(timeout=60) == (expected == (numbered()["a"] > 0)).mean()
+    np.testing.assert_array_equal(found[1].result(timeout=60), np.flatnonzero(expected))
+
+
+def test_queries_go_to_the_cells(model, read):
+    """No task needs all cells."""
+    R = read()
+    graph = R.assign(p=model.predict(R[list("abc")])).optimize().__dask_graph__()
+    n_bundles = len(model._mixture_.layers[0].parts)
+    assert n_bundles > 1
+    assert sum(str(key).startswith("_logs-") for key in graph) == n_bundles * R.npartitions
+
+
+# Dask joins partitions of a read of few columns, and then puts other rows side by side.
+COUNTS = {
+    "values": lambda Q: Q["p"].value_counts().sum(),
+    "groups": lambda Q: Q.groupby("p").size().sum(),
+    "pairs": lambda Q: Q.groupby(["p", "q"]).size().sum(),
+    "mean": lambda Q: (Q["p"] == Q["q"]).sum(),
+}
+
+
+@pytest.mark.parametrize("count", COUNTS.values(), ids=COUNTS)
+def test_no_rows_of_predictions_are_lost(count, read):
+    R = read()
+    model = GreedySVC().fit(numbered()[list("abc")], numbered()["a"] > 0)
+    p = predict(model, R[list("abc")])
+    found = count(R.assign(p=p, q=R["n"] >= 0)).compute(scheduler="synchronous")
+    local = model.predict(numbered()[list("abc")])
+    assert found == (local.sum() if count is COUNTS["mean"] else N_ROWS)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda R: R[R.a > 0],
+        lambda R: R.sort_values("a"),
+        lambda R: R.repartition(npartitions=4),
+        lambda R: R.persist(),
+        lambda R: R.set_index("n", drop=False),
+        lambda R: R.assign(b=R.a + 1),
+    ],
+    ids=["filtered", "sorted", "repartitioned", "persisted", "indexed", "assigned"],
+)
+def test_predictions_are_columns_of_any_frame(made, read, client):
+    with client.as_current():
+        R = made(read())
+        local = GreedySVC().fit(numbered()[list("ab")], numbered()["a"] > 0)
+        Q = R.assign(p=predict(local, R[list("ab")]))
+        found, rows = client.gather(client.compute([Q[["n", "p"]], R[list("nab")]]))
+    assert found["n"].tolist() == rows["n"].tolist()
+    np.testing.assert_array_equal(found["p"], local.predict(rows[list("ab")]))
+
+
+def test_predictions_of_strings_are_strings_of_dask(client, read):
+    R = read()
+    model = GreedySVC().fit(numbered()[list("abc")], np.where(numbered()["a"] > 0, "yes", "no"))
+    Q = R.assign(p=predict(model, R[list("abc")]))
+    assert Q["p"].dtype == "string"
+    counts = client.compute(Q.groupby("p").size()).result(timeout=60)
+    assert counts.sum() == N_ROWS
+
+
+def test_rows_that_were_lost_are_not_a_lost_cluster(client):
+    gone = client.submit(lambda: 1)
+    gone.result()
+    gone.cancel()
+    cluster = Cluster(client)
+    task = cluster.submit(identity, gone)
+    with pytest.raises(ConnectionError, match="was persisted, see whether its own compute"):
+        cluster.results([task])

@@ -22,6 +22,7 @@ import distributed
 import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
+from distributed.client import FutureCancelledError
 from distributed.comm.core import CommClosedError
 from numpy.typing import NDArray
 
@@ -53,6 +54,12 @@ PATIENCE = 0.1
 LOST = (
     "The connection to the Dask scheduler is lost, and what was on the cluster with it. Start a "
     "cluster, connect to it, and fit again."
+)
+
+NOT_THERE = (
+    "Rows that are needed are not on the cluster ({error}), although its scheduler is. If X or y "
+    "was persisted, see whether its own compute() works: persist the whole table instead, and take "
+    "columns of that, or do not persist."
 )
 
 
@@ -131,6 +138,8 @@ class Cluster:
         try:
             yield
         except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, FutureCancelledError) and error.reason == "lost dependencies":
+                raise ConnectionError(NOT_THERE.format(error=error)) from error
             is_lost = isinstance(error, CommClosedError | CancelledError | asyncio.CancelledError)
             if is_lost or self._client.status != "running":
                 raise ConnectionError(LOST) from error

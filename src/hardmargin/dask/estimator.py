@@ -95,6 +95,9 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         "client": [distributed.Client, None],
     }
 
+    #: All rows are seen, whatever `max_time`.
+    _grows = False
+
     #: The experts, whose cells are on the cluster; None for a single machine.
     _mixture_: _Fitted | None = None
 
@@ -212,7 +215,8 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         if self._mixture_ is not None:
             mixture, rows = self._mixture_.mixture, self._mixture_.rows
             X = stacked(mixture.seen.X.each(identity))
-            gathered = replace(mixture, seen=mixture.seen._replace(X=X))
+            layers = list(mixture.layers)  # which storing empties
+            gathered = replace(mixture, layers=layers, seen=mixture.seen._replace(X=X))
             model._store_experts(gathered, rows)
         return model
 

@@ -16,11 +16,11 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-from dask.dataframe.dask_expr._expr import are_co_aligned
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from hardmargin.dask.expressions import have_one_source
 from hardmargin.estimators._base.labels import plain_labels
 
 #: What users call the values of a column, by the names that pandas has for them.
@@ -62,7 +62,7 @@ def partitions_of_all(
         tables = partitions(whole_rows, is_optimized=True)
         of_arrays = [partitions(own, is_optimized=True) for own in found]
         return tables, parts | dict(zip(arrays, of_arrays, strict=True))
-    near = {name: own for name, own in others.items() if _have_one_source(X, own)}
+    near = {name: own for name, own in others.items() if have_one_source(X, own)}
     parts = {name: partitions(own) for name, own in others.items() if name not in near}
     if not near:
         return partitions(X), parts
@@ -70,12 +70,6 @@ def partitions_of_all(
     both = partitions(dd.map_partitions(_as_tuple, X, *near.values(), **options))
     tables, *of_near = ([_pick(k)(part) for part in both] for k in range(len(near) + 1))
     return tables, parts | dict(zip(near, of_near, strict=True))
-
-
-def _have_one_source(X: dd.DataFrame, other: Any) -> bool:
-    """Whether partitions of a frame and another belong together, whatever dask fuses."""
-    is_frame = isinstance(other, dd.Series | dd.DataFrame)
-    return is_frame and X.npartitions == other.npartitions and are_co_aligned(X.expr, other.expr)
 
 
 def _as_tuple(*parts: Any) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import Layer
 from hardmargin.dask.cluster import Cluster, held, shipped
+from hardmargin.dask.expressions import map_delayed
 from hardmargin.dask.layer import LayerOnCluster
 from hardmargin.dask.partitions import facts_of, in_order, partitions, refuse_other_columns
 from hardmargin.estimators.ensemble import EnsembleSVC
@@ -82,12 +83,14 @@ def collected(model: Any, X: Any, method: str, of_part: Callable[[Delayed], Dela
         rows = np.empty((0, X.shape[1])) if empty is None else empty
         validate_data(model, rows, reset=False, skip_check_array=True)
     if isinstance(X, dd.DataFrame):
-        X = X.optimize()  # Dask fuses partitions of a read of few columns
         columns = list(model.classes_) if width else None
-        whole = [dask.delayed(_as_declared)(part, empty, b) for b, part in enumerate(partitions(X))]
-        parts = [dask.delayed(_with_index)(of_part(part), part, columns) for part in whole]
         nothing = _with_index(np.empty((0, *width), dtype=dtype), X._meta, columns)
-        return dd.from_delayed(parts, meta=nothing, divisions=X.divisions, verify_meta=False)
+
+        def with_index(part: Delayed, number: int) -> Delayed:
+            whole = dask.delayed(_as_declared)(part, empty, number)
+            return dask.delayed(_with_index)(of_part(whole), whole, columns)
+
+        return map_delayed(X, with_index, nothing)
     arrays = [
         da.from_delayed(of_part(part), (n, *width), dtype=dtype)
         for part, n in zip(partitions(X), X.chunks[0], strict=True)
