@@ -254,7 +254,7 @@ def test_a_fit_of_many_rows_removes_all_traces_of_one_machine():
 
 
 @pytest.mark.parametrize(
-    "where", ["expert_training.fit_experts", "ensemble.find_scaling", "ensemble.make_folds"]
+    "where", ["expert_training.fit_experts", "ensemble.find_row_scaling", "ensemble.make_folds"]
 )
 def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(where, monkeypatch):
     model = experts().fit(*many_rows())

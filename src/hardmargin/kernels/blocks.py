@@ -300,7 +300,7 @@ def _ends_of_block(X: Rows) -> ColumnEnds:
 def dense_columns(X: Rows, columns: NDArray[np.intp]) -> NDArray[Any]:
     """Take some columns of rows, as a dense array."""
     part = X[:, columns]
-    return np.asarray(part.toarray() if sp.issparse(part) else part)
+    return part if isinstance(part, np.ndarray) else np.asarray(part.toarray())
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:
