@@ -229,7 +229,8 @@ default="cv"
         would flatten are clipped, with a warning. ``"auto"`` standardises, except where rows are
         sparse or all have the same norm: up to 2,000 of them are then also tried as they came, and
         the held-out loss decides; `standardized_` shows the result. (If `gamma` is a number, or the
-        kernel a callable, nothing is compared.)
+        kernel a callable, nothing is compared.) Columns of numbers beside those of text are brought
+        to a tenth of the size of the text, unless this is False.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns of categories, which become one column of zeros and ones per category: those whose
         type in a pandas or polars data frame says so (categories, and strings with at most 64
