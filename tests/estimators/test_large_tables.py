@@ -54,7 +54,10 @@ def test_the_model_is_that_without_a_limit(columns):
 
 @pytest.mark.usefixtures("every_table_is_large")
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("model", [EnsembleSVC(max_time=1e-6), GreedySVC(max_time=1e-6)])
+@pytest.mark.parametrize(
+    "model",
+    [EnsembleSVC(max_time=1e-6), GreedySVC(max_time=1e-6), GreedySVC(gamma=0.5, max_time=1e-6)],
+)
 def test_a_fit_without_time_does_not_make_all_rows(model, monkeypatch):
     def all_made(self):
         raise AssertionError("all rows were made")
@@ -62,6 +65,12 @@ def test_a_fit_without_time_does_not_make_all_rows(model, monkeypatch):
     monkeypatch.setattr(TrainingRows, "all_made", all_made)
     model.fit(X[["colour"]], Y)
     assert model.n_samples_fit_ < N_ROWS
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+def test_without_rows_held_out_all_rows_are_fitted():
+    model = GreedySVC(gamma=0.5, max_visits=1, max_time=1_000).fit(X, Y)
+    assert model.n_samples_fit_ == N_ROWS
 
 
 @pytest.mark.usefixtures("every_table_is_large")

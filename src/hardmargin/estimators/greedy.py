@@ -198,8 +198,9 @@ default="cv"
         a limit, and only some time went to the smaller fits. Otherwise it is the best of these
         fits, by the log-loss of rows set aside, with a warning; `n_samples_fit_` is the number of
         its rows. (Choices for a part of the rows are quicker: they are made on 1,000 rows.) If
-        gamma is given, or there are fewer than 500 rows (or 40 per class), all rows are fitted, and
-        the model is that of the stages so far; choosing may take half of the time.
+        gamma is given (unless the categories of the rows would take 64 MB as numbers), or there are
+        fewer than 500 rows (or 40 per class), all rows are fitted, and the model is that of the
+        stages so far; choosing may take half of the time.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does. ``"raise"`` leaves the estimator as it was before `fit`; ``"keep"`` ends
         `fit` with the model so far and a warning, and a second Ctrl-C raises.

@@ -87,13 +87,13 @@ class SelfTuningClassifier(KernelClassifier):
     def _makes_rows_late(self, table: EncodedTable) -> bool:
         """Whether rows wait until a fit needs them: there may be no time for all of a large table.
 
-        Splitters, checkpoints and effects of many categories look at all rows first.
+        Splitters, checkpoints and effects of many categories look at all rows first, and models of
+        a part are judged by their probabilities.
         """
         is_plain = self.cv is None or isinstance(self.cv, Integral)
         is_plain = is_plain and self.checkpoint is None and self.memory_limit is None
-        is_limited = self.max_time is not None and self._grows
         is_large = table.nbytes > LARGE_TABLE and not table.categories.has_effects
-        return is_plain and is_limited and is_large
+        return is_plain and is_large and self.max_time is not None and self._holds_out
 
     def _filled(
         self, rows: TrainingRows, groups: Any, random: np.random.RandomState
@@ -231,7 +231,8 @@ class SelfTuningClassifier(KernelClassifier):
         """Train on as many rows as there is time for; return how many the model has seen."""
         n_rows = int((rows.codes >= 0).sum())
         first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
-        if not self._grows or first > LARGEST_FIRST_SHARE * n_rows:
+        grows = self._grows or isinstance(rows.X, MadeRows)
+        if not grows or first > LARGEST_FIRST_SHARE * n_rows:
             return self._fit_rows(rows.all_made(), groups, random, monitor)
         largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
         largest = max(min(largest, self._largest_part(rows)), first)
