@@ -36,6 +36,11 @@ def test_dir_lists_the_public_names():
     assert dir(hardmargin) == sorted([*hardmargin.__all__, "__version__"])
 
 
+def test_subpackages_need_no_import_of_their_own():
+    code = "import hardmargin; hardmargin.io.load, hardmargin.displays.RelevanceDisplay"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
 def test_unknown_names_raise_an_error():
     with pytest.raises(AttributeError, match="'hardmargin' has no attribute 'SVC'"):
         _ = hardmargin.SVC

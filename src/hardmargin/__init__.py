@@ -56,11 +56,12 @@ _MODULES = {
     "RigorousSVC": "estimators.rigorous",
     "compress": "reduction",
 }
+_SUBPACKAGES = {"datasets", "displays", "io", "kernels", "solvers"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return importlib.import_module("hardmargin.datasets")
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"hardmargin.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module 'hardmargin' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"hardmargin.{_MODULES[name]}"), name)
