@@ -282,6 +282,15 @@ def test_infinity_among_categories_has_a_place_in_queries():
         model_of_names().predict(NAMED.assign(age=changed(X, (9, 0), np.inf)[:, 0]))
 
 
+def test_a_missing_value_of_pandas_among_objects_has_a_place():
+    frame = pd.DataFrame(
+        {"age": pd.Series([1.5, pd.NA] * 20, dtype=object), "colour": ["r", "b"] * 20}
+    )
+    with pytest.raises(TypeError, match=r"<NA> in row 1 of column 'age'\. Give"):
+        GreedySVC().fit(frame, Y)
+    GreedySVC(1.0, max_visits=1).fit(frame.astype({"age": "Float64"}), Y)
+
+
 def test_columns_in_another_order_are_not_asked_to_be_numbers():
     with pytest.raises(ValueError, match="same order") as caught:
         model_of_names().predict(NAMED[NAMED.columns[::-1]])

@@ -115,6 +115,12 @@ def test_a_time_limit_and_groups():
     assert clf.fit(TRAIN, Y[:N_TRAIN], groups=groups).score(QUERIES, Y[N_TRAIN:]) > 0.65
 
 
+def test_weights_of_any_size_leave_finite_numbers():
+    clf = EnsembleSVC(random_state=0).fit(TRAIN, Y[:N_TRAIN], sample_weight=[1e300] * N_TRAIN)
+    assert np.isfinite(clf._categories_.effects[0]).all()
+    assert clf.score(QUERIES, Y[N_TRAIN:]) > 0.7
+
+
 def test_text_is_refused_with_lines_to_copy():
     rng = np.random.default_rng(0)
     words = np.array([f"word{i}" for i in range(50)])

@@ -100,6 +100,10 @@ def explain(
             "Missing values can be filled in a pipeline: "
             "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
         )
+    elif "'NAType'" in message:
+        place = _find(X, lambda value: type(value).__name__ == "NAType", skipped)
+        advice = "Give the column the type 'Float64', or write NaN."
+        _say(error, f"The first is {place}. {advice}" if place else "")
     elif strange := columns_without_numbers(X, categories) if fills else []:
         _say_what_is_no_number(error, X, skipped)
         error.add_note(
@@ -172,6 +176,8 @@ def _number(value: Any) -> float | None:
         return math.nan if is_missing(value) else float(value)
     except (TypeError, ValueError):
         return None
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.inf
 
 
 def _is_infinite(value: Any) -> bool:

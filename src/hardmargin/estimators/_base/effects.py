@@ -31,6 +31,9 @@ STRENGTHS = 2.0 ** np.arange(-2, 15)
 #: A column tells nothing unless the log-likelihood of its categories is larger by this.
 LEAST_GAIN = 2.0
 
+#: No share of a class is less, or nearer to 1: weights of any size leave finite log-odds.
+LEAST_SHARE = float(np.finfo(np.float64).eps)
+
 
 def learn_effects(
     values: NDArray[np.intp],
@@ -66,7 +69,7 @@ def learn_effects(
     counted = np.zeros((len(codes), n_classes))
     present = np.flatnonzero(codes >= 0)
     counted[present, codes[present]] = 1.0 if weights is None else weights[present]
-    prior = counted.sum(axis=0) / counted.sum()
+    prior = np.maximum(counted.sum(axis=0) / counted.sum(), LEAST_SHARE)
     order = random_state.permutation(len(codes))
     tables, encoded = [], []
     for of_column in values.T:
@@ -135,5 +138,6 @@ def _log_odds(counts: FloatArray, prior: FloatArray, strength: float) -> FloatAr
     shares = np.tile(prior, (len(counts), 1))
     if np.isfinite(strength):
         shares = (counts + strength * prior) / (counts.sum(axis=1, keepdims=True) + strength)
+    shares = np.clip(shares, LEAST_SHARE, 1.0 - LEAST_SHARE)
     shares = shares[:, 1:] if len(prior) == 2 else shares
     return np.asarray(np.log(shares) - np.log1p(-shares))
