@@ -50,9 +50,9 @@ def test_dates_are_encoded_before_the_graph(tmp_path, capsys):
     encoded = model[:-1].transform(new)
     feed = {
         name: (
-            encoded[[name]].astype(object).to_numpy()
-            if isinstance(encoded[name].dtype, pd.CategoricalDtype)
-            else encoded[[name]].to_numpy(dtype=np.float32)
+            encoded[[name]].to_numpy(dtype=np.float32)
+            if pd.api.types.is_numeric_dtype(encoded[name].dtype)
+            else encoded[[name]].astype(object).to_numpy()
         )
         for name in names
     }

@@ -17,11 +17,14 @@ from hardmargin.cli.errors import InputError
 from hardmargin.cli.rows import open_rows
 from hardmargin.cli.tables import kinds_of, read_table
 from hardmargin.cli.text_files import TextFormat
-from hardmargin.comparison.pipelines import with_categories, with_numbers
+from hardmargin.comparison.pipelines import with_categories, with_numbers, with_strings
 from hardmargin.comparison.rivals import known_rivals
 from hardmargin.comparison.summary import summary_of
 
 QUICK = ["--estimator", "greedy", "--set", "gamma=spread", "--set", "max_visits=1"]
+
+
+ALL = pytest.mark.parametrize("pipeline", [with_strings, with_categories, with_numbers])
 
 
 def genes(n=60, d=300):
@@ -51,7 +54,7 @@ def quick():
     return GreedySVC(gamma="spread", max_visits=1)
 
 
-@pytest.mark.parametrize("pipeline", [with_categories, with_numbers])
+@ALL
 def test_numbers_and_truth_values_go_through_no_vectorizer(vectorized, pipeline):
     frame = genes()
     X, y = frame.drop(columns="ill").assign(old=frame["g1"] > 0), frame["ill"]
@@ -59,7 +62,7 @@ def test_numbers_and_truth_values_go_through_no_vectorizer(vectorized, pipeline)
     assert vectorized == []
 
 
-@pytest.mark.parametrize("pipeline", [with_categories, with_numbers])
+@ALL
 def test_only_other_columns_go_through_a_vectorizer(vectorized, pipeline):
     X, y = customers().drop(columns="churn"), customers()["churn"]
     pipeline(quick(), X).fit(X, y).predict(X)
@@ -75,7 +78,7 @@ def test_rivals_get_numbers_without_a_vectorizer(rival):
 
 def test_columns_keep_their_order():
     X, y = customers().drop(columns=["since", "churn"]), customers()["churn"]
-    model = with_categories(quick(), X).fit(X, y)
+    model = with_strings(quick(), X).fit(X, y)
     assert model[-1].feature_names_in_.tolist() == ["age", "city", "calls", "household"]
 
 
@@ -83,8 +86,34 @@ def test_relevance_is_that_of_the_columns_of_the_table():
     # "since_year" is also what the vectorizer makes of "since".
     frame = customers().rename(columns={"calls": "since_year"})
     X = frame.drop(columns="churn")
-    found = summary_of(with_categories(EnsembleSVC(n_stages=5), X).fit(X, frame["churn"]))
+    found = summary_of(with_strings(EnsembleSVC(n_stages=5), X).fit(X, frame["churn"]))
     assert set(found["relevance"]) == {"age", "city", "since", "since_year", "household"}
+
+
+def test_our_classifiers_encode_many_categories_themselves(tmp_path, capsys):
+    n = 400
+    shop = np.random.default_rng(0).integers(100, size=n)
+    frame = pd.DataFrame(
+        {
+            "shop": [f"shop {s}" for s in shop],
+            "since": [f"{1 + s % 12}/{1 + s // 4}/2024" for s in shop],
+            "note": [f"customer {k} said so" for k in range(n)],
+            "is_good": np.where(shop % 3 > 0, "yes", "no"),
+        }
+    )
+    X = frame.drop(columns="is_good")
+    model = with_strings(quick(), X).fit(X, frame["is_good"])
+    known, names = model[-1]._categories_, model[-1].feature_names_in_.tolist()
+    assert [names[j] for j in known.columns] == ["shop"]
+    assert known.has_effects
+    assert "since_month" in names
+    assert "note" not in names
+    frame[["shop", "is_good"]].to_csv(tmp_path / "a.csv", index=False)
+    file, saved = str(tmp_path / "a.csv"), str(tmp_path / "m.skops")
+    assert main(["train", file, "--target", "is_good", "-o", saved, *QUICK]) == 0
+    assert main(["predict", saved, file, "--labels-only"]) == 0
+    wrong = capsys.readouterr().err.splitlines()[-1]
+    assert float(wrong.partition(" %")[0]) < 10
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from hardmargin.cli.tables import Table
 from hardmargin.comparison.pipelines import (
     chooses_on_folds,
     fit_in_groups,
-    with_categories,
     with_numbers,
+    with_strings,
 )
 from hardmargin.comparison.summary import last_step
 
@@ -105,7 +105,7 @@ def value_of(text: str) -> Any:
 def make_model(estimator: Any, table: Table) -> Any:
     """Put what turns a table into numbers before a classifier, in one pipeline."""
     takes_tables = type(estimator).__name__ in TABLE_ESTIMATORS
-    pipeline = with_categories if takes_tables else with_numbers
+    pipeline = with_strings if takes_tables else with_numbers
     return pipeline(estimator, table.X)
 
 

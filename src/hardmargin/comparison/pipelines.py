@@ -8,16 +8,28 @@ from typing import Any
 import numpy as np
 
 from hardmargin.comparison.summary import last_step
+from hardmargin.estimators._base.categories import MAX_STRINGS, MOST_CATEGORIES
 
-#: Text columns with fewer different values are categories, as in the estimators; others are text.
-CATEGORIES = 65
+#: Up to this share of different values, strings are categories for our estimators, and text if
+#: there are more. They refuse more than 0.95, but a fold may have another share than all rows.
+SHARE_OF_CATEGORIES = 0.8
 
 #: Folds of grouped rows, where there are as many groups.
 N_FOLDS = 5
 
 
+def with_strings(classifier: Any, X: Any) -> Any:
+    """Leave numbers, categories, however many, and missing values to a classifier of ours."""
+    from sklearn.pipeline import make_pipeline
+
+    if not _has_others(X):
+        return classifier
+    vectorizer = _vectorizer(X, SHARE_OF_CATEGORIES, low_cardinality="passthrough")
+    return make_pipeline(vectorizer, classifier)
+
+
 def with_categories(classifier: Any, X: Any) -> Any:
-    """Leave numbers, categories and missing values to the classifier."""
+    """Leave numbers, categories, if these are few, and missing values to the classifier."""
     from sklearn.pipeline import make_pipeline
 
     if not _has_others(X):
@@ -56,19 +68,27 @@ def _has_others(X: Any) -> bool:
     return hasattr(X, "columns") and not all(map(_is_number, X.dtypes))
 
 
-def _vectorizer(X: Any, **options: Any) -> Any:
+def _most_categories(column: Any, share: float) -> int:
+    """Return how many different values of a column are categories, and not text; 0 for numbers."""
+    if _is_number(column.dtype):
+        return 0
+    return MOST_CATEGORIES if column.nunique() <= share * column.count() else MAX_STRINGS
+
+
+def _vectorizer(X: Any, share_of_categories: float = 0.0, **options: Any) -> Any:
     """Make numbers or categories of all columns but numbers, which pass: a step each takes long."""
     from sklearn.compose import ColumnTransformer
     from skrub import StringEncoder, TableVectorizer
 
     steps: list[tuple[str, Any, list[str]]] = []
     others: list[str] = []
-    for is_number, run in groupby(X.columns, key=dict(X.dtypes.map(_is_number)).__getitem__):
+    most = {name: _most_categories(X[name], share_of_categories) for name in X.columns}
+    for most_of_run, run in groupby(X.columns, key=most.__getitem__):
         names = list(run)
         step: Any = "passthrough"
-        if not is_number:
+        if most_of_run:
             step = TableVectorizer(
-                cardinality_threshold=CATEGORIES,
+                cardinality_threshold=most_of_run + 1,
                 high_cardinality=StringEncoder(random_state=0),
                 **options,
             )

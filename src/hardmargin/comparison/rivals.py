@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from hardmargin.comparison.pipelines import with_categories, with_numbers
+from hardmargin.comparison.pipelines import with_categories, with_numbers, with_strings
 
 #: A kernel SVM of scikit-learn takes minutes on more rows than this: it is trained on a sample.
 MAX_SVC_ROWS = 10_000
@@ -67,13 +67,13 @@ def known_rivals() -> list[Rival]:
 def _ensemble(X: Any, seed: int) -> Any:
     from hardmargin import EnsembleSVC
 
-    return with_categories(EnsembleSVC(random_state=seed), X)
+    return with_strings(EnsembleSVC(random_state=seed), X)
 
 
 def _greedy(X: Any, seed: int) -> Any:
     from hardmargin import GreedySVC
 
-    return with_categories(GreedySVC(random_state=seed), X)
+    return with_strings(GreedySVC(random_state=seed), X)
 
 
 def _svc(X: Any, seed: int) -> Any:
