@@ -154,6 +154,7 @@ def test_categories_that_look_like_numbers_stay_text(capsys, tmp_path):
     ("column", "value", "message"),
     [
         ("calls", "many", "line 203, column 'calls': 'many' is not a number; --missing many"),
+        ("calls", "inf", "line 203, column 'calls': inf is infinite"),
         ("since", "soon", "line 203, column 'since': 'soon' is not a date"),
     ],
 )

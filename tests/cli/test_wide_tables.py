@@ -5,8 +5,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from problems.tables import customers
+from pyarrow import parquet
 from skrub import TableVectorizer
 
 from hardmargin import EnsembleSVC, GreedySVC
@@ -240,3 +242,26 @@ def test_columns_of_lists_are_named(capsys, tmp_path, value):
     assert main(arguments) == 2
     assert "column 'odd' has values of type" in capsys.readouterr().err
     assert main([*arguments, "--drop", "odd"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X: X.assign(city=X["city"].str.encode("utf-8")), "'city' has values of type bytes"),
+        (lambda X: X.assign(age=np.inf), "row 1, column 'age': inf is infinite"),
+        (lambda X: X.rename(columns={"calls": "age"}), "two columns named 'age'"),
+    ],
+    ids=["bytes", "infinite", "twice"],
+)
+def test_odd_columns_of_parquet_files_are_named(capsys, tmp_path, change, message):
+    known, odd = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    customers().to_parquet(known)
+    changed = change(customers())
+    table = pa.Table.from_arrays([pa.array(values) for _, values in changed.items()], list(changed))
+    parquet.write_table(table, odd)
+    train = ["train", "--target", "churn", *QUICK, "-o", str(tmp_path / "m.skops")]
+    assert main([*train, str(odd)]) == 2
+    assert message in capsys.readouterr().err
+    assert main([*train, str(known)]) == 0
+    assert main(["predict", str(tmp_path / "m.skops"), str(odd)]) == 2
+    assert message in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,12 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def require_unique(path: Path, names: Iterable[str]) -> None:
+    """Refuse a file with two columns of one name."""
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise InputError(f"{path} has two columns named {repeated[0]!r}.")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hardmargin.cli.errors import InputError
+from hardmargin.cli.errors import InputError, require_unique
 from hardmargin.cli.near_numbers import has_decimal_commas, present_texts
 from hardmargin.cli.tables import PARQUET, TABS, TEXT, Table, frame_of, kind_of_file, read_table
 from hardmargin.cli.text_files import (
@@ -107,7 +107,9 @@ class ParquetRows:
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns."""
-        return [str(name) for name in self._file().schema_arrow.names]
+        names = [str(name) for name in self._file().schema_arrow.names]
+        require_unique(self.path, names)
+        return names
 
     def parts(self, columns: Sequence[str]) -> Iterator[Part]:
         """Read columns."""

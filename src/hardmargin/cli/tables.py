@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from hardmargin.cli.errors import InputError, did_you_mean, reading
+from hardmargin.cli.errors import InputError, did_you_mean, reading, require_unique
 from hardmargin.cli.near_numbers import OddText, as_missing, as_numbers, odd_text, present_texts
 from hardmargin.cli.text_files import TextFormat, line_of_row, read_text
 from hardmargin.warn import warn_caller
@@ -198,13 +198,27 @@ def with_target(table: Table, target: str | None, drop: Sequence[str], groups: s
         y=frame[target],
         groups=None if groups is None else _groups(table, groups),
     )
-    _require_single_values(found)
+    _require_single_values(
+        found, "make columns of single values of it, or leave it out with --drop"
+    )
+    _require_finite(found)
     if found.X.shape[1] == 0:
         raise InputError(f"{table.path} has no column besides the target.")
     return _with_classes(found)
 
 
-def _require_single_values(table: Table) -> None:
+def _require_finite(table: Table) -> None:
+    """Refuse infinite numbers, and say where the first is."""
+    for name, column in table.X.select_dtypes("floating").items():
+        infinite = column.index[np.isinf(column.to_numpy())]
+        if len(infinite):
+            raise InputError(
+                f"{place_of(table, infinite[0], name)}: {column[infinite[0]]} is infinite; correct "
+                "it, or leave it empty, as a missing value is."
+            )
+
+
+def _require_single_values(table: Table, advice: str) -> None:
     """Refuse columns of lists and the like, which Parquet files may have."""
     for name, dtype in table.X.dtypes.items():
         values = table.X[name].dropna().iloc[:1] if dtype.kind == "O" else ()
@@ -212,7 +226,7 @@ def _require_single_values(table: Table) -> None:
             if isinstance(value, (list, tuple, dict, bytes, np.ndarray)):
                 raise InputError(
                     f"{table.path}, column {name!r} has values of type {type(value).__name__}; "
-                    f"make columns of single values of it, or leave it out: --drop {name}."
+                    f"{advice}."
                 )
 
 
@@ -257,7 +271,10 @@ def columns_of_model(table: Table, kinds: dict[str, str]) -> Table:
             changed[name] = _as_numbers(table, name)
         elif kind == "date" and not pd.api.types.is_datetime64_any_dtype(dtype):
             changed[name] = _as_dates(table, name)
-    return replace(table, X=frame.assign(**changed) if changed else frame)
+    found = replace(table, X=frame.assign(**changed) if changed else frame)
+    _require_single_values(found, "write them as the model was trained on them")
+    _require_finite(found)
+    return found
 
 
 def _as_numbers(table: Table, name: str) -> pd.Series:
@@ -372,6 +389,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     from pyarrow import parquet
 
     try:
+        require_unique(path, parquet.read_schema(path).names)
         table = parquet.read_table(path)
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is not a Parquet file: {error}") from error

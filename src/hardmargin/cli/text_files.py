@@ -8,14 +8,13 @@ import csv
 import gzip
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hardmargin.cli.errors import InputError, reading
+from hardmargin.cli.errors import InputError, reading, require_unique
 from hardmargin.cli.near_numbers import has_decimal_commas, present_texts
 from hardmargin.warn import warn_caller
 
@@ -324,8 +323,7 @@ def _names(path: Path, schema: Any, written: TextFormat) -> list[str]:
         names: list[str] = schema.names
     except UnicodeDecodeError as error:
         raise InputError(_encoding_error(f"{path}, line 1", written.encoding)) from error
-    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise InputError(f"{path} has two columns named {repeated[0]!r}.")
+    require_unique(path, names)
     return names
 
 
