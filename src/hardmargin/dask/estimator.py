@@ -22,12 +22,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
 from hardmargin.dask.cluster import Cluster, DaskRows, identity, side_by_side, time_limit
 from hardmargin.dask.layer import DaskLayer, LayerOnCluster
-from hardmargin.dask.partitions import Labels
+from hardmargin.dask.partitions import Labels, values_of
 from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.labels import check_label_type
-from hardmargin.estimators._base.one_model import on_one_model
+from hardmargin.estimators._base.one_model import fitted_attributes, on_one_model
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC, Plan
 from hardmargin.estimators.experts import Mixture
@@ -175,7 +175,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         else:
             trees = [tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)]
             self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
-        self.__dict__.update(_fitted_attributes(model))
+        self.__dict__.update(fitted_attributes(model))
         return int((rows.codes >= 0).sum()) if mixture is None else mixture.n_known
 
     @on_one_model
@@ -233,7 +233,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         """Return an ordinary estimator, with the attributes that do not refer to the cluster."""
         own = {name: getattr(self, name) for name in EnsembleSVC._get_param_names()}
         model = EnsembleSVC(**own)
-        known = _fitted_attributes(self)
+        known = fitted_attributes(self)
         model.__dict__.update({k: v for k, v in known.items() if k != "_mixture_"})
         return model
 
@@ -346,10 +346,6 @@ class _Shape(NamedTuple):
     holds_sparse: bool
 
 
-def _fitted_attributes(model: SelfTuningClassifier) -> dict[str, Any]:
-    return {name: value for name, value in vars(model).items() if name.endswith("_")}
-
-
 def _alike(rows: DaskRows) -> DaskRows:
     """Give all blocks one type of numbers; refuse those that differ in anything else."""
     shapes: list[_Shape] = rows.each(_shape)
@@ -410,8 +406,4 @@ def _of_rows(values: Any, name: str) -> NDArray[Any] | None:
     """Values with an entry per row, in memory."""
     if values is None:
         return None
-    computed = values.compute() if dask.is_dask_collection(values) else values
-    array = np.asarray(computed)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got shape {array.shape}.")
-    return array
+    return values_of(values.compute() if dask.is_dask_collection(values) else values, name)

@@ -74,6 +74,11 @@ def is_fitted_name(name: str) -> bool:
     return name.endswith("_")
 
 
+def fitted_attributes(estimator: Any) -> dict[str, Any]:
+    """Return the attributes that belong to the fitted model; they are not copied."""
+    return {name: value for name, value in vars(estimator).items() if is_fitted_name(name)}
+
+
 def _with_attributes(estimator: Estimator, attributes: dict[str, Any]) -> Estimator:
     other = object.__new__(type(estimator))
     other.__dict__ = attributes

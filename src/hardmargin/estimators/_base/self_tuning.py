@@ -30,7 +30,7 @@ from hardmargin.estimators._base.effects import learn_effects
 from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, SHARE_ASIDE, best_in_time
 from hardmargin.estimators._base.missing import count_missing, find_filling
-from hardmargin.estimators._base.one_model import on_one_model
+from hardmargin.estimators._base.one_model import fitted_attributes, on_one_model
 from hardmargin.kernels import FloatArray, as_blocks
 from hardmargin.kernels.blocks import MadeRows
 from hardmargin.monitor import Monitor
@@ -240,7 +240,7 @@ class SelfTuningClassifier(KernelClassifier):
         if growth.linear_above is None:
             growth = replace(growth, fixed_rows=FIXED_ROWS)
         best = best_in_time(self, rows, groups, growth, random, monitor)
-        self.__dict__.update({k: v for k, v in vars(best.model).items() if k.endswith("_")})
+        self.__dict__.update(fitted_attributes(best.model))
         random.set_state(best.random.get_state())  # one that users gave moves on with every fit
         n_known: int = self.n_samples_fit_
         is_part = n_known < n_rows
