@@ -160,6 +160,15 @@ def test_files_have_the_permissions_that_the_process_gives(mask, monkeypatch, tm
     assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
+@pytest.mark.parametrize(
+    ("name", "error"), [("nowhere/m.skops", FileNotFoundError), ("", IsADirectoryError)]
+)
+def test_a_file_that_cannot_be_written_is_called_by_its_own_name(name, error, tmp_path):
+    with pytest.raises(error) as raised:
+        dump(GreedySVC(), tmp_path / name)
+    assert raised.value.filename == str(tmp_path / name)
+
+
 def test_an_unfinished_file_has_the_ending_of_the_file_and_is_gone_after_an_error(tmp_path):
     seen = []
 

@@ -19,6 +19,7 @@ EnsembleSVC()
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -183,9 +184,14 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     write : callable
         Writes to the path that it is given.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     unfinished = path.parent / f".{path.name}.{secrets.token_urlsafe(6)}{path.suffix}"
-    # With ordinary permissions, which the system takes from the process; tempfile denies most.
-    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        # With ordinary permissions, which the system takes from the process; tempfile denies most.
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         write(unfinished)
         unfinished.replace(path)
