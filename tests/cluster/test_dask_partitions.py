@@ -248,6 +248,13 @@ def test_labels_of_strings_and_numbers_are_refused(client):
         DaskEnsembleSVC(client=client).fit(in_parts(first, second), y)
 
 
+def test_missing_labels_have_a_partition(client):
+    first, second, _, _ = halves()
+    y = in_parts(pd.Series(["a", "b"] * 50), pd.Series(["a", None] * 50))
+    with pytest.raises(ValueError, match="y has 50 missing labels in partition 1; drop"):
+        DaskEnsembleSVC(client=client).fit(in_parts(first, second), y)
+
+
 @pytest.mark.filterwarnings("ignore:Creating scipy sparse:DeprecationWarning")
 def test_sparse_and_dense_partitions_are_named(client):
     def second_sparse(block, block_info):

@@ -337,7 +337,9 @@ def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, 
                 name, blocks, parts[name], cluster
             ):
                 same.add(name)
-    labels: list[Labels] = cluster.results([cluster.submit(labels_of, part) for part in parts["y"]])
+    labels: list[Labels] = cluster.results(
+        [cluster.submit(labels_of, part, b) for b, part in enumerate(parts["y"])]
+    )
     _refuse_other_lengths("y", n_rows, [len(own.codes) for own in labels], "y" in same)
     refuse_other_kinds("y", [(f"in partition {b}", own.kind) for b, own in enumerate(labels)])
     values: list[NDArray[Any] | None] = []

@@ -198,12 +198,14 @@ class Labels(NamedTuple):
     kind: ColumnKind
 
 
-def labels_of(part: Any) -> Labels:
-    """Read the labels of a partition."""
+def labels_of(part: Any, number: int) -> Labels:
+    """Read the labels of a partition, which errors call by its number."""
     values = column_or_1d(np.asarray(part), warn=False)
     n_missing = int(np.asarray(pd.isna(values)).sum())
     if n_missing:
-        raise ValueError(f"y has {n_missing:,} missing labels in one partition; drop these rows.")
+        raise ValueError(
+            f"y has {n_missing:,} missing labels in partition {number}; drop these rows."
+        )
     values = plain_labels(values)
     kind = kind_of(values)
     try:
