@@ -210,6 +210,14 @@ def test_groups_are_on_one_side(monkeypatch, most):
         assert not set(groups[train]) & set(groups[test])
 
 
+def test_two_groups_are_too_few(capsys, forked, tmp_path):
+    path = tmp_path / "a.csv"
+    customers().assign(household=["one", "two"] * 120).to_csv(path, index=False)
+    arguments = ["--target", "churn", "--groups", "household", "-o", str(tmp_path / "r.html")]
+    assert main(["compare", str(path), *arguments, "--model", "GreedySVC"]) == 2
+    assert "are a single group, so that none can be held out" in capsys.readouterr().err
+
+
 def test_fewer_groups_than_folds(forked):
     groups = np.arange(80) // 30
     assert len(make_splits(CODES, groups, 0)) == 3

@@ -111,6 +111,11 @@ def fit_in_groups(model: Any, X: Any, y: Any, groups: Any) -> Any:
     from sklearn.model_selection import StratifiedGroupKFold
 
     n_folds = min(N_FOLDS, len(np.unique(groups)))
+    if n_folds < 2:
+        raise ValueError(
+            "the rows to learn from are a single group, so that none can be held out: there must "
+            "be two, and a third one if one is tested"
+        )
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=0)
     last_step(model).set_params(cv=folds)
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
