@@ -18,7 +18,7 @@ from hardmargin import (
     MinimumEnclosingBall,
     ParzenClassifier,
 )
-from hardmargin.estimators._base.categories import is_data_frame
+from hardmargin.estimators._base.columns import is_data_frame
 
 
 @functools.cache

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from hardmargin import EnsembleSVC, GreedySVC, RhoEnsembleSVC, compress
-from hardmargin.estimators._base import categories
+from hardmargin.estimators._base import categories, columns
 from hardmargin.estimators._base.missing import find_filling
 
 NAMED = {pd.DataFrame: {"columns": ["a", "b"]}, pl.DataFrame: {"orient": "row"}}
@@ -418,8 +418,8 @@ def test_equal_numbers_with_other_names_are_other_categories():
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, np.array], ids=["pd", "pl", "array"])
 def test_every_category_is_looked_at_once(make, monkeypatch):
     looks = []
-    is_missing = categories.is_missing
-    monkeypatch.setattr(categories, "is_missing", lambda v: looks.append(v) or is_missing(v))
+    is_missing = columns.is_missing
+    monkeypatch.setattr(columns, "is_missing", lambda v: looks.append(v) or is_missing(v))
     rows = [["a", "x"], ["b", "y"], [None, "x"]] * 1000
     X = np.array(rows, dtype=object) if make is np.array else make(rows, **NAMED[make])
     known = categories.find_categories(X, [0, 1])

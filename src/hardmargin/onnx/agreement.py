@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto
 from onnxruntime import InferenceSession, SessionOptions
 from sklearn.base import is_classifier
 
-from hardmargin.estimators._base.categories import is_data_frame
+from hardmargin.estimators._base.columns import is_data_frame
 from hardmargin.kernels import is_sparse
 from hardmargin.onnx.table import MISSING, column_values
 from hardmargin.warn import warn_caller

@@ -22,8 +22,8 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.estimators._base.categories import is_data_frame
 from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.columns import is_data_frame
 from hardmargin.estimators._base.estimator import check_model
 from hardmargin.estimators.core_vector import CoreVectorSVC
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis

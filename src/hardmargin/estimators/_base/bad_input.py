@@ -14,9 +14,8 @@ from hardmargin.estimators._base.categories import (
     Categories,
     columns_of,
     columns_without_numbers,
-    is_data_frame,
-    is_missing,
 )
+from hardmargin.estimators._base.columns import is_data_frame, is_missing
 from hardmargin.kernels import is_sparse
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import partial
-from itertools import count
-from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,6 +12,19 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
+from hardmargin.estimators._base.columns import (
+    ADVICE,
+    DECLARED,
+    MAYBE_TEXT,
+    Values,
+    column_kinds,
+    is_data_frame,
+    name_of,
+    not_numbers,
+    read_column,
+    refuse_lazy_frame,
+    refuse_type,
+)
 from hardmargin.kernels import is_sparse
 from hardmargin.warn import warn_caller
 
@@ -34,45 +42,8 @@ MOST_CATEGORIES = 100_000
 #: If there are more different values than this share of the rows, they are no categories.
 UNIQUE_SHARE = 0.95
 
-#: Names of the types of columns in pandas and in polars: declared categories, what may be text, and
-#: what is neither of these nor a number.
-DECLARED = {"category", "categorical", "enum", "dictionary"}
-MAYBE_TEXT = {"object", "str", "string", "large_string", "utf8"}
-DATES = ("date", "time", "period", "duration", "timestamp")
-STRANGE = {"array", "interval", "list", "large_list", "fixed_size_list", "map", "struct"}
-STRANGE |= {"binary", "large_binary", "fixed_size_binary"}
-
-#: Types of values that are numbers.
-NUMBERS = (Real, np.bool_, Decimal)
-
-#: What to do with columns that are neither numbers nor categories.
-ADVICE = (
-    "Turn it into numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...)."
-)
-
 #: A column of at least this many rows, none of which has a known category, raises a warning.
 MANY_STRANGERS = 10
-
-#: Missing values of pandas that are not numbers.
-MISSING_TYPES = ("NAType", "NaTType")
-
-
-class _Values(NamedTuple):
-    """Values of a column.
-
-    Attributes
-    ----------
-    types : set of type
-        Types of those that are not missing.
-    strings : list
-        Different values as strings, perhaps repeated; None for a missing one.
-    codes : (n,) int array
-        Which of these every row has.
-    """
-
-    types: set[type]
-    strings: list[str | None]
-    codes: NDArray[np.intp]
 
 
 class Found(NamedTuple):
@@ -187,7 +158,7 @@ class Categories:
             )
         found = []
         for j, known in zip(self.columns.tolist(), self.known, strict=True):
-            values = _read(X, j)
+            values = read_column(X, j)
             _warn_of_strangers(X, j, values, known)
             numbers_of = {category: k for k, category in enumerate(known)}
             of_strings = np.array([numbers_of.get(s, -1) for s in values.strings], dtype=np.intp)
@@ -324,11 +295,11 @@ def find_categories_in_parts(
     effects: list[NDArray[np.float64] | None] = []
     parts = each(partial(_values, columns=columns))
     for j in columns:
-        others = _not_numbers(set().union(*(part[j].types for part in parts)))
+        others = not_numbers(set().union(*(part[j].types for part in parts)))
         if j in maybe and not others:
             continue  # numbers, kept as objects
         if j in maybe and (strange := [kind for kind in others if not issubclass(kind, str)]):
-            _refuse_type(names[j], strange[0].__name__)
+            refuse_type(names[j], strange[0].__name__)
         found[j] = set().union(*(part[j].strings for part in parts))
         n_different = len(found[j] - {None})
         is_many = n_different > (MAX_STRINGS if j in maybe else MAX_CATEGORIES)
@@ -350,34 +321,13 @@ def find_categories_in_parts(
 def _values(X: Any, columns: Sequence[int]) -> ColumnValues:
     """Different values of some columns of a part."""
     X = X if is_data_frame(X) else np.asarray(X, dtype=object)
-    return {j: _found(_read(X, j)) for j in columns}
+    return {j: _found(read_column(X, j)) for j in columns}
 
 
-def _found(values: _Values) -> Found:
+def _found(values: Values) -> Found:
     is_present = np.array([string is not None for string in values.strings], dtype=bool)
     n_present = int(is_present[values.codes].sum()) if len(values.codes) else 0
     return Found(values.types, set(values.strings), n_present)
-
-
-def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
-    """Types of the columns of a pandas or polars data frame, in short.
-
-    Dates and times are refused, and so are lists and the like.
-
-    Parameters
-    ----------
-    X : data frame
-        Of pandas or polars.
-    categories : collection of int
-        Columns whose values may be of any type but dates, as their text is all that matters.
-    """
-    kinds = [re.split(r"[(\[<]", str(kind))[0].lower() for kind in X.dtypes]
-    for j, (name, kind) in enumerate(zip(X.columns, kinds, strict=True)):
-        if kind.startswith(DATES):
-            raise ValueError(f"Column {name!r} has dates or times. {ADVICE}")
-        if kind in STRANGE and j not in categories:
-            _refuse_type(name, kind)
-    return kinds
 
 
 def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
@@ -390,30 +340,13 @@ def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
         X.columns[j]
         for j, kind in enumerate(kinds)
         if j not in categories
-        and (kind in DECLARED or (kind in MAYBE_TEXT and _not_numbers(_read(X, j).types)))
+        and (kind in DECLARED or (kind in MAYBE_TEXT and not_numbers(read_column(X, j).types)))
     ]
 
 
 def columns_of(known: Categories | None) -> list[int]:
     """Numbers of the columns of categories; none where there are no categories."""
     return [] if known is None else known.columns.tolist()
-
-
-def refuse_lazy_frame(X: Any) -> None:
-    """Refuse a table of polars that is not computed yet."""
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a LazyFrame of polars, which has no rows yet: call X.collect().")
-
-
-def is_data_frame(X: Any) -> bool:
-    """Whether rows are a data frame of pandas or polars."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value of a table stands for none: None, NaN, or one of pandas."""
-    is_nan = isinstance(value, float | np.floating) and value != value
-    return value is None or is_nan or type(value).__name__ in MISSING_TYPES
 
 
 def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
@@ -441,47 +374,6 @@ def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
     return sorted(columns)
 
 
-def _read(X: Any, column: int) -> _Values:
-    """Read a column; every different value is looked at once."""
-    given = _safe_indexing(X, column, axis=1)
-    kind = str(getattr(given, "dtype", "object")).lower()
-    if hasattr(given, "replace_strict") and kind.startswith(("str", "cat", "enum")):  # polars
-        different = given.unique()
-        codes = given.replace_strict(different, np.arange(len(different))).to_numpy()
-        values = different.to_list()
-    elif hasattr(given, "factorize") and kind != "object":  # pandas
-        codes, different = given.factorize(use_na_sentinel=False)
-        values = np.asarray(different, dtype=object).tolist()
-    else:
-        values, codes = _factorised(np.asarray(given, dtype=object))
-    strings = [None if is_missing(v) else _as_string(v) for v in values]
-    return _Values({type(v) for v in values if not is_missing(v)}, strings, codes)
-
-
-def _factorised(objects: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
-    """Different objects, and which of them every row has."""
-    given = objects.tolist()
-    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
-    try:
-        codes = np.fromiter(map(numbers.__getitem__, given), dtype=np.intp, count=len(given))
-        if all(isinstance(value, str) or is_missing(value) for value in numbers):
-            return list(numbers), codes
-    except TypeError:
-        pass  # lists and the like cannot be looked up
-    # Numbers of several types may be equal, but not their names: 1 and True.
-    named: dict[tuple[type, str], int] = {}
-    codes = np.array(
-        [named.setdefault((type(v), str(v)), len(named)) for v in given], dtype=np.intp
-    )
-    _, firsts = np.unique(codes, return_index=True)
-    return [given[row] for row in firsts], codes
-
-
-def _not_numbers(types: set[type]) -> list[type]:
-    """Types that are not those of numbers, by name."""
-    return sorted((t for t in types if not issubclass(t, NUMBERS)), key=lambda t: t.__name__)
-
-
 def _in_order(values: set[str | None]) -> NDArray[Any]:
     """Categories in ascending order; None, a missing value, comes last."""
     ordered = [*sorted(value for value in values if value is not None), *values & {None}]
@@ -497,7 +389,7 @@ def _indicate(indicators: NDArray[Any], found: NDArray[np.intp], n_known: int) -
     indicators[rows, found[rows]] = 1.0
 
 
-def _warn_of_strangers(X: Any, column: int, values: _Values, known: NDArray[Any]) -> None:
+def _warn_of_strangers(X: Any, column: int, values: Values, known: NDArray[Any]) -> None:
     """Warn of a column in which every category is new: they may be spelled in another way."""
     strangers = [string for string in values.strings if string is not None]
     if not strangers or set(strangers) & set(known):
@@ -505,19 +397,10 @@ def _warn_of_strangers(X: Any, column: int, values: _Values, known: NDArray[Any]
     is_present = np.array([string is not None for string in values.strings])
     if is_present[values.codes].sum() >= MANY_STRANGERS:
         warn_caller(
-            f"None of the values in column {_name(X, column)!r} (for instance {strangers[0]!r}) "
+            f"None of the values in column {name_of(X, column)!r} (for instance {strangers[0]!r}) "
             "was seen in fit; check that it is the same column with the same spelling.",
             UserWarning,
         )
-
-
-def _as_string(value: Any) -> str:
-    is_whole = isinstance(value, float | np.floating) and value.is_integer()
-    return str(int(value) if is_whole else value)
-
-
-def _name(X: Any, column: int) -> Any:
-    return X.columns[column] if hasattr(X, "columns") else int(column)
 
 
 def _are_texts(values: set[str | None]) -> bool:
@@ -557,14 +440,3 @@ def _check_many(column: Any, n_different: int, n_present: int, *, is_declared: b
             f"Column {column!r} has {n_different:,} {what}, more than {MOST_CATEGORIES:,}. Merge "
             f"rare ones, or drop the column. {ADVICE}"
         )
-
-
-def _refuse_type(column: Any, kind: str) -> None:
-    raise ValueError(
-        f"Column {column!r} has values of type {kind}, which are neither numbers nor strings. "
-        f"{ADVICE}{_list_it(column)}"
-    )
-
-
-def _list_it(column: Any) -> str:
-    return f" If these are categories, list it: categorical_features=[{column!r}]."

@@ -26,11 +26,9 @@ from hardmargin.estimators._base.bad_input import explain, refuse_no_rows, refus
 from hardmargin.estimators._base.categories import (
     Categories,
     EncodedTable,
-    column_kinds,
     columns_of,
-    is_data_frame,
-    refuse_lazy_frame,
 )
+from hardmargin.estimators._base.columns import column_kinds, is_data_frame, refuse_lazy_frame
 from hardmargin.estimators._base.labels import (
     check_label_type,
     plain_labels,

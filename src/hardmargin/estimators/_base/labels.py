@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from hardmargin.estimators._base.categories import is_missing
+from hardmargin.estimators._base.columns import is_missing
 from hardmargin.warn import warn_caller
 
 #: What to use for quantities instead.

@@ -1,0 +1,149 @@
+"""Columns of tables: their types, and the different values that they have."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection
+from decimal import Decimal
+from itertools import count
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+#: Names of the types of columns in pandas and in polars: declared categories, what may be text, and
+#: what is neither of these nor a number.
+DECLARED = {"category", "categorical", "enum", "dictionary"}
+MAYBE_TEXT = {"object", "str", "string", "large_string", "utf8"}
+DATES = ("date", "time", "period", "duration", "timestamp")
+STRANGE = {"array", "interval", "list", "large_list", "fixed_size_list", "map", "struct"}
+STRANGE |= {"binary", "large_binary", "fixed_size_binary"}
+
+#: Types of values that are numbers.
+NUMBERS = (Real, np.bool_, Decimal)
+
+#: Missing values of pandas that are not numbers.
+MISSING_TYPES = ("NAType", "NaTType")
+
+#: What to do with columns that are neither numbers nor categories.
+ADVICE = (
+    "Turn it into numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...)."
+)
+
+
+class Values(NamedTuple):
+    """Values of a column.
+
+    Attributes
+    ----------
+    types : set of type
+        Types of those that are not missing.
+    strings : list
+        Different values as strings, perhaps repeated; None for a missing one.
+    codes : (n,) int array
+        Which of these every row has.
+    """
+
+    types: set[type]
+    strings: list[str | None]
+    codes: NDArray[np.intp]
+
+
+def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
+    """Types of the columns of a pandas or polars data frame, in short.
+
+    Dates and times are refused, and so are lists and the like.
+
+    Parameters
+    ----------
+    X : data frame
+        Of pandas or polars.
+    categories : collection of int
+        Columns whose values may be of any type but dates, as their text is all that matters.
+    """
+    kinds = [re.split(r"[(\[<]", str(kind))[0].lower() for kind in X.dtypes]
+    for j, (name, kind) in enumerate(zip(X.columns, kinds, strict=True)):
+        if kind.startswith(DATES):
+            raise ValueError(f"Column {name!r} has dates or times. {ADVICE}")
+        if kind in STRANGE and j not in categories:
+            refuse_type(name, kind)
+    return kinds
+
+
+def is_data_frame(X: Any) -> bool:
+    """Whether rows are a data frame of pandas or polars."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a table stands for none: None, NaN, or one of pandas."""
+    is_nan = isinstance(value, float | np.floating) and value != value
+    return value is None or is_nan or type(value).__name__ in MISSING_TYPES
+
+
+def not_numbers(types: set[type]) -> list[type]:
+    """Types that are not those of numbers, by name."""
+    return sorted((t for t in types if not issubclass(t, NUMBERS)), key=lambda t: t.__name__)
+
+
+def name_of(X: Any, column: int) -> Any:
+    """Name of a column; its number, where columns have no names."""
+    return X.columns[column] if hasattr(X, "columns") else int(column)
+
+
+def read_column(X: Any, column: int) -> Values:
+    """Read a column; every different value is looked at once."""
+    given = _safe_indexing(X, column, axis=1)
+    kind = str(getattr(given, "dtype", "object")).lower()
+    if hasattr(given, "replace_strict") and kind.startswith(("str", "cat", "enum")):  # polars
+        different = given.unique()
+        codes = given.replace_strict(different, np.arange(len(different))).to_numpy()
+        values = different.to_list()
+    elif hasattr(given, "factorize") and kind != "object":  # pandas
+        codes, different = given.factorize(use_na_sentinel=False)
+        values = np.asarray(different, dtype=object).tolist()
+    else:
+        values, codes = _factorised(np.asarray(given, dtype=object))
+    strings = [None if is_missing(v) else _as_string(v) for v in values]
+    return Values({type(v) for v in values if not is_missing(v)}, strings, codes)
+
+
+def refuse_lazy_frame(X: Any) -> None:
+    """Refuse a table of polars that is not computed yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame of polars, which has no rows yet: call X.collect().")
+
+
+def refuse_type(column: Any, kind: str) -> None:
+    """Refuse a column whose values are of a type that is neither a number nor a string."""
+    raise ValueError(
+        f"Column {column!r} has values of type {kind}, which are neither numbers nor strings. "
+        f"{ADVICE} If these are categories, list it: categorical_features=[{column!r}]."
+    )
+
+
+def _factorised(objects: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Different objects, and which of them every row has."""
+    given = objects.tolist()
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    try:
+        codes = np.fromiter(map(numbers.__getitem__, given), dtype=np.intp, count=len(given))
+        if all(isinstance(value, str) or is_missing(value) for value in numbers):
+            return list(numbers), codes
+    except TypeError:
+        pass  # lists and the like cannot be looked up
+    # Numbers of several types may be equal, but not their names: 1 and True.
+    named: dict[tuple[type, str], int] = {}
+    codes = np.array(
+        [named.setdefault((type(v), str(v)), len(named)) for v in given], dtype=np.intp
+    )
+    _, firsts = np.unique(codes, return_index=True)
+    return [given[row] for row in firsts], codes
+
+
+def _as_string(value: Any) -> str:
+    is_whole = isinstance(value, float | np.floating) and value.is_integer()
+    return str(int(value) if is_whole else value)
