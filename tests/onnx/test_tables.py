@@ -85,6 +85,16 @@ def test_many_categories(kind):
     assert_same_classes(clf, asked, model)
 
 
+@pytest.mark.parametrize("n_codes", [2, 300])
+def test_whole_numbers_are_looked_up(n_codes):
+    """Neighbours of 2**53 are one number in float64, and a comparison of each with all is large."""
+    code = 2**53 + np.random.default_rng(0).integers(n_codes, size=1_500)
+    frame = pd.DataFrame({"code": code, "x": np.arange(1_500.0) % 7})
+    clf = GreedySVC(categorical_features=["code"], random_state=0).fit(frame, code % 2)
+    asked = pd.concat([frame[:50], pd.DataFrame({"code": [-1], "x": 0.0})])
+    assert_same_classes(clf, asked, to_onnx(clf, frame))
+
+
 def test_nullable_numbers():
     frame = table()[["a", "b", "count", "flag"]].convert_dtypes()
     frame.loc[::9, "count"] = pd.NA

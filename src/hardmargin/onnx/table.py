@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from skl2onnx.common.data_types import (
     BooleanTensorType,
     DataType,
     FloatTensorType,
+    Int64TensorType,
     StringTensorType,
 )
 
@@ -20,6 +22,12 @@ from hardmargin.onnx.graph import Graph
 
 #: A missing value among strings.
 MISSING = ""
+
+#: Columns of these types are looked up in a table of categories; others are compared with each.
+ENCODED = (StringTensorType, Int64TensorType)
+
+#: How whole numbers are written as categories.
+WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 
 
 class Input(NamedTuple):
@@ -118,10 +126,8 @@ def _of_categories(
     """Turn categories into numbers, as `Categories` does."""
     if effects is None:
         return _indicators(graph, column, known)
-    if isinstance(column.type, StringTensorType):  # -1 is the last row, for those not known
-        rows = graph.node(
-            "Gather", graph.constant(effects), _codes(graph, column.name, known), axis=0
-        )
+    if isinstance(column.type, ENCODED):  # -1 is the last row, for those not known
+        rows = graph.node("Gather", graph.constant(effects), _codes(graph, column, known), axis=0)
         return graph.node("Reshape", rows, graph.integers(-1, effects.shape[1]))
     found = graph.cast(_find_numbers(graph, column, known), "float64")
     more = graph.node("MatMul", found, graph.constant(effects[:-1] - effects[-1]))
@@ -130,8 +136,9 @@ def _of_categories(
 
 def _indicators(graph: Graph, column: Input, known: NDArray[Any]) -> str:
     """One column per category; of two categories, one for both, as `Categories` has it."""
-    if isinstance(column.type, StringTensorType):
-        found = _find_strings(graph, column.name, known)
+    if isinstance(column.type, ENCODED):
+        codes = _codes(graph, column, known)
+        found = graph.node("Equal", codes, graph.integers(*range(len(known))))
     else:
         found = _find_numbers(graph, column, known)
     found = graph.cast(found, "float64")
@@ -142,26 +149,24 @@ def _indicators(graph: Graph, column: Input, known: NDArray[Any]) -> str:
     return graph.node("Div", graph.node("Add", more, graph.number(1.0)), graph.number(2.0))
 
 
-def _find_strings(graph: Graph, column: str, known: NDArray[Any]) -> str:
-    return graph.node("Equal", _codes(graph, column, known), graph.integers(*range(len(known))))
-
-
-def _codes(graph: Graph, column: str, known: NDArray[Any]) -> str:
-    """Numbers of the categories; -1 for those that are not known."""
+def _codes(graph: Graph, column: Input, known: NDArray[Any]) -> str:
+    """Numbers of the categories, which are strings or whole numbers; -1 for unknown ones."""
+    if isinstance(column.type, Int64TensorType):
+        whole = {int(c): k for k, c in enumerate(known) if c is not None and WHOLE.fullmatch(c)}
+        whole = {c: k for c, k in whole.items() if abs(c) < 2**63} or {0: -1}
+        return _encoded(graph, column, keys_int64s=list(whole), values_int64s=list(whole.values()))
     names = [MISSING if category is None else str(category) for category in known]
     if len(set(names)) < len(names):
         raise ValueError(
             "A column has missing values and empty strings as categories, which are the same in "
             "ONNX; replace one of them before fit."
         )
-    return graph.node(
-        "LabelEncoder",
-        column,
-        domain="ai.onnx.ml",
-        keys_strings=[name.encode() for name in names],
-        values_int64s=list(range(len(names))),
-        default_int64=-1,
-    )
+    keys = [name.encode() for name in names]
+    return _encoded(graph, column, keys_strings=keys, values_int64s=list(range(len(names))))
+
+
+def _encoded(graph: Graph, column: Input, **table: list[Any]) -> str:
+    return graph.node("LabelEncoder", column.name, domain="ai.onnx.ml", default_int64=-1, **table)
 
 
 def _find_numbers(graph: Graph, column: Input, known: NDArray[Any]) -> str:
