@@ -136,6 +136,13 @@ def test_one_row():
 
 
 @pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
+def test_no_rows(estimator):
+    X, y = THREE
+    model = to_onnx(estimator().fit(X, y), X.shape[1])
+    assert [len(found) for found in run(model, X[:0])] == [0, 0]
+
+
+@pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
 def test_sparse_rows(estimator):
     X, y = DIGITS
     S = sp.csr_array(X * (X > 4))

@@ -65,7 +65,9 @@ def _ranked(graph: Graph, rows: str, n_columns: int, ranks: Ranks) -> str:
     beyond = body.node("Sub", body.node("Unsqueeze", column, body.integers(1)), begin)
     parts = body.node("Div", beyond, width)
     parts = body.node("Min", body.node("Max", parts, body.number(0.0)), body.number(1.0))
-    score = body.node("Add", body.node("MatMul", parts, rise), first)
+    # As matrices: onnxruntime multiplies no rows by a vector.
+    risen = body.node("MatMul", parts, body.node("Unsqueeze", rise, body.integers(1)))
+    score = body.node("Add", body.node("Squeeze", risen, body.integers(1)), first)
     by_column = graph.node("Transpose", graph.columns(rows, ranks.columns), perm=[1, 0])
     found = graph.node(
         "Scan",
