@@ -119,6 +119,12 @@ def test_other_text_is_not_doubted(texts):
     assert odd_text(pd.Series(texts, dtype=object), ".") is None
 
 
+def test_identifiers_that_look_like_huge_numbers(tmp_path):
+    """On such text pandas' `to_numeric` ends the process, so that a failure shows no traceback."""
+    path, _ = written_ages(tmp_path, lambda k, age: "134e337717832074" if k % 2 else f"{k}c0ffee")
+    training_table(path, TextFormat(), "churn", (), None)  # warnings are errors
+
+
 def test_other_columns_are_not_doubted(tmp_path):
     path, _ = written_ages(tmp_path, lambda k, age: "unknown" if k == 7 else age)
     training_table(path, TextFormat(), "churn", ("age",), None)  # warnings are errors

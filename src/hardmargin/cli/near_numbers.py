@@ -24,6 +24,10 @@ DECORATED = re.compile(
 )
 
 
+#: Identifiers in hexadecimal may look like it; pandas' `to_numeric` (2.3) ends the process there.
+HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")
+
+
 class OddText(NamedTuple):
     """The first text among numbers: its row, and what would help."""
 
@@ -45,6 +49,8 @@ def as_numbers(column: pd.Series, decimal: str) -> pd.Series:
 
     if decimal == ",":  # the marks are swapped: a point is no decimal mark then
         column = column.astype(str).str.translate(str.maketrans(",.", ".,"))
+    if not pd.api.types.is_numeric_dtype(column):
+        column = column.mask(column.astype(str).str.contains(HUGE_EXPONENT))
     numbers: pd.Series = pd.to_numeric(column, errors="coerce")
     if numbers.dtype.kind == "f" and not pd.api.types.is_numeric_dtype(column):
         found = numbers.notna()  # the float next to the text, as where the reader makes numbers
