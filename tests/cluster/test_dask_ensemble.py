@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold
 
-from hardmargin import EnsembleSVC, GreedySVC
+from hardmargin import EnsembleSVC, GreedySVC, RhoSVC
 from hardmargin.dask import DaskEnsembleSVC, predict
 from hardmargin.dask.cluster import Cluster, side_by_side
 
@@ -264,6 +264,26 @@ def test_rows_in_memory_are_refused(client):
     X, y = table_of(50)
     with pytest.raises(TypeError, match="EnsembleSVC takes rows in memory"):
         DaskEnsembleSVC(client=client).fit(X, y)
+
+
+def test_rows_on_a_cluster_are_refused_in_memory():
+    X, y = table_of(40)
+    frame = dd.from_pandas(pd.DataFrame(X).add_prefix("x"), npartitions=2)
+    for estimator in (EnsembleSVC(), RhoSVC()):
+        with pytest.raises(TypeError, match=r"DaskEnsembleSVC.*X\.compute\(\)"):
+            estimator.fit(frame, y)
+
+
+def test_missing_values_of_pandas_in_arrays(client):
+    X, y = table_of(400)
+    frame = pd.DataFrame(X).add_prefix("x").assign(flag=pd.array([True, None] * 200, "boolean"))
+    rows = dd.from_pandas(frame, npartitions=3).to_dask_array(lengths=True)
+    clf = DaskEnsembleSVC(client=client, **SMALL).fit(rows, da.from_array(y, rows.chunks[:1]))
+    gaps = frame.to_numpy(dtype=float, na_value=np.nan)
+    local = EnsembleSVC(**SMALL).fit(gaps, y)
+    np.testing.assert_allclose(
+        computed(clf.decision_function(rows), client), local.decision_function(gaps), atol=1e-8
+    )
 
 
 def test_partitions_must_match(client):

@@ -233,6 +233,7 @@ PLACES = {
     "text": (FRAME.assign(age="old").to_numpy(), "'old' in row 0 of column 0.* numbers"),
     "False as a string": (FLAGS.to_numpy(), r"'False' in row 7 .* X\[:, 2\] == 'False'"),
     "a column": (FRAME["age"], "1D array.* Series of 40 values, 'age'.*to_frame"),
+    "a column without a name": (pd.Series(X[:, 0]), "Series of 40 values. Reshape"),
     "a polars column": (pl.Series("age", X[:, 0]), "1D array.* Series of 40 values, 'age'"),
     "a list of texts": (Texts(f"text {i}" for i in range(40)), r"TfidfVectorizer\("),
     "a column of texts": (pd.Series([f"text {i}" for i in range(40)]), r"TfidfVectorizer\("),
@@ -258,6 +259,36 @@ def test_such_a_value_has_a_place_in_queries_too(name):
         model.predict(rows)
 
 
+NO_TABLES = {
+    "a list of dicts": (FRAME.to_dict("records"), r"list of dicts: pass pd.DataFrame\(X\)"),
+    "a dict of columns": (FRAME.to_dict("list"), r"pd.DataFrame\(X\) if it has columns"),
+    "a structured array": (FRAME.to_records(index=False), r"pass pd.DataFrame\(X\)"),
+}
+
+
+@pytest.mark.parametrize("estimator", OTHERS)
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_what_is_no_table_names_what_makes_one(estimator, name):
+    rows, words = NO_TABLES[name]
+    with pytest.raises(TypeError, match=words):
+        estimator().fit(rows, Y)
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_so_do_queries(name):
+    rows, words = NO_TABLES[name]
+    with pytest.raises(TypeError, match=words):
+        GreedySVC(1.0, max_visits=1).fit(FRAME, Y).predict(rows)
+
+
+def test_a_missing_value_of_pandas_has_a_place_where_none_may_be():
+    rows = FRAME.astype(object)
+    rows.loc[3, "income"] = pd.NA
+    for given, column in ((rows, "'income'"), (rows.to_numpy(), "1")):
+        with pytest.raises(ValueError, match=rf"NaN. The first is nan in row 3 of column {column}"):
+            ParzenClassifier().fit(given, Y)
+
+
 def test_a_missing_value_has_a_place_where_none_may_be():
     with pytest.raises(ValueError, match=r"NaN. The first is nan in row 3 of column 'income'"):
         ParzenClassifier().fit(FRAME.assign(income=changed(X, (3, 1), np.nan)[:, 1]), Y)
@@ -280,15 +311,6 @@ def model_of_names():
 def test_infinity_among_categories_has_a_place_in_queries():
     with pytest.raises(ValueError, match=r"infinity.* inf in row 9 of column 'age'"):
         model_of_names().predict(NAMED.assign(age=changed(X, (9, 0), np.inf)[:, 0]))
-
-
-def test_a_missing_value_of_pandas_among_objects_has_a_place():
-    frame = pd.DataFrame(
-        {"age": pd.Series([1.5, pd.NA] * 20, dtype=object), "colour": ["r", "b"] * 20}
-    )
-    with pytest.raises(TypeError, match=r"<NA> in row 1 of column 'age'\. Give"):
-        GreedySVC().fit(frame, Y)
-    GreedySVC(1.0, max_visits=1).fit(frame.astype({"age": "Float64"}), Y)
 
 
 def test_columns_in_another_order_are_not_asked_to_be_numbers():

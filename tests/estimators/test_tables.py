@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -190,6 +191,8 @@ NUMBERS = {
     "nullable bool": pd.Series([True, None] * 20, dtype="boolean"),
     "nullable int": pd.Series([1, None, 2, 3] * 10, dtype="Int64"),
     "numbers as objects": pd.Series([1.5, 2, None, 3] * 10, dtype=object),
+    "booleans as objects": pd.Series([True, None, False, pd.NA] * 10, dtype=object),
+    "pandas' NA": pd.Series([1.5, 2, pd.NA, 3] * 10, dtype=object),
     "decimals": pd.Series([Decimal("1.5"), Decimal(2), None, Decimal(3)] * 10),
     "float32": pd.Series(np.arange(40), dtype=np.float32),
 }
@@ -201,6 +204,22 @@ def test_numbers_are_no_categories(kind):
     clf = GreedySVC(1.0, max_visits=1).fit(frame, np.arange(40) % 3 > 0)
     assert clf.is_categorical_ is None
     assert clf.score(frame, np.arange(40) % 3 > 0) == 1.0
+
+
+def test_missing_values_of_pandas_in_arrays_are_missing():
+    rows, y = np.array([[1, pd.NA], [2, 0.5]] * 20, dtype=object), [0, 1] * 20
+    clf = GreedySVC(1.0, max_visits=1).fit(rows, y)
+    assert clf.get_feature_names_out().tolist() == ["x0", "x1", "x1_missing"]
+    expected = clf.decision_function([[1, np.nan], [2, 0.5]])
+    np.testing.assert_array_equal(clf.decision_function(rows[:2]), expected)
+
+
+@BOTH
+def test_a_table_of_pyarrow_is_read_as_a_data_frame(estimator):
+    clf = estimator().fit(pa.Table.from_pandas(TRAIN.reset_index(drop=True)), Y_TRAIN)
+    expected = estimator().fit(TRAIN, Y_TRAIN).decision_function(QUERIES)
+    for queries in (QUERIES, pa.Table.from_pandas(QUERIES), pa.RecordBatch.from_pandas(QUERIES)):
+        np.testing.assert_array_equal(clf.decision_function(queries), expected)
 
 
 CHOSEN = {

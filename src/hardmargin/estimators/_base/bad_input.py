@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,21 +40,32 @@ class Place(NamedTuple):
         return f"{self.value!r} in row {self.row:,} of column {self.column!r}"
 
 
-def refuse_series(X: Any) -> None:
-    """Refuse one column of a data frame, or a list of texts, in place of a table."""
+def refuse_no_table(X: Any) -> None:
+    """Refuse what a data frame can be made of, or one of its columns, in place of a table."""
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise TypeError("X is a structured array: pass pd.DataFrame(X), with pandas as pd.")
     if is_data_frame(X) or isinstance(X, np.ndarray) or is_sparse(X):
         return
-    if isinstance(next(iter(X), None) if hasattr(X, "__iter__") else None, str):
+    if isinstance(X, Mapping):
+        raise TypeError(
+            "X is a dict: pass pd.DataFrame(X) if it has columns, pd.DataFrame([X]) if it is one "
+            "row, with pandas as pd."
+        )
+    first = next(iter(X), None) if hasattr(X, "__iter__") else None
+    if isinstance(first, Mapping):
+        raise TypeError("X is a list of dicts: pass pd.DataFrame(X), with pandas as pd.")
+    if isinstance(first, str):
         raise ValueError(
             "Expected 2D array, got 1D array instead: X is a list of texts. Reshape your data: "
             "turn texts into numbers in a pipeline, make_pipeline(TfidfVectorizer(), ...), with "
             "TfidfVectorizer from sklearn.feature_extraction.text."
         )
     if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
+        name = "" if X.name in (None, "") else f", {X.name!r}"
         raise ValueError(
-            f"Expected 2D array, got 1D array instead: X is a Series of {len(X):,} values, "
-            f"{X.name!r}. Reshape your data: if it is a column, pass X.to_frame(), a table of one "
-            "column; if it is a row, pass a table of one row, such as table[:1]."
+            f"Expected 2D array, got 1D array instead: X is a Series of {len(X):,} values{name}. "
+            "Reshape your data: if it is a column, pass X.to_frame(), a table of one column; if it "
+            "is a row, pass a table of one row, such as table[:1]."
         )
 
 
@@ -99,10 +110,6 @@ def explain(
             "Missing values can be filled in a pipeline: "
             "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
         )
-    elif "'NAType'" in message:
-        place = _find(X, lambda value: type(value).__name__ == "NAType", skipped)
-        advice = "Give the column the type 'Float64', or write NaN."
-        _say(error, f"The first is {place}. {advice}" if place else "")
     elif strange := columns_without_numbers(X, categories) if fills else []:
         _say_what_is_no_number(error, X, skipped)
         error.add_note(

@@ -22,6 +22,7 @@ from hardmargin.estimators._base.columns import (
     name_of,
     not_numbers,
     read_column,
+    readable,
     refuse_lazy_frame,
     refuse_type,
 )
@@ -254,6 +255,7 @@ def find_categories(X: Any, features: Any) -> Categories | None:
         Which columns: those that a data frame's types mark; those and the ones listed by name,
         number or True; or none.
     """
+    X = readable(X)
     return find_categories_in_parts(X, features, lambda function: [function(X)])
 
 

@@ -52,6 +52,24 @@ class Values(NamedTuple):
     codes: NDArray[np.intp]
 
 
+def refuse_lazy_frame(X: Any) -> None:
+    """Refuse a data frame of polars or Dask that is not computed yet."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame of polars, which has no rows yet: call X.collect().")
+    if is_data_frame(X) and hasattr(X, "compute"):
+        raise TypeError(
+            "X is a data frame of Dask, which has no rows yet: hardmargin.dask has what takes it, "
+            "DaskEnsembleSVC to fit and predict(model, X) for other models; X.compute() is a data "
+            "frame in memory."
+        )
+
+
+def readable(X: Any) -> Any:
+    """Return a table of pyarrow as a data frame, and others as they are."""
+    is_arrow = hasattr(X, "to_pandas") and hasattr(X, "schema") and not is_data_frame(X)
+    return X.to_pandas() if is_arrow else X
+
+
 def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
     """Types of the columns of a pandas or polars data frame, in short.
 
@@ -84,6 +102,31 @@ def is_missing(value: Any) -> bool:
     return value is None or is_nan or type(value).__name__ in MISSING_TYPES
 
 
+def without_na(X: Any, categories: Collection[int]) -> Any:
+    """Return a table in whose objects NaN takes the place of pandas' NA, which is no number.
+
+    Parameters
+    ----------
+    X : table
+        Arrays of objects and pandas' columns of objects are looked at.
+    categories : collection of int
+        Columns of a data frame that need not be numbers.
+    """
+    if isinstance(X, np.ndarray):
+        return _without_na(X) if X.dtype == object else X
+    if not is_data_frame(X) or not hasattr(X, "isetitem"):
+        return X
+    changed = X
+    for j, kind in enumerate(X.dtypes):
+        if str(kind) != "object" or j in categories:
+            continue
+        given = X.iloc[:, j].to_numpy()
+        if (values := _without_na(given)) is not given:
+            changed = X.copy(deep=False) if changed is X else changed
+            changed.isetitem(j, values)
+    return changed
+
+
 def not_numbers(types: set[type]) -> list[type]:
     """Types that are not those of numbers, by name."""
     return sorted((t for t in types if not issubclass(t, NUMBERS)), key=lambda t: t.__name__)
@@ -111,18 +154,19 @@ def read_column(X: Any, column: int) -> Values:
     return Values({type(v) for v in values if not is_missing(v)}, strings, codes)
 
 
-def refuse_lazy_frame(X: Any) -> None:
-    """Refuse a table of polars that is not computed yet."""
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a LazyFrame of polars, which has no rows yet: call X.collect().")
-
-
 def refuse_type(column: Any, kind: str) -> None:
     """Refuse a column whose values are of a type that is neither a number nor a string."""
     raise ValueError(
         f"Column {column!r} has values of type {kind}, which are neither numbers nor strings. "
         f"{ADVICE} If these are categories, list it: categorical_features=[{column!r}]."
     )
+
+
+def _without_na(objects: NDArray[Any]) -> NDArray[Any]:
+    is_na = np.array([type(value).__name__ == "NAType" for value in objects.ravel().tolist()])
+    if not is_na.any():
+        return objects
+    return np.where(is_na.reshape(objects.shape), np.nan, objects)
 
 
 def _factorised(objects: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:

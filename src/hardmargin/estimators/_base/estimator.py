@@ -22,13 +22,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hardmargin.estimators._base.bad_input import explain, refuse_no_rows, refuse_series
+from hardmargin.estimators._base.bad_input import explain, refuse_no_rows, refuse_no_table
 from hardmargin.estimators._base.categories import (
     Categories,
     EncodedTable,
     columns_of,
 )
-from hardmargin.estimators._base.columns import column_kinds, is_data_frame, refuse_lazy_frame
+from hardmargin.estimators._base.columns import (
+    column_kinds,
+    is_data_frame,
+    readable,
+    refuse_lazy_frame,
+    without_na,
+)
 from hardmargin.estimators._base.labels import (
     check_label_type,
     plain_labels,
@@ -300,12 +306,13 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": "allow-nan" if fills and not is_sparse(X) else True,
         }
+        refuse_lazy_frame(X)
+        X = readable(X)
         refuse_no_rows(X, type(self).__name__)
-        if not isinstance(X, np.ndarray):
-            refuse_lazy_frame(X)
-            refuse_series(X)
-            if fills and is_data_frame(X):
-                column_kinds(X, columns_of(self._categories_))  # dates would be taken for numbers
+        refuse_no_table(X)
+        if fills and is_data_frame(X):
+            column_kinds(X, columns_of(self._categories_))  # dates would be taken for numbers
+        X = without_na(X, columns_of(self._categories_))
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # NaN is found by a sum
                 if self._categories_ is None:
