@@ -22,6 +22,7 @@ from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.pipelines import with_categories, with_numbers, with_strings
 from hardmargin.comparison.rivals import known_rivals
 from hardmargin.comparison.summary import summary_of
+from hardmargin.warn import warn_caller
 
 QUICK = ["--estimator", "greedy", "--set", "gamma=spread", "--set", "max_visits=1"]
 
@@ -196,6 +197,21 @@ def test_reading_that_takes_longer_is_said(capsys, monkeypatch, tmp_path):
     printed = capsys.readouterr().err
     assert "a.csv took longer than --max-time 60, so this is the simplest model" in printed
     assert (tmp_path / "m.skops").exists()
+
+
+def test_warnings_of_the_fit_have_the_limit_that_was_asked_for(capsys, monkeypatch, tmp_path):
+    genes().to_csv(tmp_path / "a.csv", index=False)
+    fit = GreedySVC.fit
+
+    def fit_and_warn(self, *arguments):
+        warn_caller(f"max_time={self.max_time:g} is too short. Raise max_time.")
+        return fit(self, *arguments)
+
+    monkeypatch.setattr(GreedySVC, "fit", fit_and_warn)
+    late(monkeypatch, 40)
+    arguments = ["train", str(tmp_path / "a.csv"), "--target", "ill", *QUICK, "--max-time", "60"]
+    assert main([*arguments, "-o", str(tmp_path / "m.skops")]) == 0
+    assert "warning: --max-time 60 is too short. Raise --max-time." in capsys.readouterr().err
 
 
 # --- no traceback ---------------------------------------------------------------------------------

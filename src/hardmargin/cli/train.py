@@ -19,7 +19,7 @@ from hardmargin.cli.outputs import check_output, show, show_json, spoken_warning
 from hardmargin.cli.tables import Table, kinds_of, training_table
 from hardmargin.cli.text_files import TextFormat
 from hardmargin.comparison.summary import last_step
-from hardmargin.warn import warn_caller
+from hardmargin.warn import held_back, warn_caller
 
 #: Rows whose prediction is timed, fewer if they have many values.
 TIMED_ROWS, TIMED_VALUES = 1_000, 1_000_000
@@ -114,8 +114,12 @@ def _fitted(model: Any, table: Table, deadline: Deadline) -> Any:
             UserWarning,
         )
     final.set_params(max_time=seconds)
-    fit_model(model, table)
+    with held_back() as held:
+        fit_model(model, table)
     final.set_params(max_time=deadline.seconds)  # what was asked for
+    for message, category in held:
+        asked = message.replace(f"max_time={seconds:g}", f"--max-time {deadline.seconds:g}")
+        warn_caller(asked.replace("max_time", "--max-time"), category)
     return model
 
 
