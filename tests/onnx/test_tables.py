@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from problems.onnx_sessions import assert_same_classes, run
 from sklearn.datasets import load_wine
@@ -102,6 +103,36 @@ def test_nullable_numbers():
     model = to_onnx(clf, frame)
     numbers = frame.astype(np.float64)
     np.testing.assert_allclose(run(model, numbers)[1], clf.predict_proba(frame), rtol=0, atol=1e-4)
+
+
+GAPS = {
+    "nullable": lambda frame: frame.astype({"flag": "boolean", "name": "string"}),
+    "objects": lambda frame: frame,
+    "arrow": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
+    "polars": pl.from_pandas,
+    "pyarrow": pa.Table.from_pandas,
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+def test_gaps_in_booleans_and_strings(kind):
+    rng = np.random.default_rng(0)
+    flag, name = rng.choice([True, False, None], len(X)), rng.choice(["a", "b", None], len(X))
+    plain = pd.DataFrame({"a": X[:, 0], "flag": flag, "name": name})
+    frame = GAPS[kind](plain)
+    clf = EnsembleSVC().fit(frame, Y)
+    fed = plain.astype({"flag": np.float64})
+    found = run(to_onnx(clf, frame), fed)[1]
+    np.testing.assert_allclose(found, clf.predict_proba(frame), rtol=0, atol=1e-4)
+
+
+def test_listed_categories_of_booleans_with_gaps():
+    rng = np.random.default_rng(0)
+    flag = rng.choice([True, False, None], len(X))
+    frame = pd.DataFrame({"a": X[:, 0], "flag": flag})
+    clf = GreedySVC(categorical_features=["flag"]).fit(frame, Y)
+    found = run(to_onnx(clf, frame), frame.astype({"flag": np.float64}))[1]
+    np.testing.assert_allclose(found, clf.predict_proba(frame), rtol=0, atol=1e-4)
 
 
 def test_polars():

@@ -42,8 +42,9 @@ def to_onnx(
     X : int, array or data frame
         What the graph takes: the number of columns, or rows that show their number and type. An
         array gives one input ``X``, of float64 for a number; a data frame gives one input of shape
-        (n, 1) per column, with the column's name. Columns of strings, objects and categories take
-        strings; an empty string is a missing value. Up to 100 of the rows are classified by the
+        (n, 1) per column, with the column's name. Numbers and booleans with gaps take floats, NaN
+        for a missing one; columns of strings, other objects and categories take strings, an empty
+        one for a missing value. Up to 100 of the rows are classified by the
         graph too; there is a warning if the result differs from that of the model.
     target_opset : int or dict, optional
         Version of the ONNX operators, at least 15; by default, the latest that skl2onnx knows.

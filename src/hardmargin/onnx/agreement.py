@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto
 from onnxruntime import InferenceSession, SessionOptions
 from sklearn.base import is_classifier
 
-from hardmargin.estimators._base.columns import is_data_frame
+from hardmargin.estimators._base.columns import is_data_frame, is_missing
 from hardmargin.kernels import is_sparse
 from hardmargin.onnx.table import MISSING, column_values
 from hardmargin.warn import warn_caller
@@ -65,7 +65,7 @@ def _run(graph: ModelProto, feed: dict[str, NDArray[Any]]) -> list[NDArray[Any]]
         if _is_about_types(graph, str(error)):
             hint = (
                 " Some steps of pipelines, such as SimpleImputer, take only float32 there: give "
-                "X.astype(np.float32)."
+                "X.astype(np.float32), or so the columns of numbers of a data frame."
             )
         raise RuntimeError(
             f"onnxruntime cannot run the graph of this model: {str(error).rstrip('. ')}.{hint}"
@@ -91,7 +91,7 @@ def _feed(graph: ModelProto, rows: Any) -> dict[str, NDArray[Any]]:
     for value in graph.graph.input:
         tensor = columns[value.name]
         if value.type.tensor_type.elem_type == TensorProto.STRING:
-            strings = [MISSING if v is None or v != v else str(v) for v in tensor.ravel().tolist()]
+            strings = [MISSING if is_missing(v) else str(v) for v in tensor.ravel().tolist()]
             columns[value.name] = np.array(strings, dtype=object).reshape(tensor.shape)
         elif value.type.tensor_type.elem_type == TensorProto.INT64:
             columns[value.name] = tensor.astype(np.int64)

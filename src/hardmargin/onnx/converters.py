@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.columns import is_data_frame
+from hardmargin.estimators._base.columns import is_data_frame, readable
 from hardmargin.estimators._base.estimator import check_model
 from hardmargin.estimators.core_vector import CoreVectorSVC
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
@@ -99,6 +99,7 @@ def register() -> None:
 def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, options: Any) -> Any:
     """Convert a model: see ``hardmargin.onnx.to_onnx``."""
     register()
+    X = readable(X)
     types, is_plain = _input_types(X), options is None
     if all(isinstance(key, str) for key in options or {}):
         plain = {"zipmap": False} if is_classifier(model) else {}

@@ -17,6 +17,7 @@ from skl2onnx.common.data_types import (
 )
 
 from hardmargin.estimators._base.categories import Categories
+from hardmargin.estimators._base.columns import NUMBERS, is_missing
 from hardmargin.estimators._base.missing import Filling
 from hardmargin.onnx.graph import Graph
 
@@ -28,6 +29,9 @@ ENCODED = (StringTensorType, Int64TensorType)
 
 #: How whole numbers are written as categories.
 WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
+
+#: Categories that are booleans, and the numbers that these are.
+TRUTH = {"False": 0.0, "True": 1.0}
 
 
 class Input(NamedTuple):
@@ -52,12 +56,18 @@ class Input(NamedTuple):
 
 
 def column_values(frame: Any, name: Any) -> NDArray[Any]:
-    """Values of a column of a data frame; pandas' nullable numbers are floats."""
+    """Values of a column of a data frame; numbers with gaps are floats, also if kept as objects."""
     column = frame[name]
     is_nullable = not isinstance(column.dtype, np.dtype)
     if is_nullable and getattr(column.dtype, "kind", "O") in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.asarray(column)
+    values = np.asarray(column)
+    if values.dtype != object:
+        return values
+    known = [value for value in values.tolist() if not is_missing(value)]
+    if not known or not all(isinstance(value, NUMBERS) for value in known):
+        return values
+    return np.array([np.nan if is_missing(v) else float(v) for v in values.tolist()])
 
 
 def as_matrix(
@@ -185,8 +195,8 @@ def _find_numbers(graph: Graph, column: Input, known: NDArray[Any]) -> str:
 
 def _as_number(category: Any, is_boolean: bool) -> float:
     """Return the number that a category stands for; NaN, which equals nothing, if there is none."""
-    if is_boolean:
-        return {"False": 0.0, "True": 1.0}.get(category, np.nan)
+    if is_boolean or category in TRUTH:
+        return TRUTH.get(category, np.nan)
     try:
         return float(category)
     except (TypeError, ValueError):
