@@ -69,6 +69,11 @@ def test_classes_are_not_mentioned(y):
     assert warned(y) == []
 
 
+def test_names_of_the_rows_are_named_once():
+    [message] = warned([f"customer {k % 90}" for k in range(100)])
+    assert "y has 90 different labels in 100 rows, 80 of them once: are they names" in message
+
+
 def test_rows_of_weight_zero_do_not_count():
     y = np.concatenate([np.arange(400) % 2, QUANTITIES])
     assert warned(y, np.arange(len(y)) < 400) == []

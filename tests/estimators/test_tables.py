@@ -266,6 +266,11 @@ BAD = {
     "text": ({}, FRAME.assign(note=[f"note {i}" for i in range(len(Y))]), "skrub"),
     "dates": ({}, FRAME.assign(day=pd.Timestamp("2020-02-02")), "dates or times.*skrub"),
     "polars dates": ({}, pl.DataFrame({"day": [date(2020, 2, 2)] * len(Y)}), "skrub"),
+    "complex numbers": (
+        {},
+        pd.DataFrame({"z": np.arange(40) * 1j, "flag": pd.array([True, None] * 20, "boolean")}),
+        "Complex data not supported: column 'z'",
+    ),
     "too many categories": (
         {"categorical_features": ["code"]},
         pd.DataFrame({"code": np.arange(300)}),

@@ -116,7 +116,7 @@ def explain(
             f"Not all values are numbers in {', '.join(map(repr, strange))}: these columns had "
             "numbers in fit, or categorical_features=None says that there are no categories."
         )
-    elif "could not convert string" in message:
+    elif "could not convert string" in message or "float() argument" in message:
         _say_what_is_no_number(error, X, skipped)
         error.add_note(
             "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "

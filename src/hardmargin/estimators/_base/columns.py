@@ -86,6 +86,11 @@ def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
     for j, (name, kind) in enumerate(zip(X.columns, kinds, strict=True)):
         if kind.startswith(DATES):
             raise ValueError(f"Column {name!r} has dates or times. {ADVICE}")
+        if kind.startswith("complex"):
+            raise ValueError(
+                f"Complex data not supported: column {name!r} has type {kind}. Make two columns of "
+                "it, of the real and the imaginary parts."
+            )
         if kind in STRANGE and j not in categories:
             refuse_type(name, kind)
     return kinds

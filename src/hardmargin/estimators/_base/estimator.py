@@ -39,6 +39,7 @@ from hardmargin.estimators._base.labels import (
     check_label_type,
     plain_labels,
     refuse_missing_labels,
+    refuse_mixed_labels,
     warn_of_quantities,
 )
 from hardmargin.estimators._base.one_model import in_one_step, is_fitted_name
@@ -242,6 +243,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             labels, codes = np.unique(known, return_inverse=True)
         except (TypeError, ValueError):
             refuse_missing_labels(y)
+            refuse_mixed_labels(y)
             raise
         return self._coded(X, labels, codes, sample_weight)
 
@@ -376,10 +378,15 @@ def one_or_all(values: Sequence[Any]) -> Any:
 
 def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
     """Validate sample weights, and scale extreme ones so that they can be added up."""
-    with np.errstate(over="ignore"):
-        weights: FloatArray = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+    try:
+        with np.errstate(over="ignore"):
+            weights: FloatArray = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+    except (TypeError, ValueError) as error:
+        if "weight" not in str(error):
+            raise type(error)(f"sample_weight must have numbers: {error}") from None
+        raise
     return moderate(weights)
 
 

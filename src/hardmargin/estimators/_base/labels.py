@@ -83,6 +83,20 @@ def refuse_missing_labels(y: Any) -> None:
         ) from None
 
 
+def refuse_mixed_labels(y: Any) -> None:
+    """Refuse labels kept as objects that are neither all strings nor all booleans."""
+    if isinstance(y, list | tuple) or str(getattr(y, "dtype", "")).lower() != "object":
+        return
+    kinds = sorted({type(label).__name__ for label in np.asarray(y).ravel().tolist()})
+    if kinds in (["str"], ["bool"]):
+        return
+    labels = "y.astype(int)" if kinds == ["int"] else "[str(label) for label in y]"
+    raise ValueError(
+        f"Unknown label type: y keeps labels of type {' and '.join(kinds)} as objects; pass "
+        f"{labels}."
+    ) from None
+
+
 def check_label_type(y: NDArray[Any]) -> None:
     """Refuse labels that are no classes, as scikit-learn does.
 
@@ -92,10 +106,10 @@ def check_label_type(y: NDArray[Any]) -> None:
 
 
 def warn_of_quantities(classes: NDArray[Any], codes: NDArray[Any]) -> None:
-    """Warn of labels that look like quantities rather than classes.
+    """Warn of labels that look like quantities rather than classes, or like names of the rows.
 
     Codes of classes mostly leave no number out, and few of them occur only once; quantities have
-    gaps and rare values. Strings are never quantities.
+    gaps and rare values. Strings are never quantities, but names where most rows have their own.
 
     Parameters
     ----------
@@ -107,9 +121,18 @@ def warn_of_quantities(classes: NDArray[Any], codes: NDArray[Any]) -> None:
     numbers = np.asarray(classes.tolist())  # objects may be numbers
     sizes = np.bincount(codes[codes >= 0], minlength=len(classes))
     n_rows, n_classes, n_once = int(sizes.sum()), len(classes), int((sizes == 1).sum())
-    if numbers.dtype.kind not in "iuf" or not _are_quantities(numbers, n_rows, n_once):
-        return
     once = f", {n_once:,} of them once" if n_once else ""
+    if numbers.dtype.kind not in "iuf":
+        if n_rows > LEAST_ROWS and n_classes > 0.5 * n_rows:
+            warn_caller(
+                f"y has {n_classes:,} different labels in {n_rows:,} rows{once}: are they names of "
+                "the rows, or text? Each is learned as a class of its own here, which takes long; "
+                "max_time limits the time of fit.",
+                UserWarning,
+            )
+        return
+    if not _are_quantities(numbers, n_rows, n_once):
+        return
     warn_caller(
         f"y has {n_classes:,} different numbers in {n_rows:,} rows{once}: are they quantities? "
         f"Each is learned as a class of its own here, which takes long. For quantities, use "
