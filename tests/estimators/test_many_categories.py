@@ -103,6 +103,39 @@ def test_listed_codes_of_many_values():
     assert clf.score(frame, y) == 1.0
 
 
+DISGUISED = {
+    "dates": (
+        [f"2024-{k % 12 + 1:02}-{k % 28 + 1:02}" for k in range(200)],
+        "dates kept as strings",
+    ),
+    "days": (
+        [f"{k % 28 + 1}.{k % 12 + 1}.2024 10:30" for k in range(200)],
+        "dates kept as strings",
+    ),
+    "prices": (
+        [f"€ 1,{k % 99 + 100}.50" for k in range(200)],
+        r"numbers .*pd.to_numeric\(X\['a'\]\)",
+    ),
+    "numbers": ([f"{k % 99}.5" for k in range(200)], r"numbers .*pd.to_numeric\(X\['a'\]\)"),
+}
+
+
+@pytest.mark.parametrize("kind", DISGUISED)
+def test_dates_and_numbers_kept_as_strings_are_named(kind):
+    texts, words = DISGUISED[kind]
+    frame = pd.DataFrame({"a": texts, "x": np.arange(200) % 2})
+    with pytest.warns(UserWarning, match=rf"Column 'a' has \d+ different strings.*{words}"):
+        quick().fit(frame, frame["x"])
+    quick(categorical_features=["a"]).fit(frame, frame["x"])  # warnings are errors
+    with pytest.raises(ValueError, match=rf"its own, .* rows. They are {words}"):
+        quick().fit(frame[:75], frame["x"][:75])
+
+
+def test_codes_are_no_numbers():
+    frame = pd.DataFrame({"a": [f"0{k % 99}" for k in range(200)], "x": np.arange(200) % 2})
+    quick().fit(frame, frame["x"])  # warnings are errors
+
+
 def test_splits_that_are_there_once_are_refused():
     splits = iter([(np.arange(500), np.arange(500, N_TRAIN))])
     with pytest.raises(ValueError, match=r"cv=list\(cv\)"):

@@ -6,6 +6,8 @@ import re
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from hardmargin.estimators._base.disguise import DECORATED
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -17,12 +19,6 @@ FIRST_LOOK = 1_000
 
 #: Decimal marks, each with the other one.
 OTHER_MARK = {".": ",", ",": "."}
-
-#: Numbers as people write them: with a currency, a percent sign or marks between thousands.
-DECORATED = re.compile(
-    r"\s*[+-]?\s*[$€£¥]?\s*[+-]?(?:\d+|\d{1,3}(?:[.,'\u2019\s]\d{3})+)(?:[.,]\d+)?\s*[$€£¥%]?\s*"
-)
-
 
 #: Identifiers in hexadecimal may look like it; pandas' `to_numeric` (2.3) ends the process there.
 HUGE_EXPONENT = re.compile(r"[eE][+-]?\d{10}")

@@ -19,6 +19,7 @@ from hardmargin.estimators._base.columns import (
     Values,
     column_kinds,
     is_data_frame,
+    list_it,
     name_of,
     not_numbers,
     read_column,
@@ -26,6 +27,7 @@ from hardmargin.estimators._base.columns import (
     refuse_lazy_frame,
     refuse_type,
 )
+from hardmargin.estimators._base.disguise import advice_on
 from hardmargin.kernels import is_sparse
 from hardmargin.warn import warn_caller
 
@@ -313,7 +315,14 @@ def find_categories_in_parts(
                 _refuse_text(
                     names[j], strings, [n for k, n in enumerate(names) if k not in columns]
                 )
-            _check_many(names[j], n_different, n_present, is_declared=j in declared)
+            advice = "" if j in declared else advice_on(names[j], found[j])
+            _check_many(names[j], n_different, n_present, advice, is_declared=j in declared)
+            if advice:
+                warn_caller(
+                    f"Column {names[j]!r} has {n_different:,} different strings, which are read as "
+                    f"categories. {advice}{list_it(names[j])}",
+                    UserWarning,
+                )
     if not found:
         return None
     known = tuple(_in_order(values) for values in found.values())
@@ -427,15 +436,19 @@ def _refuse_text(column: Any, strings: list[Any], numbers: list[Any]) -> None:
     )
 
 
-def _check_many(column: Any, n_different: int, n_present: int, *, is_declared: bool) -> None:
+def _check_many(
+    column: Any, n_different: int, n_present: int, advice: str, *, is_declared: bool
+) -> None:
     """Refuse a column whose values are no categories: nearly all different, or too many."""
+    advice = advice or (
+        "If these are numbers of rows, or names, drop the column. If it is text, turn it into "
+        "numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...)."
+    )
     what = "categories" if is_declared else "different strings"
     if n_different > UNIQUE_SHARE * n_present:
         raise ValueError(
             f"Column {column!r} has {n_different:,} {what} in {n_present:,} rows: nearly every row "
-            "has its own, so that they say nothing about other rows. If these are numbers of rows, "
-            "or names, drop the column. If it is text, turn it into numbers first, for instance "
-            "with skrub: make_pipeline(TableVectorizer(), ...)."
+            f"has its own, so that they say nothing about other rows. {advice}"
         )
     if n_different > MOST_CATEGORIES:
         raise ValueError(

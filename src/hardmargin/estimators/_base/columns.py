@@ -163,8 +163,13 @@ def refuse_type(column: Any, kind: str) -> None:
     """Refuse a column whose values are of a type that is neither a number nor a string."""
     raise ValueError(
         f"Column {column!r} has values of type {kind}, which are neither numbers nor strings. "
-        f"{ADVICE} If these are categories, list it: categorical_features=[{column!r}]."
+        f"{ADVICE}{list_it(column)}"
     )
+
+
+def list_it(column: Any) -> str:
+    """Say how a column is taken as categories."""
+    return f" If these are categories, list it: categorical_features=[{column!r}]."
 
 
 def _without_na(objects: NDArray[Any]) -> NDArray[Any]:
