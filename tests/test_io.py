@@ -15,6 +15,8 @@ import skops.io
 import skrub
 from problems.cells import few_rows_are_many, many_rows
 from problems.every_estimator import PUBLIC
+from sklearn import model_selection
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -22,10 +24,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import hardmargin
-from hardmargin import EnsembleSVC, GreedySVC
+from hardmargin import EnsembleSVC, GreedySVC, ParzenClassifier
 from hardmargin.io import (
     ABOUT,
     FORMAT,
+    SPLITTERS,
     TRUSTED,
     ModelFileError,
     dump,
@@ -106,6 +109,30 @@ def test_pipelines_of_the_documentation(kind, tmp_path):
     model.fit(rows, [0, 1, 1] * 20)
     loaded = load(dump(model, tmp_path / "model.skops"))
     np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize("splitter", SPLITTERS)
+def test_splitters_come_back(splitter, tmp_path):
+    needed = {"LeavePGroupsOut": {"n_groups": 2}, "PredefinedSplit": {"test_fold": [0, 1, -1]}}
+    cv = getattr(model_selection, splitter)(**needed.get(splitter, {}))
+    loaded = load(dump(EnsembleSVC(cv=cv), tmp_path / "model.skops"))
+    assert type(loaded.cv) is type(cv)
+    assert repr(loaded.cv) == repr(cv)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        CalibratedClassifierCV(ParzenClassifier(0.1), cv=2),
+        CalibratedClassifierCV(ParzenClassifier(0.1), cv=2, method="isotonic", ensemble=False),
+        model_selection.GridSearchCV(ParzenClassifier(), {"gamma": [0.1, 1.0]}, cv=2),
+    ],
+    ids=["sigmoid", "isotonic", "search"],
+)
+def test_calibrated_and_searched_models_come_back(wrapped, tmp_path):
+    wrapped.fit(X, Y)
+    loaded = load(dump(wrapped, tmp_path / "model.skops"))
+    np.testing.assert_array_equal(loaded.predict(X), wrapped.predict(X))
 
 
 def test_a_pickle_is_named(tmp_path):

@@ -175,6 +175,14 @@ def test_groups_are_held_out_together(capsys, tmp_path):
     assert "4 columns" in out
 
 
+def test_a_model_of_groups_predicts(capsys, tmp_path):
+    path, model = write_customers(tmp_path), tmp_path / "m.skops"
+    run(capsys, "train", path, "--target", "churn", "--groups", "household", *QUICK, "-o", model)
+    code, out, _ = run(capsys, "predict", model, path)
+    assert code == 0
+    assert out.startswith("prediction")
+
+
 @pytest.mark.parametrize("estimator", ["CoreVectorSVC", "parzen"])
 def test_other_classifiers_get_numbers(capsys, tmp_path, estimator):
     path = write_customers(tmp_path)

@@ -74,6 +74,22 @@ TABLE_VECTORIZER = (
     "selectors._selectors._cardinality_below",
 )
 
+#: Splitters that `cv` may be, here and in what wraps our models.
+SPLITTERS = (
+    "GroupKFold",
+    "GroupShuffleSplit",
+    "KFold",
+    "LeaveOneGroupOut",
+    "LeaveOneOut",
+    "LeavePGroupsOut",
+    "PredefinedSplit",
+    "ShuffleSplit",
+    "StratifiedGroupKFold",
+    "StratifiedKFold",
+    "StratifiedShuffleSplit",
+    "TimeSeriesSplit",
+)
+
 #: Types that our fitted models are made of, besides those that skops trusts. A type that moves must
 #: stay importable from here: files name it.
 TRUSTED = (
@@ -116,6 +132,9 @@ TRUSTED = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    *(f"sklearn.model_selection._split.{name}" for name in SPLITTERS),
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     *(f"skrub.{name}" for name in TABLE_VECTORIZER),
 )
