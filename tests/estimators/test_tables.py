@@ -494,6 +494,14 @@ def test_a_column_without_values_is_ignored(estimator):
     np.testing.assert_array_equal(clf.decision_function(QUERIES.assign(noise=1e6)), expected)
 
 
+@pytest.mark.parametrize("values", [pd.Categorical([None] * 40, ["a", "b"]), [None] * 40])
+def test_categories_without_values_are_ignored_aloud(values):
+    frame = pd.DataFrame({"empty": values, "x": np.arange(40) % 2})
+    clf = GreedySVC(1.0, max_visits=1, categorical_features=["empty"])
+    with pytest.warns(UserWarning, match="Columns without any value are ignored: column empty"):
+        clf.fit(frame, frame["x"])
+
+
 @BOTH
 def test_infinite_values_are_refused(estimator):
     X = np.where(np.arange(80).reshape(40, 2) == 5, np.inf, 1.0)

@@ -374,7 +374,12 @@ def _shape(block: Rows) -> _Shape:
 
 def _read(model: EnsembleSVC, part: Any) -> Rows:
     """Validate a part of a table, and turn its categories into numbers."""
-    rows = model._validated(part, reset=False)
+    try:
+        rows = model._validated(part, reset=False)
+    except (TypeError, ValueError) as error:
+        if " in row " in str(error):
+            error.args = (f"{error} Rows are counted within the partition.",)
+        raise
     return rows if is_sparse(rows) else np.ascontiguousarray(rows)
 
 

@@ -28,6 +28,7 @@ from hardmargin.estimators._base.columns import (
     refuse_type,
 )
 from hardmargin.estimators._base.disguise import advice_on
+from hardmargin.estimators._base.scaling import listed
 from hardmargin.kernels import is_sparse
 from hardmargin.warn import warn_caller
 
@@ -287,11 +288,11 @@ def find_categories_in_parts(
     if not is_frame and np.asarray(X, dtype=object).ndim != 2:
         return None  # validation explains it better
     names = list(X.columns) if is_frame else range(np.asarray(X, dtype=object).shape[1])
-    listed = set()
+    chosen = set()
     if not isinstance(features, str):
-        listed = set(_chosen(features, len(names), names if is_frame else []))
-    kinds = column_kinds(X, listed) if is_frame else []
-    declared = {j for j, kind in enumerate(kinds) if kind in DECLARED} | listed
+        chosen = set(_chosen(features, len(names), names if is_frame else []))
+    kinds = column_kinds(X, chosen) if is_frame else []
+    declared = {j for j, kind in enumerate(kinds) if kind in DECLARED} | chosen
     maybe = {j for j, kind in enumerate(kinds) if kind in MAYBE_TEXT} - declared
     if not (columns := sorted(declared | maybe)):
         return None
@@ -325,6 +326,8 @@ def find_categories_in_parts(
                 )
     if not found:
         return None
+    if empty := [names[j] for j, values in found.items() if values <= {None}]:
+        warn_caller(f"Columns without any value are ignored: {listed(empty)}.", UserWarning)
     known = tuple(_in_order(values) for values in found.values())
     return Categories(np.array(list(found)), len(names), known, tuple(effects))
 
@@ -362,18 +365,18 @@ def columns_of(known: Categories | None) -> list[int]:
 
 def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:
     """Numbers of the columns that `categorical_features` lists, in ascending order."""
-    listed = np.asarray(features)
-    if listed.ndim != 1:
+    given = np.asarray(features)
+    if given.ndim != 1:
         raise ValueError(
             "categorical_features must be 'from_dtype', None, or a list of column names, column "
             f"numbers or booleans, got {features!r}."
         )
-    if listed.dtype == bool:
-        if len(listed) != n_columns:
+    if given.dtype == bool:
+        if len(given) != n_columns:
             raise ValueError(
-                f"categorical_features has {len(listed)} booleans, but X has {n_columns} columns."
+                f"categorical_features has {len(given)} booleans, but X has {n_columns} columns."
             )
-        return np.flatnonzero(listed).tolist()
+        return np.flatnonzero(given).tolist()
     columns = set()
     for feature in features:
         if feature in names:
