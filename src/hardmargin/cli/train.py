@@ -105,22 +105,30 @@ def train(
 def _fitted(model: Any, table: Table, deadline: Deadline) -> Any:
     """Fit a pipeline in the time that reading the table has left."""
     seconds, final = deadline.for_fit(table.X), last_step(model)
-    if seconds is None:
-        return fit_model(model, table)
     if seconds == NO_TIME:
         warn_caller(
             f"Reading {table.path} took longer than --max-time {deadline.seconds:g}, so this is "
             "the simplest model; raise --max-time.",
             UserWarning,
         )
-    final.set_params(max_time=seconds)
+    if seconds is not None:
+        final.set_params(max_time=seconds)
     with held_back() as held:
         fit_model(model, table)
-    final.set_params(max_time=deadline.seconds)  # what was asked for
+    if seconds is not None:
+        final.set_params(max_time=deadline.seconds)  # what was asked for
     for message, category in held:
-        asked = message.replace(f"max_time={seconds:g}", f"--max-time {deadline.seconds:g}")
-        warn_caller(asked.replace("max_time", "--max-time"), category)
+        if "categorical_features" not in message:  # reading has named such columns
+            warn_caller(_for_the_terminal(message, seconds, deadline), category)
     return model
+
+
+def _for_the_terminal(message: str, seconds: float | None, deadline: Deadline) -> str:
+    """Write a warning about `max_time` as it was asked for."""
+    if seconds is None:
+        return message
+    asked = message.replace(f"max_time={seconds:g}", f"--max-time {deadline.seconds:g}")
+    return asked.replace("max_time", "--max-time")
 
 
 def _prediction_time(model: Any, table: Table) -> float:
