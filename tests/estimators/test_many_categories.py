@@ -171,6 +171,9 @@ def test_text_is_refused_with_lines_to_copy():
     exec(IMPORTS + str(caught.value)[str(caught.value).index("to_numbers =") :], scope)
     model = make_pipeline(scope["to_numbers"], GreedySVC(random_state=0)).fit(table[:200], y[:200])
     assert model.score(table[200:], y[200:]) > 0.8
+    table["review"] += [f" order 7{k}" for k in range(300)]
+    words_of_two_rows = model.fit(table, y)[0].named_transformers_["tfidfvectorizer"].vocabulary_
+    assert set(words_of_two_rows) == {"order", *words}
 
 
 IMPORTS = """

@@ -425,7 +425,7 @@ def _are_texts(values: set[str | None]) -> bool:
 
 def _refuse_text(column: Any, strings: list[Any], numbers: list[Any]) -> None:
     """Say how a column of text becomes numbers beside the other columns."""
-    steps = [f"(TfidfVectorizer(), {column!r})"]
+    steps = [f"(TfidfVectorizer(min_df=2), {column!r})"]
     if strings:
         steps.append(f"(OneHotEncoder(handle_unknown='ignore'), {strings!r})")
     if numbers:
