@@ -128,3 +128,11 @@ def test_versions_of_operators(target_opset):
 def test_old_operators():
     with pytest.raises(ValueError, match="target_opset=14 is too old for GreedySVC; use at least"):
         to_onnx(GreedySVC().fit(X, Y), X, target_opset=14)
+
+
+def test_indicators_of_an_imputer_are_refused():
+    rows = X.copy()
+    rows[::9, 1] = np.nan
+    steps = SimpleImputer(add_indicator=True), StandardScaler(), GreedySVC(1.0, max_visits=1)
+    with pytest.raises(ValueError, match="indicators of missing values that the step 'simpleimp"):
+        to_onnx(make_pipeline(*steps).fit(rows, Y), rows)

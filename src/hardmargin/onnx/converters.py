@@ -99,6 +99,7 @@ def register() -> None:
 def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, options: Any) -> Any:
     """Convert a model: see ``hardmargin.onnx.to_onnx``."""
     register()
+    _refuse_indicators(model)
     X = readable(X)
     types, is_plain = _input_types(X), options is None
     if all(isinstance(key, str) for key in options or {}):
@@ -128,6 +129,18 @@ def _without_passing(model: Any) -> Any:
     steps = getattr(model, "steps", [])
     kept = [(name, step) for name, step in steps if not isinstance(step, str | None)]
     return Pipeline(kept) if 0 < len(kept) < len(steps) else model
+
+
+def _refuse_indicators(model: Any) -> None:
+    """Refuse an imputer that appends indicators, which skl2onnx leaves out."""
+    for name, step in getattr(model, "steps", []):
+        if getattr(step, "indicator_", None) is not None and len(step.indicator_.features_) > 0:
+            raise ValueError(
+                f"skl2onnx cannot convert the indicators of missing values that the step {name!r} "
+                "appends (add_indicator=True); transform rows before the graph: "
+                "Z = pipe[:-1].transform(X); to_onnx(pipe[-1], Z). EnsembleSVC and GreedySVC take "
+                "missing values without an imputer."
+            )
 
 
 def _advice(model: Any, message: str) -> str:
