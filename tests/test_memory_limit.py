@@ -56,7 +56,7 @@ def test_whole_number_of_bytes_stays_as_it_is(n):
 
 
 @pytest.mark.parametrize(
-    "limit", ["", "GB", "much", "-1GB", "2PB", "1e9", "2GB3", "0MB", 0, -5, float("nan"), 1e30]
+    "limit", ["", "GB", "much", "-1GB", "2PB", "1e9", "2GB3", "0MB", 0, 0.5, -5, float("nan"), 1e30]
 )
 def test_an_invalid_limit_is_refused_by_name(limit):
     with pytest.raises(ValueError, match=r"memory_limit must be .*'2GB'.* got "):

@@ -104,9 +104,9 @@ def memory_bytes(memory_limit: float | str | None) -> int:
         size = _bytes_of(match) if match else 0.0
     else:
         size = float(memory_limit)
-    if not 0 < size < 2**63:
+    if not 1 <= size < 2**63:
         raise ValueError(
-            "memory_limit must be a positive number of bytes, a string such as '2GB', or None; "
+            "memory_limit must be at least one byte, a number or a string such as '2GB', or None; "
             f"got {memory_limit!r}."
         )
     return int(size)
