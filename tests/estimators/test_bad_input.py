@@ -43,6 +43,8 @@ BAD_FITS = {
     "inf": ((changed(X, (3, 1), np.inf), Y), {}, ValueError, "infinity"),
     "-inf": ((changed(X, (3, 1), -np.inf), Y), {}, ValueError, "infinity"),
     "NaN in sparse rows": ((sp.csr_array(changed(X, (3, 1), np.nan)), Y), {}, ValueError, "NaN"),
+    "dates": ((X.astype("datetime64[D]"), Y), {}, ValueError, "dates or times.*skrub"),
+    "durations": ((X.astype("timedelta64[D]"), Y), {}, ValueError, "dates or times.*skrub"),
     "no rows": ((X[:0], Y[:0]), {}, ValueError, "0 sample"),
     "no features": ((X[:, :0], Y), {}, ValueError, r"0 feature\(s\)"),
     "one class": ((X, np.ones(len(X))), {}, ValueError, "class"),

@@ -136,3 +136,11 @@ def test_indicators_of_an_imputer_are_refused():
     steps = SimpleImputer(add_indicator=True), StandardScaler(), GreedySVC(1.0, max_visits=1)
     with pytest.raises(ValueError, match="indicators of missing values that the step 'simpleimp"):
         to_onnx(make_pipeline(*steps).fit(rows, Y), rows)
+
+
+def test_one_input_for_all_columns_is_named():
+    frame = pd.DataFrame(X[:, :3], columns=["a", "b", "c"])
+    clf = CalibratedClassifierCV(GreedySVC(1.0, max_visits=1), cv=2).fit(frame, Y)
+    with pytest.raises(ValueError, match=r"CalibratedClassifierCV one input .*X\.to_numpy\(\)"):
+        to_onnx(clf, frame)
+    assert [value.name for value in to_onnx(clf, frame.to_numpy()).graph.input] == ["X"]

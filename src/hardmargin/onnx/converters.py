@@ -18,6 +18,7 @@ from skl2onnx.common.data_types import (
     StringTensorType,
 )
 from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+from skl2onnx.common.utils import InvalidInputLengthException
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -114,6 +115,12 @@ def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, op
         )
     except (MissingShapeCalculator, MissingConverter) as error:
         raise ValueError(_advice(model, str(error))) from error
+    except InvalidInputLengthException as error:
+        raise ValueError(
+            f"skl2onnx gives {type(_last_step(model)).__name__} one input for all columns: give "
+            "X.to_numpy() if all are numbers; categories need a pipeline that turns them into "
+            "numbers, such as make_pipeline(make_column_transformer(...), ...)."
+        ) from error
     _name_inputs(graph, [name for name, _ in types])
     if is_plain and not isinstance(X, Integral):
         check_agreement(model, X, graph)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from hardmargin.estimators._base.categories import (
+    ADVICE,
     Categories,
     columns_of,
     columns_without_numbers,
@@ -41,9 +42,11 @@ class Place(NamedTuple):
 
 
 def refuse_no_table(X: Any) -> None:
-    """Refuse what a data frame can be made of, or one of its columns, in place of a table."""
+    """Refuse dates, what a data frame can be made of, and one of its columns, as a table."""
     if getattr(getattr(X, "dtype", None), "names", None):
         raise TypeError("X is a structured array: pass pd.DataFrame(X), with pandas as pd.")
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
+        raise ValueError(f"X has dates or times. {ADVICE}")
     if is_data_frame(X) or isinstance(X, np.ndarray) or is_sparse(X):
         return
     if isinstance(X, Mapping):
