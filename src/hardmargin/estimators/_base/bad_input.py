@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from hardmargin.estimators._base.categories import (
-    ADVICE,
     Categories,
     columns_of,
     columns_without_numbers,
 )
-from hardmargin.estimators._base.columns import is_data_frame, is_missing
+from hardmargin.estimators._base.columns import ADVICE, is_data_frame, is_missing
 from hardmargin.kernels import is_sparse
 
 
