@@ -81,7 +81,7 @@ from hardmargin.solvers.forward_selection import NestedLeastSquares, Selection
 from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
 
 #: Up to this many support rows, all of them are candidates and in the sample.
-MAX_WHOLE = 4_096
+MAX_WHOLE = 5_120
 
 #: The largest weight of a row where the function is small.
 LARGEST_WEIGHT = 100.0
@@ -95,8 +95,16 @@ FIRST_SIZE = 1_536
 #: Rows that are chosen, at least, before the fit is looked at.
 FEWEST_MORE = 8
 
+#: Rows are chosen by this many rows of the sample, at least.
+
+#: Numbers of rows that are tried once a tolerance is met, to meet it with fewer.
+MOST_TRIES = 3
+
 #: Rows whose decisions are evaluated before the clock is asked again.
 ROWS_AT_ONCE = 2_048
+
+#: A column whose part beside an intercept is smaller than this, relative to it, is a constant.
+LEAST_CENTRED = 1e-10
 
 #: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
@@ -232,12 +240,16 @@ class _Size:
         return size
 
     @property
+    def n_folded(self) -> int:
+        """Number of sums of sample rows by which rows are chosen."""
+        return min(self.n_sample, max(MAX_WHOLE, self.n_candidates))
+
+    @property
     def n_bytes(self) -> int:
-        """Kernel values (and their sum over several kernels), chosen columns, and factors."""
+        """What rows are chosen by in float32, columns of the rows chosen, and their factor."""
         n_columns = self.most * self.n_kernels
-        values = self.n_sample * self.n_candidates * (self.n_kernels + (self.n_kernels > 1))
-        factors = self.most * self.n_candidates + 2 * n_columns**2
-        return 8 * (values + 2 * self.n_sample * n_columns + factors)
+        choosing = 4 * (self.n_folded + self.most) * self.n_candidates
+        return choosing + 8 * (self.n_sample * n_columns + 2 * n_columns**2)
 
     @property
     def fits(self) -> bool:
@@ -305,25 +317,17 @@ class _Fit:
         self._candidates = np.arange(n_support)
         if size.n_candidates < n_support:
             self._candidates = np.sort(random.permutation(n_support)[: size.n_candidates])
-        self._columns = _kernel_values(clf, sample, self._candidates, monitor)
-        largest = float(max(self._columns.max(), -self._columns.min()))
-        if largest > LARGEST_SQUARED_VALUE:
-            raise ValueError(
-                f"Kernel values of this classifier go up to {largest:.2g}; their squares overflow. "
-                "Scale the features and fit it again."
-            )
         # The intercept is a column of ones; its part is subtracted first.
-        total = float(weights @ weights)
-        self._column_means = np.empty(self._columns.shape[1])
-        for part in _parts(self._columns.shape[1]):
-            self._columns[:, part] *= weights[:, None]
-            self._column_means[part] = weights @ self._columns[:, part] / total
-            self._columns[:, part] -= np.outer(weights, self._column_means[part])
+        self._sample, self._weights, total = sample, weights, float(weights @ weights)
         self._target_means = weights @ target / total
         target -= np.outer(weights, self._target_means)
+        self._folds = _Folds(len(target), size.n_folded, random)
+        columns, largest = self._summed()
         precision = 10 * float(np.finfo(np.float32).eps) if clf._dtype_ == "float32" else 1e-8
-        self._least_squares = NestedLeastSquares(target, total * (precision * largest) ** 2)
-        self._selection = Selection(self._summed(), target, size.most)
+        ridge = total * (precision * largest) ** 2
+        self._least_squares = NestedLeastSquares(target, ridge)
+        self._column_means = np.empty(0)  # of the columns fitted
+        self._selection = Selection(columns, self._folds.of(target.T).T, size.most)
 
     @property
     def n_fitted(self) -> int:
@@ -337,9 +341,9 @@ class _Fit:
             return False
         self._monitor.check()
         more = self._selection.chosen[n_before:]
-        self._least_squares.add(self._columns[:, self._columns_of(more)])
-        if self._size.n_kernels > 1:
-            self._selection.aim_at(self._least_squares.residual())
+        self._least_squares.add(self._columns_of(more))
+        residual = self._least_squares.residual()
+        self._selection.aim_at(self._folds.of(residual.T).T)
         return True
 
     def reach(self, tolerance: float, is_last: bool) -> Any | None:
@@ -362,13 +366,44 @@ class _Fit:
                 if not self.grow(_size_for(sought, changes, self._size.most)):
                     return None
                 continue
-            n += 1 + int(enough[0])
+            too_few, n = n, n + 1 + int(enough[0])
             small = self.smaller(n)
             measured = small.compression_.relative_change
             if measured <= tolerance:
-                return small
+                return self._fewest(small, n, too_few, tolerance)
             # The measured rows are harder than the sample: aim that much lower.
             sought = min(sought, changes[n]) * max(tolerance / measured, 0.5)
+
+    def _fewest(self, enough: Any, n: int, too_few: int, tolerance: float) -> Any:
+        """Meet a tolerance with as few rows as possible.
+
+        Parameters
+        ----------
+        enough : classifier
+            A smaller model, of n rows, that meets it.
+        n, too_few : int
+            Numbers of rows that meet it, and that do not.
+        tolerance : float
+            The largest change.
+        """
+        changes = self._least_squares.changes()[:: self._size.n_kernels]
+        measured = enough.compression_.relative_change
+        at = n
+        for _ in range(MOST_TRIES):
+            # The measured change is a multiple of that of the sample, which hardly varies.
+            expected = changes[too_few + 1 : n] * (measured / changes[at])
+            fewer = np.flatnonzero(expected <= tolerance)
+            if len(fewer) == 0:
+                break
+            at = too_few + 1 + int(fewer[0])
+            self._monitor.check()
+            small = self.smaller(at)
+            measured = small.compression_.relative_change
+            if measured <= tolerance:
+                enough, n = small, at
+            else:
+                too_few = at
+        return enough
 
     def smaller(self, n: int) -> Any:
         """Copy the classifier with the first n rows chosen."""
@@ -393,7 +428,7 @@ class _Fit:
             return np.zeros(1, dtype=np.intp), none, self._target_means * self._scale
         chosen = self._selection.chosen[:n]
         found = self._least_squares.solution(n * n_kernels)
-        intercept = self._target_means - self._column_means[self._columns_of(chosen)] @ found
+        intercept = self._target_means - self._column_means[: len(found)] @ found
         order = np.argsort(chosen)
         by_kernel = found.reshape(n, n_kernels, -1)[order].transpose(2, 1, 0)
         return (
@@ -402,27 +437,89 @@ class _Fit:
             intercept * self._scale,
         )
 
-    def _columns_of(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _columns_of(self, chosen: NDArray[np.intp]) -> FloatArray:
         """Columns of some candidates: those of all kernels, candidate after candidate."""
-        at: NDArray[np.intp] = chosen[:, None] + len(self._candidates) * np.arange(
-            self._size.n_kernels
-        )
-        return at.ravel()
+        n_kernels = self._size.n_kernels
+        columns = np.empty((len(chosen), n_kernels, len(self._weights)))
+        for part in _parts(len(chosen)):
+            rows = self._candidates[chosen[part]]
+            for k, values in enumerate(self._kernel_values(rows, self._sample)):
+                columns[part, k] = values
+        by_row = columns.reshape(len(chosen) * n_kernels, -1)
+        means = _centre(by_row, self._weights)
+        self._column_means = np.concatenate([self._column_means, means])
+        return by_row.T
 
-    def _summed(self) -> FloatArray:
-        """One column per candidate: its kernels, weighted by the size of their coefficients."""
+    def _summed(self) -> tuple[NDArray[np.float32], float]:
+        """One column of length one per candidate, of all its kernels; the largest kernel value.
+
+        Kernels are weighted by the size of their coefficients.
+        """
         n_kernels, n = self._size.n_kernels, len(self._candidates)
-        if n_kernels == 1:
-            return self._columns
-        squares = self.clf.dual_coef_ / self._scale[:, None]
-        squares = squares.power(2) if is_sparse(squares) else squares**2
-        sizes = np.sqrt(np.asarray(squares.sum(axis=0)).reshape(n_kernels, -1).sum(axis=1))
-        shares = sizes / (sizes.sum() or 1.0)
-        summed = np.empty((len(self._columns), n), order="F")
+        shares = np.ones(1)
+        if n_kernels > 1:
+            squares = self.clf.dual_coef_ / self._scale[:, None]
+            squares = squares.power(2) if is_sparse(squares) else squares**2
+            sizes = np.sqrt(np.asarray(squares.sum(axis=0)).reshape(n_kernels, -1).sum(axis=1))
+            shares = sizes / (sizes.sum() or 1.0)
+        sample, weights = self._sample, self._weights
+        summed = np.empty((n, self._folds.n), dtype=np.float32)
+        largest = 0.0
         for part in _parts(n):
-            columns = (self._columns[:, k * n : (k + 1) * n][:, part] for k in range(n_kernels))
-            summed[:, part] = sum(s * own for s, own in zip(shares, columns, strict=True))
-        return summed
+            self._monitor.check()
+            rows = self._candidates[part]
+            total = np.zeros((len(rows), len(weights)))
+            of_kernels = self._kernel_values(rows, sample)
+            for share, values in zip(shares, of_kernels, strict=True):
+                largest = max(largest, float(values.max()), -float(values.min()))
+                total += share * values
+            if not largest <= LARGEST_SQUARED_VALUE:
+                raise ValueError(
+                    f"Kernel values of this classifier go up to {largest:.2g}; their squares "
+                    "overflow. Scale the features and fit it again."
+                )
+            before = np.einsum("ij,ij->i", total, total)  # weights are about one
+            _centre(total, weights)
+            total = self._folds.of(total)
+            lengths = np.einsum("ij,ij->i", total, total)
+            is_constant = lengths <= LEAST_CENTRED**2 * before
+            total[is_constant] = 0.0
+            lengths[is_constant] = 1.0
+            summed[part] = total / np.sqrt(lengths)[:, None]
+        return summed.T, largest
+
+    def _kernel_values(self, rows: NDArray[np.intp], sample: Rows) -> Iterator[FloatArray]:
+        """Yield the values of every kernel between some support rows and a sample."""
+        queries, support = self.clf._support_rows(sample, rows)
+        for kernel in _kernels(self.clf):
+            if kernel.name in NAMED_KERNELS:  # which are symmetric
+                yield kernel.block(support, queries, n_jobs=self.clf.n_jobs)
+            else:
+                yield kernel.block(queries, support, n_jobs=self.clf.n_jobs).T
+
+
+class _Folds:
+    """Sums of every few values with random signs, which nearly keep inner products.
+
+    Parameters
+    ----------
+    n_values, n : int
+        Number of values, and of sums.
+    random : RandomState
+        Draws the signs.
+    """
+
+    def __init__(self, n_values: int, n: int, random: np.random.RandomState) -> None:
+        self.n = n
+        self._signs = random.choice([-1.0, 1.0], size=n_values)
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """Fold the columns of a matrix."""
+        folded: FloatArray = values[:, : self.n] * self._signs[: self.n]
+        for begin in range(self.n, values.shape[1], self.n):
+            signs = self._signs[begin : begin + self.n]
+            folded[:, : len(signs)] += values[:, begin : begin + self.n] * signs
+        return folded
 
 
 def decisions(clf: Any, rows: Rows, monitor: Monitor) -> FloatArray:
@@ -432,6 +529,15 @@ def decisions(clf: Any, rows: Rows, monitor: Monitor) -> FloatArray:
         monitor.check()
         parts.append(clf._margins(rows[part]))
     return np.concatenate(parts)
+
+
+def _centre(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weigh the sample, and subtract and return what an intercept explains of every row."""
+    values *= weights
+    means: FloatArray = values @ weights / (weights @ weights)
+    for own, mean in zip(values, means, strict=True):
+        own -= mean * weights
+    return means
 
 
 def _size_for(sought: float, changes: FloatArray, most: int) -> int:
@@ -477,7 +583,7 @@ def balancing_weights(target: FloatArray, n_real: int) -> FloatArray:
     return weights
 
 
-def _parts(n: int, size: int = 512) -> Iterator[slice]:
+def _parts(n: int, size: int = 64) -> Iterator[slice]:
     """Yield slices of a few rows each, as a copy of all rows would be large."""
     yield from (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
@@ -485,22 +591,6 @@ def _parts(n: int, size: int = 512) -> Iterator[slice]:
 def _kernels(clf: Any) -> tuple[Kernel, ...]:
     kernel = clf._kernel_
     return kernel.kernels if isinstance(kernel, KernelSum) else (kernel,)
-
-
-def _kernel_values(
-    clf: Any, rows: Rows, candidates: NDArray[np.intp], monitor: Monitor
-) -> FloatArray:
-    """Kernel values of rows against support rows, kernel by kernel; columns are contiguous."""
-    queries, support = clf._support_rows(rows, candidates)
-    n, kernels = len(candidates), _kernels(clf)
-    values = np.empty((rows.shape[0], len(kernels) * n), order="F")
-    for k, kernel in enumerate(kernels):
-        own = values[:, k * n : (k + 1) * n]
-        if kernel.name in NAMED_KERNELS:  # which are symmetric
-            kernel.block(support, queries, n_jobs=clf.n_jobs, out=own.T, check=monitor.check)
-        else:
-            own[...] = kernel.block(queries, support, n_jobs=clf.n_jobs, check=monitor.check)
-    return values
 
 
 def crossed(rows: Rows, n: int, random: np.random.RandomState) -> Rows:

@@ -18,6 +18,9 @@ products.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -25,9 +28,9 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.monitor import Monitor
 
-#: Rows in a batch at most, and the promising candidates considered for each of them.
-MAX_BATCH = 32
-CANDIDATES_PER_ROW = 4
+#: Rows in a batch, and the promising candidates considered for it.
+BATCH_SIZES = (4, 64)
+CANDIDATES_PER_ROW = 8
 
 #: A column whose new part is smaller than this, relative to the column, adds only rounding.
 LEAST_NEW_PART = 1e-5
@@ -35,79 +38,159 @@ LEAST_NEW_PART = 1e-5
 #: The same for inner products, which squares make less precise: in units of rounding.
 LEAST_IN_EPS = 100.0
 
+#: The same where many inner products are subtracted one after the other.
+TRUSTED_IN_EPS = 10_000.0
+
+#: Up to this many directions are soon taken off all columns.
+FEW_DIRECTIONS = 256
+
+#: Columns that change at once: few enough for the processor's cache.
+COLUMNS_AT_ONCE = 256
+
 
 class Selection:
     """Orthogonal least squares by inner products: rows chosen one after the other.
 
     Inner products with the columns of a batch are made when it is chosen, so that time grows with
-    the number of rows chosen.
+    the number of rows chosen. Where so little of the columns is new that these are imprecise,
+    as happens in float32, the directions chosen are taken off the columns themselves.
 
     Parameters
     ----------
     columns : (n_sample, n_candidates) array
-        Columns of the candidates; the selection is fastest if each is contiguous.
+        Columns of the candidates; the selection is fastest if each is contiguous. They
+        may change.
     target : (n_sample, n_machines) array
         The values to explain.
     most : int
         The largest number of candidates to choose.
+
+    Attributes
+    ----------
+    chosen : int array
+        The candidates chosen so far, the first one first.
     """
 
-    def __init__(self, columns: FloatArray, target: FloatArray, most: int) -> None:
+    def __init__(self, columns: NDArray[Any], target: FloatArray, most: int) -> None:
         self.most = min(most, len(target))
         self.chosen = np.empty(0, dtype=np.intp)
-        self._columns = columns
+        self._by_candidate, self._n = columns.T, columns.shape[1]
         # A Cholesky factor: its rows are inner products of orthonormal directions and columns.
-        self._factor = np.empty((self.most, columns.shape[1]))
-        self._products = columns.T @ target
-        self._new_norms = np.einsum("ij,ij->j", columns, columns)  # that nothing chosen explains
+        self._factor = np.empty((self.most, columns.shape[1]), dtype=columns.dtype)
+        self._n_taken_off = 0  # directions that columns no longer contain
+        self._new_norms = self._norms()  # that nothing chosen explains
         self._least = LEAST_NEW_PART**2 * self._new_norms
+        self._trusted = self._least_precise()
+        self.aim_at(target)
 
     def grow(self, n: int, monitor: Monitor) -> bool:
         """Choose until there are n; say whether any was chosen."""
         n_before = len(self.chosen)
+        self._forget_chosen()
         while len(self.chosen) < min(n, self.most):
             monitor.check()
-            size = min(1 + len(self.chosen) // 8, MAX_BATCH, min(n, self.most) - len(self.chosen))
-            picked = self._batch(size)
-            if len(picked) == 0:
+            if self._is_due():
+                self._take_off()
+            size = int(np.clip(len(self.chosen) // 8, *BATCH_SIZES))
+            picked = self._batch(min(size, min(n, self.most) - len(self.chosen)))
+            if len(picked) > 0:
+                self._add(picked)
+            elif self._n_hidden() > 0:
+                self._take_off()
+            else:
                 break
-            self._add(picked)
         return len(self.chosen) > n_before
 
     def aim_at(self, residual: FloatArray) -> None:
         """Go on with what a fit of more columns, which span those chosen, leaves of the target."""
-        self._products = self._columns.T @ residual
+        columns = self._by_candidate
+        self._products = columns @ residual.astype(columns.dtype, copy=False)
+
+    def _forget_chosen(self) -> None:
+        """Take what the rows chosen explain off the products.
+
+        Rounding leaves them some, and so does a fit on more rows than the columns have.
+        """
+        latest = self.chosen[self._n_taken_off :]
+        if len(latest) > 0:
+            along = self._factor[self._n_taken_off : len(self.chosen)]
+            self._products -= along.T @ _solved(along[:, latest].T, self._products[latest])
         self._products[self.chosen] = 0.0
 
     def _batch(self, size: int) -> NDArray[np.intp]:
         """Choose a few of the most promising rows."""
         # 1. The candidates that gain most.
-        gains = _gains(self._products, self._new_norms, self._least)
+        gains = _gains(self._products, self._new_norms, self._trusted)
         n_promising = min(CANDIDATES_PER_ROW * size, len(gains))
         promising = np.argpartition(-gains, n_promising - 1)[:n_promising]
         promising = np.sort(promising[gains[promising] > 0])
         if len(promising) == 0:
             return promising
-        own, along = self._columns[:, promising], self._factor[: len(self.chosen), promising]
-        inner = own.T @ own - along.T @ along
+        own = self._by_candidate[promising]
+        along = self._factor[self._n_taken_off : len(self.chosen), promising]
+        inner = own @ own.T - along.T @ along
         # 2. One of them after the other.
-        order = forward_order(inner, self._products[promising], size, self._least[promising])
+        order = forward_order(inner, self._products[promising], size, self._trusted[promising])
         return promising[order]
 
     def _add(self, picked: NDArray[np.intp]) -> None:
         """Add rows to those chosen."""
         begin, end = len(self.chosen), len(self.chosen) + len(picked)
-        inner = self._columns[:, picked].T @ self._columns
-        inner -= self._factor[:begin, picked].T @ self._factor[:begin]
+        earlier = self._factor[self._n_taken_off : begin]
+        inner = self._by_candidate[picked] @ self._by_candidate.T
+        inner -= earlier[:, picked].T @ earlier
         root = _lower_root(inner[:, picked], 0.0)
-        along = scipy.linalg.solve_triangular(root, inner, lower=True)
+        along = _solved(root, inner)
         # 3. Their directions leave all columns, and the residual.
         self._factor[begin:end] = along
-        explained = scipy.linalg.solve_triangular(root, self._products[picked], lower=True)
+        explained = _solved(root, self._products[picked])
         self._products -= along.T @ explained
         self._new_norms -= np.einsum("ij,ij->j", along, along)
         self._new_norms[picked] = 0.0
+        self._trusted[picked] = self._least[picked]
         self.chosen = np.concatenate([self.chosen, picked])
+
+    def _norms(self) -> FloatArray:
+        """Return the sums of squares of all columns, added up in float64."""
+        norms = np.empty(len(self._by_candidate))
+        for part in self._parts():
+            own = self._by_candidate[part].astype(np.float64)
+            norms[part] = np.einsum("ij,ij->i", own, own)
+        return norms
+
+    def _parts(self) -> Iterator[slice]:
+        """Yield slices of a few candidates each."""
+        for begin in range(0, len(self._by_candidate), COLUMNS_AT_ONCE):
+            yield slice(begin, begin + COLUMNS_AT_ONCE)
+
+    def _least_precise(self) -> FloatArray:
+        """Return the sums of squares up to which inner products do not say what is new."""
+        eps = float(np.finfo(self._by_candidate.dtype).eps)
+        least: FloatArray = np.maximum(self._least, TRUSTED_IN_EPS * eps * self._new_norms)
+        return least
+
+    def _n_hidden(self) -> int:
+        """How many candidates have a new part that inner products do not show."""
+        return int(((self._new_norms <= self._trusted) & (self._trusted > self._least)).sum())
+
+    def _is_due(self) -> bool:
+        """Whether inner products show little of what is new, or soon will while it costs little."""
+        if len(self.chosen) - self._n_taken_off <= FEW_DIRECTIONS:
+            is_nearly_hidden = self._new_norms < 10 * self._trusted
+            return int((is_nearly_hidden & (self._trusted > self._least)).sum()) > self._n // 2
+        return self._n_hidden() > self._n // 4
+
+    def _take_off(self) -> None:
+        """Take the directions chosen off the columns, which shows how much of them is new."""
+        latest = self._by_candidate[self.chosen[self._n_taken_off :]]
+        basis = _orthonormal(latest)
+        for part in self._parts():
+            own = self._by_candidate[part]
+            own -= (own @ basis.T) @ basis
+        self._n_taken_off = len(self.chosen)
+        self._new_norms = self._norms()
+        self._new_norms[self.chosen] = 0.0
+        self._trusted = self._least_precise()
 
 
 class NestedLeastSquares:
@@ -122,32 +205,29 @@ class NestedLeastSquares:
     """
 
     def __init__(self, target: FloatArray, ridge: float) -> None:
-        n, n_machines = target.shape
         self.n_columns = 0
         self._target, self._ridge = target, ridge
-        self._columns = np.empty((n, 0), order="F")
+        self._columns: list[FloatArray] = []  # of every addition
         self._factor = np.empty((0, 0), order="F")
-        self._explained = np.empty((0, n_machines))
+        self._explained = np.empty((0, target.shape[1]))
 
     def add(self, columns: FloatArray) -> None:
-        """Add columns after the others."""
+        """Add columns after the others; they are kept, not copied."""
         n, more = self.n_columns, columns.shape[1]
         self._make_room(n + more)
-        own = self._columns[:, n : n + more]
-        own[...] = columns
-        inner = own.T @ own
+        inner = columns.T @ columns
         inner.flat[:: more + 1] += self._ridge
-        along = own.T @ self._columns[:, :n]
-        products = own.T @ self._target
+        products = columns.T @ self._target
         if n:
-            lower = self._factor[:n, :n]
-            along = scipy.linalg.solve_triangular(lower, along.T, lower=True, overwrite_b=True).T
-            inner -= along @ along.T
-            products -= along @ self._explained[:n]
+            along = np.concatenate([earlier.T @ columns for earlier in self._columns])
+            along = _solved(self._factor[:n, :n], along)
+            inner -= along.T @ along
+            products -= along.T @ self._explained[:n]
+            self._factor[n : n + more, :n] = along.T
         root = _lower_root(inner, self._ridge)
-        self._factor[n : n + more, :n] = along
         self._factor[n : n + more, n : n + more] = root
-        self._explained[n : n + more] = scipy.linalg.solve_triangular(root, products, lower=True)
+        self._explained[n : n + more] = _solved(root, products)
+        self._columns.append(columns)
         self.n_columns = n + more
 
     def _make_room(self, n: int) -> None:
@@ -155,13 +235,11 @@ class NestedLeastSquares:
         if n <= len(self._factor):
             return
         size, last = n + n // 4, self.n_columns
-        columns = np.empty((len(self._target), size), order="F")
         factor = np.zeros((size, size), order="F")
         explained = np.empty((size, self._target.shape[1]))
-        columns[:, :last] = self._columns[:, :last]
         factor[:last, :last] = self._factor[:last, :last]
         explained[:last] = self._explained[:last]
-        self._columns, self._factor, self._explained = columns, factor, explained
+        self._factor, self._explained = factor, explained
 
     def changes(self) -> FloatArray:
         """Root mean square of the residual with no column, the first, the first two, ..."""
@@ -170,31 +248,64 @@ class NestedLeastSquares:
         changes: FloatArray = np.sqrt(np.maximum(left, 0.0) / max(self._target.size, 1))
         return changes
 
-    def residual(self) -> FloatArray:
-        """Return what all columns leave of the target."""
-        n = self.n_columns
-        lower, columns = self._factor[:n, :n], self._columns[:, :n]
-        found = scipy.linalg.solve_triangular(lower, self._explained[:n], lower=True, trans="T")
-        left: FloatArray = self._target - columns @ found
-        return left
+    def residual(self, step: int = 1) -> FloatArray:
+        """Return what all columns leave of the target, on every so many rows of the sample."""
+        return self._left(self._first_solution(self.n_columns), step)
 
     def solution(self, n: int) -> FloatArray:
         """Coefficients of the first n columns."""
-        lower, columns = self._factor[:n, :n], self._columns[:, :n]
-        found = scipy.linalg.solve_triangular(lower, self._explained[:n], lower=True, trans="T")
+        found = self._first_solution(n)
         # Once again for what is left: inner products lose half of the digits.
-        left = columns.T @ (self._target - columns @ found) - self._ridge * found
-        solution: FloatArray = found + scipy.linalg.cho_solve((lower, True), left)
+        left = self._left(found)
+        products = np.concatenate([own.T @ left for own, _ in self._first(n)])
+        lower = self._factor[:n, :n]
+        more = _solved(lower, products - self._ridge * found)
+        solution: FloatArray = found + _solved(lower, more, transposed=True)
         return solution
 
+    def _first_solution(self, n: int) -> FloatArray:
+        """Coefficients of the first n columns by the factor alone."""
+        return _solved(self._factor[:n, :n], self._explained[:n], transposed=True)
 
-def _lower_root(inner: FloatArray, ridge: float) -> FloatArray:
+    def _left(self, found: FloatArray, step: int = 1) -> FloatArray:
+        """Return what the first columns leave of the target, with these coefficients."""
+        left = self._target[::step].copy()
+        for own, part in self._first(len(found)):
+            left -= own[::step] @ found[part]
+        return left
+
+    def _first(self, n: int) -> Iterator[tuple[FloatArray, slice]]:
+        """Yield the first n columns, as they were added, and which these are."""
+        begin = 0
+        for columns in self._columns:
+            end = min(begin + columns.shape[1], n)
+            if end > begin:
+                yield columns[:, : end - begin], slice(begin, end)
+            begin += columns.shape[1]
+
+
+def _orthonormal(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return an orthonormal basis of what some rows span, row by row."""
+    basis: NDArray[Any] = np.linalg.qr(rows.T.astype(np.float64))[0].T
+    return np.ascontiguousarray(basis, dtype=rows.dtype)
+
+
+def _solved(lower: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
+    """Solve equations with a lower triangular matrix, or with its transpose."""
+    solved: FloatArray = scipy.linalg.solve_triangular(
+        lower, right, lower=True, trans="T" if transposed else "N", check_finite=False
+    )
+    return solved
+
+
+def _lower_root(inner: NDArray[Any], ridge: float) -> NDArray[Any]:
     """Cholesky factor; where rounding leaves none, with a larger ridge."""
     while True:
         try:
-            return np.asarray(np.linalg.cholesky(inner), dtype=np.float64)
+            root: NDArray[Any] = np.linalg.cholesky(inner)
+            return root
         except np.linalg.LinAlgError:
-            least = 10 * np.finfo(np.float64).eps * float(inner.diagonal().max(initial=1.0))
+            least = 10 * float(np.finfo(inner.dtype).eps) * float(inner.diagonal().max(initial=1.0))
             ridge = max(10 * ridge, least)
             inner.flat[:: len(inner) + 1] += ridge
 
