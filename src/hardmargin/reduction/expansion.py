@@ -59,6 +59,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -81,7 +82,13 @@ from hardmargin.solvers.forward_selection import NestedLeastSquares, Selection
 from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
 
 #: Up to this many support rows, all of them are candidates and in the sample.
-MAX_WHOLE = 5_120
+MAX_WHOLE = 10_240
+
+#: Rows are chosen by at least this many sums of sample rows.
+LEAST_FOLDED = 5_120
+
+#: Rows of the sample for every coefficient to be fitted, if there are enough.
+SAMPLE_PER_COLUMN = 3
 
 #: The largest weight of a row where the function is small.
 LARGEST_WEIGHT = 100.0
@@ -89,8 +96,8 @@ LARGEST_WEIGHT = 100.0
 #: The change is measured on rows that were not fitted if there are at least this many.
 FEWEST_WITNESSES = 1_024
 
-#: Number of rows with which a tolerance is first sought, if there are more support rows.
-FIRST_SIZE = 1_536
+#: Number of columns, one per row and kernel, with which a tolerance is first sought.
+FIRST_SIZE = 3_413
 
 #: Rows that are chosen, at least, before the fit is looked at.
 FEWEST_MORE = 8
@@ -219,7 +226,8 @@ class _Size:
     """Numbers of rows that a fit uses."""
 
     most: int  # rows to choose
-    n_sample: int
+    n_real: int  # in the sample
+    n_crossed: int
     n_candidates: int
     n_kernels: int
     room: int  # bytes
@@ -228,21 +236,31 @@ class _Size:
     def of(cls, clf: Any, rows: Rows, most: int) -> _Size:
         n, n_support, n_kernels = rows.shape[0], len(clf.support_), len(_kernels(clf))
         room = memory_bytes(clf.memory_limit)
-        n_sample = max(2 * MAX_WHOLE, 4 * most * n_kernels)
-        n_sample = min(n if clf._kernel_.name == "precomputed" else (1 + n_kernels) * n, n_sample)
+        n_coefficients = most * n_kernels
+        n_real = min(n, max(MAX_WHOLE, 2 * n_coefficients))
+        n_crossed = 0
+        if clf._kernel_.name != "precomputed":
+            wanted = max(MAX_WHOLE // 2, SAMPLE_PER_COLUMN * n_coefficients - n_real)
+            n_crossed = min(wanted, n * n_kernels)
         n_candidates = min(n_support, max(MAX_WHOLE, 2 * most))
-        size = cls(most, n_sample, n_candidates, n_kernels, room)
-        # With little memory, halve both while the coefficients are still determined.
-        while not size.fits and (n_candidates > most or n_sample > 2 * most * n_kernels):
-            n_sample = max(n_sample // 2, min(n_sample, 2 * most * n_kernels))
+        size = cls(most, n_real, n_crossed, n_candidates, n_kernels, room)
+        # With little memory, halve all while the coefficients are still determined.
+        while not size.fits and (n_candidates > most or size.n_sample > 2 * n_coefficients):
+            share = max(0.5, min(1.0, 2 * n_coefficients / size.n_sample))
+            n_real, n_crossed = ceil(share * size.n_real), ceil(share * size.n_crossed)
             n_candidates = max(n_candidates // 2, most)
-            size = cls(most, n_sample, n_candidates, n_kernels, room)
+            size = cls(most, n_real, n_crossed, n_candidates, n_kernels, room)
         return size
+
+    @property
+    def n_sample(self) -> int:
+        """Number of rows on which the function is fitted."""
+        return self.n_real + self.n_crossed
 
     @property
     def n_folded(self) -> int:
         """Number of sums of sample rows by which rows are chosen."""
-        return min(self.n_sample, max(MAX_WHOLE, self.n_candidates))
+        return min(self.n_sample, max(LEAST_FOLDED, self.most))
 
     @property
     def n_bytes(self) -> int:
@@ -267,7 +285,7 @@ class _Size:
 def _sizes(clf: Any, rows: Rows) -> Iterator[tuple[_Size, bool]]:
     """Sizes of fits that may reach a tolerance, while they fit in memory; and which is the last."""
     most = len(clf.support_) - 1
-    n_chosen = min(most, FIRST_SIZE)
+    n_chosen = min(most, max(1, FIRST_SIZE // len(_kernels(clf))))
     while True:
         size = _Size.of(clf, rows, n_chosen)
         if not size.fits:
@@ -296,15 +314,13 @@ class _Fit:
     ) -> None:
         self.clf, self._size, self._monitor = clf, size, monitor
         n, n_support = rows.shape[0], len(clf.support_)
-        n_real = size.n_sample
-        if clf._kernel_.name != "precomputed":
-            n_real //= 1 + size.n_kernels
+        n_real = size.n_real
         drawn = random.permutation(n) if n_real < n else np.arange(n)
         sample = self._witnesses = rows[drawn[:n_real]]
         if n - n_real >= FEWEST_WITNESSES:
             self._witnesses = rows[drawn[n_real : n_real + MAX_WHOLE]]
-        if n_real < size.n_sample:
-            sample = stacked(sample, crossed(sample, size.n_sample - n_real, random))
+        if size.n_crossed:
+            sample = stacked(sample, crossed(sample, size.n_crossed, random))
         self._values = decisions(clf, self._witnesses, monitor)
         target = decisions(clf, sample, monitor)
         if not np.isfinite(target).all():

@@ -177,7 +177,7 @@ class Selection:
         """Whether inner products show little of what is new, or soon will while it costs little."""
         if len(self.chosen) - self._n_taken_off <= FEW_DIRECTIONS:
             is_nearly_hidden = self._new_norms < 10 * self._trusted
-            return int((is_nearly_hidden & (self._trusted > self._least)).sum()) > self._n // 2
+            return bool((is_nearly_hidden & (self._trusted > self._least)).sum() > self._n // 2)
         return self._n_hidden() > self._n // 4
 
     def _take_off(self) -> None:
