@@ -107,6 +107,9 @@ FEWEST_MORE = 8
 #: Numbers of rows that are tried once a tolerance is met, to meet it with fewer.
 MOST_TRIES = 3
 
+#: A share of the rows that is not worth a try.
+CLOSE_ENOUGH = 0.005
+
 #: Rows whose decisions are evaluated before the clock is asked again.
 ROWS_AT_ONCE = 2_048
 
@@ -412,6 +415,8 @@ class _Fit:
             if len(fewer) == 0:
                 break
             at = too_few + 1 + int(fewer[0])
+            if n - at < CLOSE_ENOUGH * n:
+                break
             self._monitor.check()
             small = self.smaller(at)
             measured = small.compression_.relative_change

@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from hardmargin.kernels import FloatArray
 from hardmargin.monitor import Monitor
 
-#: Rows in a batch, and the promising candidates considered for it.
+#: Rows in a batch, and the promising candidates considered for each of them and at least.
 BATCH_SIZES = (4, 64)
-CANDIDATES_PER_ROW = 8
+CANDIDATES_PER_ROW = 4
+LEAST_PROMISING = 64
 
 #: A column whose new part is smaller than this, relative to the column, adds only rounding.
 LEAST_NEW_PART = 1e-5
@@ -43,6 +44,9 @@ TRUSTED_IN_EPS = 10_000.0
 
 #: Up to this many directions are soon taken off all columns.
 FEW_DIRECTIONS = 256
+
+#: Rows of a triangular matrix that are solved at once.
+BLOCK_SIZE = 256
 
 #: Columns that change at once: few enough for the processor's cache.
 COLUMNS_AT_ONCE = 256
@@ -121,7 +125,7 @@ class Selection:
         """Choose a few of the most promising rows."""
         # 1. The candidates that gain most.
         gains = _gains(self._products, self._new_norms, self._trusted)
-        n_promising = min(CANDIDATES_PER_ROW * size, len(gains))
+        n_promising = min(max(CANDIDATES_PER_ROW * size, LEAST_PROMISING), len(gains))
         promising = np.argpartition(-gains, n_promising - 1)[:n_promising]
         promising = np.sort(promising[gains[promising] > 0])
         if len(promising) == 0:
@@ -177,7 +181,8 @@ class Selection:
         """Whether inner products show little of what is new, or soon will while it costs little."""
         if len(self.chosen) - self._n_taken_off <= FEW_DIRECTIONS:
             is_nearly_hidden = self._new_norms < 10 * self._trusted
-            return bool((is_nearly_hidden & (self._trusted > self._least)).sum() > self._n // 2)
+            is_nearly_hidden &= self._trusted > self._least
+            return int(is_nearly_hidden.sum()) > self._n // 2
         return self._n_hidden() > self._n // 4
 
     def _take_off(self) -> None:
@@ -291,10 +296,23 @@ def _orthonormal(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _solved(lower: FloatArray, right: FloatArray, transposed: bool = False) -> FloatArray:
-    """Solve equations with a lower triangular matrix, or with its transpose."""
-    solved: FloatArray = scipy.linalg.solve_triangular(
-        lower, right, lower=True, trans="T" if transposed else "N", check_finite=False
-    )
+    """Solve equations with a lower triangular matrix, or with its transpose.
+
+    Products of blocks take most of the time, which is several times less than that of LAPACK.
+    """
+    solved = np.array(right, order="F")
+    starts = range(0, len(lower), BLOCK_SIZE)
+    for begin in reversed(starts) if transposed else starts:
+        part = slice(begin, begin + BLOCK_SIZE)
+        others = slice(begin + BLOCK_SIZE, None) if transposed else slice(0, begin)
+        factor = lower[others, part].T if transposed else lower[part, others]
+        solved[part] = scipy.linalg.solve_triangular(
+            lower[part, part],
+            solved[part] - factor @ solved[others],
+            lower=True,
+            trans="T" if transposed else "N",
+            check_finite=False,
+        )
     return solved
 
 
