@@ -97,7 +97,7 @@ LARGEST_WEIGHT = 100.0
 FEWEST_WITNESSES = 1_024
 
 #: Number of columns, one per row and kernel, with which a tolerance is first sought.
-FIRST_SIZE = 3_413
+FIRST_SIZE = 2_560
 
 #: Rows that are chosen, at least, before the fit is looked at.
 FEWEST_MORE = 8
@@ -263,7 +263,7 @@ class _Size:
     @property
     def n_folded(self) -> int:
         """Number of sums of sample rows by which rows are chosen."""
-        return min(self.n_sample, max(LEAST_FOLDED, self.most))
+        return min(self.n_sample, max(LEAST_FOLDED, 2 * self.most))
 
     @property
     def n_bytes(self) -> int:
@@ -289,19 +289,20 @@ def _sizes(clf: Any, rows: Rows) -> Iterator[tuple[_Size, bool]]:
     """Sizes of fits that may reach a tolerance, while they fit in memory; and which is the last."""
     most = len(clf.support_) - 1
     n_chosen = min(most, max(1, FIRST_SIZE // len(_kernels(clf))))
-    while True:
-        size = _Size.of(clf, rows, n_chosen)
-        if not size.fits:
-            return
+    size = _Size.of(clf, rows, n_chosen)
+    while size.fits:
+        further = _Size.of(clf, rows, min(2 * size.most, most))
         whole = _Size.of(clf, rows, most)
-        if whole.fits and whole.n_sample == size.n_sample and size.n_candidates == most + 1:
-            n_chosen, size = most, whole
-        further = min(2 * n_chosen, most)
-        is_last = n_chosen == most or not _Size.of(clf, rows, further).fits
+        if whole.fits and (whole.n_sample, whole.n_candidates) == (
+            further.n_sample,
+            further.n_candidates,
+        ):
+            further = whole
+        is_last = size.most == most or not further.fits
         yield size, is_last
         if is_last:
             return
-        n_chosen = further
+        size = further
 
 
 class _Fit:

@@ -40,7 +40,10 @@ LEAST_NEW_PART = 1e-5
 LEAST_IN_EPS = 100.0
 
 #: The same where many inner products are subtracted one after the other.
-TRUSTED_IN_EPS = 10_000.0
+TRUSTED_IN_EPS = 1_000.0
+
+#: Share of what is new that the rest of a batch leaves of a column that is added in it.
+LEAST_IN_BATCH = 0.01
 
 #: Up to this many directions are soon taken off all columns.
 FEW_DIRECTIONS = 256
@@ -134,7 +137,8 @@ class Selection:
         along = self._factor[self._n_taken_off : len(self.chosen), promising]
         inner = own @ own.T - along.T @ along
         # 2. One of them after the other.
-        order = forward_order(inner, self._products[promising], size, self._trusted[promising])
+        least = np.maximum(self._trusted, LEAST_IN_BATCH * self._new_norms)[promising]
+        order = forward_order(inner, self._products[promising], size, least)
         return promising[order]
 
     def _add(self, picked: NDArray[np.intp]) -> None:
@@ -180,10 +184,10 @@ class Selection:
     def _is_due(self) -> bool:
         """Whether inner products show little of what is new, or soon will while it costs little."""
         if len(self.chosen) - self._n_taken_off <= FEW_DIRECTIONS:
-            is_nearly_hidden = self._new_norms < 10 * self._trusted
+            is_nearly_hidden = self._new_norms < 100 * self._trusted
             is_nearly_hidden &= self._trusted > self._least
             return int(is_nearly_hidden.sum()) > self._n // 2
-        return self._n_hidden() > self._n // 4
+        return self._n_hidden() > (self._n - len(self.chosen)) // 4
 
     def _take_off(self) -> None:
         """Take the directions chosen off the columns, which shows how much of them is new."""
