@@ -71,6 +71,7 @@ from hardmargin.kernels import (
     FloatArray,
     Kernel,
     KernelSum,
+    Precision,
     Rows,
     is_sparse,
     linear_weights,
@@ -113,8 +114,8 @@ CLOSE_ENOUGH = 0.005
 #: Rows whose decisions are evaluated before the clock is asked again.
 ROWS_AT_ONCE = 2_048
 
-#: A column whose part beside an intercept is smaller than this, relative to it, is a constant.
-LEAST_CENTRED = 1e-10
+#: A column whose part beside an intercept is not larger, in units of rounding, is a constant.
+LEAST_IN_EPS = 10.0
 
 #: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
@@ -484,14 +485,17 @@ class _Fit:
             squares = squares.power(2) if is_sparse(squares) else squares**2
             sizes = np.sqrt(np.asarray(squares.sum(axis=0)).reshape(n_kernels, -1).sum(axis=1))
             shares = sizes / (sizes.sum() or 1.0)
-        sample, weights = self._sample, self._weights
+        # Other kernels may have values that float32 does not hold, or their differences.
+        is_bounded = all(kernel.has_unit_diagonal for kernel in _kernels(self.clf))
+        dtype: Precision = "float32" if is_bounded else "float64"
+        sample, weights = self._sample, self._weights.astype(dtype)
         summed = np.empty((n, self._folds.n), dtype=np.float32)
         largest = 0.0
         for part in _parts(n):
             self._monitor.check()
             rows = self._candidates[part]
-            total = np.zeros((len(rows), len(weights)))
-            of_kernels = self._kernel_values(rows, sample)
+            total = np.zeros((len(rows), len(weights)), dtype=dtype)
+            of_kernels = self._kernel_values(rows, sample, dtype)
             for share, values in zip(shares, of_kernels, strict=True):
                 largest = max(largest, float(values.max()), -float(values.min()))
                 total += share * values
@@ -504,18 +508,20 @@ class _Fit:
             _centre(total, weights)
             total = self._folds.of(total)
             lengths = np.einsum("ij,ij->i", total, total)
-            is_constant = lengths <= LEAST_CENTRED**2 * before
+            is_constant = lengths <= (LEAST_IN_EPS * np.finfo(dtype).eps) ** 2 * before
             total[is_constant] = 0.0
             lengths[is_constant] = 1.0
             summed[part] = total / np.sqrt(lengths)[:, None]
         return summed.T, largest
 
-    def _kernel_values(self, rows: NDArray[np.intp], sample: Rows) -> Iterator[FloatArray]:
+    def _kernel_values(
+        self, rows: NDArray[np.intp], sample: Rows, dtype: Precision = "float64"
+    ) -> Iterator[NDArray[Any]]:
         """Yield the values of every kernel between some support rows and a sample."""
         queries, support = self.clf._support_rows(sample, rows)
         for kernel in _kernels(self.clf):
             if kernel.name in NAMED_KERNELS:  # which are symmetric
-                yield kernel.block(support, queries, n_jobs=self.clf.n_jobs)
+                yield kernel.block(support, queries, dtype=dtype, n_jobs=self.clf.n_jobs)
             else:
                 yield kernel.block(queries, support, n_jobs=self.clf.n_jobs).T
 
@@ -533,11 +539,11 @@ class _Folds:
 
     def __init__(self, n_values: int, n: int, random: np.random.RandomState) -> None:
         self.n = n
-        self._signs = random.choice([-1.0, 1.0], size=n_values)
+        self._signs = random.choice(np.array([-1, 1], dtype=np.float32), size=n_values)
 
-    def of(self, values: FloatArray) -> FloatArray:
+    def of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Fold the columns of a matrix."""
-        folded: FloatArray = values[:, : self.n] * self._signs[: self.n]
+        folded: NDArray[Any] = values[:, : self.n] * self._signs[: self.n]
         for begin in range(self.n, values.shape[1], self.n):
             signs = self._signs[begin : begin + self.n]
             folded[:, : len(signs)] += values[:, begin : begin + self.n] * signs
@@ -553,10 +559,10 @@ def decisions(clf: Any, rows: Rows, monitor: Monitor) -> FloatArray:
     return np.concatenate(parts)
 
 
-def _centre(values: FloatArray, weights: FloatArray) -> FloatArray:
+def _centre(values: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
     """Weigh the sample, and subtract and return what an intercept explains of every row."""
     values *= weights
-    means: FloatArray = values @ weights / (weights @ weights)
+    means: NDArray[Any] = values @ weights / (weights @ weights)
     for own, mean in zip(values, means, strict=True):
         own -= mean * weights
     return means

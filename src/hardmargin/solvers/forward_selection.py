@@ -81,7 +81,8 @@ class Selection:
     def __init__(self, columns: NDArray[Any], target: FloatArray, most: int) -> None:
         self.most = min(most, len(target))
         self.chosen = np.empty(0, dtype=np.intp)
-        self._by_candidate, self._n = columns.T, columns.shape[1]
+        self._by_candidate = columns.T
+        self._n = int(columns.shape[1])
         # A Cholesky factor: its rows are inner products of orthonormal directions and columns.
         self._factor = np.empty((self.most, columns.shape[1]), dtype=columns.dtype)
         self._n_taken_off = 0  # directions that columns no longer contain
