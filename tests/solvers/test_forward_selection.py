@@ -55,6 +55,59 @@ def test_the_selection_stops_with_the_clock():
     assert 0 < len(selection.chosen) < 20
 
 
+def test_float32_does_not_hide_what_is_new():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 40))
+    A = np.asfortranarray(common + 1e-3 * rng.normal(size=(60, 40)))
+    T = A @ rng.normal(size=(40, 1))
+    left = []
+    for columns in (A.copy(), A.astype(np.float32)):
+        selection = Selection(columns, T, 20)
+        for n in (4, 8, 12):
+            assert selection.grow(n, Monitor())
+            own = A[:, selection.chosen]
+            residual = T - own @ np.linalg.lstsq(own, T)[0]
+            selection.aim_at(residual)
+        assert len(selection.chosen) == 12
+        left.append(np.linalg.norm(residual))
+    assert left[1] < 1.1 * left[0]
+
+
+def test_what_a_residual_has_of_the_chosen_does_not_count():
+    rng = np.random.default_rng(0)
+    A, T = rng.normal(size=(60, 20)), rng.normal(size=(60, 2))
+    one, other = Selection(A, T, 8), Selection(A, T, 8)
+    for selection in (one, other):
+        selection.grow(4, Monitor())
+    other.aim_at(T + 100 * A[:, other.chosen] @ rng.normal(size=(4, 2)))
+    for selection in (one, other):
+        selection.grow(8, Monitor())
+    np.testing.assert_array_equal(one.chosen, other.chosen)
+
+
+def test_least_squares_of_many_columns():
+    rng = np.random.default_rng(2)
+    A, T = rng.normal(size=(700, 600)), rng.normal(size=(700, 2))
+    nested = NestedLeastSquares(T, ridge=0.0)
+    for part in (slice(0, 50), slice(50, 400), slice(400, 600)):
+        nested.add(A[:, part])
+    for n in (300, 600):
+        np.testing.assert_allclose(nested.solution(n), np.linalg.lstsq(A[:, :n], T)[0], atol=1e-9)
+
+
+def test_columns_are_left_out_when_time_is_over():
+    rng = np.random.default_rng(1)
+    A, T = rng.normal(size=(60, 20)), rng.normal(size=(60, 2))
+    seconds = iter([0.0, 0.0, 2.0])
+    nested = NestedLeastSquares(T, 0.0, Monitor(1.0, clock=lambda: next(seconds)))
+    nested.add(A[:, :5])
+    nested.add(A[:, 5:9])
+    with pytest.raises(Stopped):
+        nested.add(A[:, 9:])
+    assert nested.n_columns == 9
+    np.testing.assert_allclose(nested.solution(9), np.linalg.lstsq(A[:, :9], T)[0])
+
+
 def test_least_squares_for_any_number_of_columns():
     rng = np.random.default_rng(1)
     A, T = rng.normal(size=(60, 20)), rng.normal(size=(60, 2))

@@ -66,7 +66,8 @@ def compress(
         model so far, with a ``ConvergenceWarning``: it may change the decision values by more than
         `tolerance`, or have another number of rows than `n_support`. `compression_` shows both.
     random_state : int, RandomState instance or None, default=None
-        Seed for drawing rows if there are more than about 4,000; None is a fixed seed.
+        Seed for crossing rows, and for drawing them if there are more than about 10,000; None is a
+        fixed seed.
 
     Returns
     -------

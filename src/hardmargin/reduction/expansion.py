@@ -20,12 +20,15 @@ far, the residual r of f, and the column k of a candidate,
 so that inner products of a chosen column with all others update all gains. Rows are chosen in
 batches that grow with the number chosen so far; each batch is selected one row at a time from a
 shortlist a few times as long. Several kernels are added up for this, weighted by the size of their
-coefficients; the residual is that of a fit with a coefficient for each. As this uses the function
+coefficients; the residual is that of a fit with a coefficient for each. Gains need not be exact, so
+that all columns are float32, and folded: every few values are added up with random signs, which
+nearly keeps inner products. As this uses the function
 itself, the change at equal m is 1.5 to 3 times smaller than with random rows, pivoted Cholesky
 (which sees only the kernel) or the largest coefficients, all refitted in the same way.
 
-*The sample* is the support rows and equally many crossed rows, which take each feature from one of
-two support rows drawn at random; both halves count the same. At a support row, f contains that
+*The sample* is the support rows and crossed rows, which take each feature from one of two support
+rows drawn at random; the latter are as many for each kernel, or fewer where there are many. Rows of
+both kinds count the same, however small f is there. At a support row, f contains that
 row's own term, unlike at any new row. With a narrow kernel these terms are most of f there, and
 fitting support rows alone spoils the function everywhere else (by several times its size, as
 measured). With crossed rows, the change on new rows is as small as if they had been fitted, and
@@ -34,13 +37,14 @@ hardly ever larger than on support rows, where it is measured and reported.
 *Refitting* is least squares with a ridge as large as the variance that rounded kernel values add to
 predictions. This keeps coefficients from growing so large that predictions lose precision. One
 Cholesky factor grows with the rows, and shows the change for every number of them: a tolerance
-takes one search, in steps that aim at it by the change so far.
+takes one search, in steps that aim at it by the change so far. Then smaller numbers are tried.
 
-Sample and candidates are drawn when there are many support rows. Time and memory then do not depend
-on N, except for the decision values of the sample: m rows take about ``2 s p m + s c^2 + c^3``
-operations and ``8 (s (p + c) + p m + c^2)`` bytes, with at most ``s = max(8192, 4 c)`` sample rows,
-``p = max(4096, 2 m)`` candidates and ``c`` columns, one per row and kernel. The change
-is then measured on rows that were not fitted.
+Sample and candidates are drawn when there are more than 10,240 support rows. Time and memory then
+do not depend on N, except for the decision values of the sample: m rows take about
+``2 w p m + s c^2 + c^3 / 3`` operations, the first of them in float32, and
+``4 p (w + m) + 8 c (s + 2 c)`` bytes, with at most ``s = max(15360, 3 c)`` sample rows in
+``w = max(5120, 2 m)`` sums, ``p = max(10240, 2 m)`` candidates and ``c`` columns, one per row and
+kernel. The change is measured on rows that were not fitted, if there are enough.
 
 References
 ----------
@@ -277,6 +281,10 @@ class _Size:
     def fits(self) -> bool:
         return self.n_bytes <= self.room
 
+    def is_like(self, other: _Size) -> bool:
+        """Whether sample and candidates are the same."""
+        return (self.n_sample, self.n_candidates) == (other.n_sample, other.n_candidates)
+
     def check(self) -> None:
         if not self.fits:
             raise TooLargeError(
@@ -289,15 +297,13 @@ class _Size:
 def _sizes(clf: Any, rows: Rows) -> Iterator[tuple[_Size, bool]]:
     """Sizes of fits that may reach a tolerance, while they fit in memory; and which is the last."""
     most = len(clf.support_) - 1
-    n_chosen = min(most, max(1, FIRST_SIZE // len(_kernels(clf))))
-    size = _Size.of(clf, rows, n_chosen)
+    whole = _Size.of(clf, rows, most)
+    size = _Size.of(clf, rows, min(most, max(1, FIRST_SIZE // len(_kernels(clf)))))
+    if whole.fits and whole.is_like(size) and whole.n_folded == size.n_folded:
+        size = whole
     while size.fits:
         further = _Size.of(clf, rows, min(2 * size.most, most))
-        whole = _Size.of(clf, rows, most)
-        if whole.fits and (whole.n_sample, whole.n_candidates) == (
-            further.n_sample,
-            further.n_candidates,
-        ):
+        if whole.fits and whole.is_like(further):
             further = whole
         is_last = size.most == most or not further.fits
         yield size, is_last
@@ -346,7 +352,7 @@ class _Fit:
         columns, largest = self._summed()
         precision = 10 * float(np.finfo(np.float32).eps) if clf._dtype_ == "float32" else 1e-8
         ridge = total * (precision * largest) ** 2
-        self._least_squares = NestedLeastSquares(target, ridge)
+        self._least_squares = NestedLeastSquares(target, ridge, monitor)
         self._column_means = np.empty(0)  # of the columns fitted
         self._selection = Selection(columns, self._folds.of(target.T).T, size.most)
 
@@ -417,9 +423,8 @@ class _Fit:
             if len(fewer) == 0:
                 break
             at = too_few + 1 + int(fewer[0])
-            if n - at < CLOSE_ENOUGH * n:
+            if n - at < CLOSE_ENOUGH * n or self._monitor.seconds_left <= 0:
                 break
-            self._monitor.check()
             small = self.smaller(at)
             measured = small.compression_.relative_change
             if measured <= tolerance:
@@ -504,7 +509,7 @@ class _Fit:
                     f"Kernel values of this classifier go up to {largest:.2g}; their squares "
                     "overflow. Scale the features and fit it again."
                 )
-            before = np.einsum("ij,ij->i", total, total)  # weights are about one
+            before = np.einsum("ij,ij->i", total, total)
             _centre(total, weights)
             total = self._folds.of(total)
             lengths = np.einsum("ij,ij->i", total, total)

@@ -212,11 +212,13 @@ class NestedLeastSquares:
         The values to explain; every machine's mean square is at most one.
     ridge : float
         Times the squared coefficients, it is added to the squared residual.
+    monitor : Monitor or None
+        May raise Stopped while columns are added, which are then left out.
     """
 
-    def __init__(self, target: FloatArray, ridge: float) -> None:
+    def __init__(self, target: FloatArray, ridge: float, monitor: Monitor | None = None) -> None:
         self.n_columns = 0
-        self._target, self._ridge = target, ridge
+        self._target, self._ridge, self._monitor = target, ridge, monitor or Monitor()
         self._columns: list[FloatArray] = []  # of every addition
         self._factor = np.empty((0, 0), order="F")
         self._explained = np.empty((0, target.shape[1]))
@@ -229,7 +231,10 @@ class NestedLeastSquares:
         inner.flat[:: more + 1] += self._ridge
         products = columns.T @ self._target
         if n:
-            along = np.concatenate([earlier.T @ columns for earlier in self._columns])
+            along = np.empty((n, more))
+            for earlier, part in self._first(n):
+                self._monitor.check()
+                np.matmul(earlier.T, columns, out=along[part])
             along = _solved(self._factor[:n, :n], along)
             inner -= along.T @ along
             products -= along.T @ self._explained[:n]
