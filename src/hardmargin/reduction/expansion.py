@@ -328,12 +328,13 @@ class _Fit:
         n_real = size.n_real
         drawn = random.permutation(n) if n_real < n else np.arange(n)
         sample = self._witnesses = rows[drawn[:n_real]]
-        if n - n_real >= FEWEST_WITNESSES:
-            self._witnesses = rows[drawn[n_real : n_real + MAX_WHOLE]]
         if size.n_crossed:
             sample = stacked(sample, crossed(sample, size.n_crossed, random))
-        self._values = decisions(clf, self._witnesses, monitor)
         target = decisions(clf, sample, monitor)
+        self._values = target[:n_real]
+        if n - n_real >= FEWEST_WITNESSES:
+            self._witnesses = rows[drawn[n_real : n_real + MAX_WHOLE]]
+            self._values = decisions(clf, self._witnesses, monitor)
         if not np.isfinite(target).all():
             raise ValueError("The classifier has decision values that are not finite.")
         root = root_mean_square(target)
