@@ -13,6 +13,7 @@ from hardmargin.onnx.expansion import expanded, linear
 from hardmargin.onnx.graph import Graph
 from hardmargin.onnx.probabilities import Outcome, calibrated, frequent, uncalibrated
 from hardmargin.onnx.scaling import scaled, seen
+from hardmargin.prediction import Machines
 from hardmargin.selection.calibration import Calibration
 from hardmargin.selection.frequencies import Frequencies
 from hardmargin.warn import warn_caller
@@ -64,7 +65,7 @@ def check_bytes(n_bytes: int, shape: tuple[int, int], *, was_sparse: bool = Fals
 
 def classified(graph: Graph, rows: str, model: Any) -> Outcome:
     """Classify filled rows by a model that is one expansion."""
-    margins = _margins(graph, scaled(graph, rows, model._scaling_), model)
+    margins = _margins(graph, scaled(graph, rows, model._scaling_), model._machines)
     calibration, n_classes = model._calibration_, len(model.classes_)
     if isinstance(calibration, Calibration):
         return calibrated(graph, margins, calibration)
@@ -73,29 +74,29 @@ def classified(graph: Graph, rows: str, model: Any) -> Outcome:
     return uncalibrated(graph, margins, n_classes, model._division)
 
 
-def _margins(graph: Graph, rows: str, model: Any) -> str:
+def _margins(graph: Graph, rows: str, machines: Machines) -> str:
     """Margins of all machines, of shape (n, n_machines); linear kernels are sums over columns."""
-    kernels, support = kernels_of(model._kernel_), model.support_vectors_
+    kernels, support = kernels_of(machines.kernel), machines.support_vectors
     parts = []
-    for view, weights in model._linear_parts():
+    for view, weights in machines.linear:
         check_bytes(8 * weights.size, support.shape)
         parts.append(linear(graph, seen(graph, rows, support.shape[1], view), weights))
     used = [k for k, kernel in enumerate(kernels) if kernel.name != "linear"]
     if used:
-        n, chosen, coefficients = len(model.support_), [kernels[k] for k in used], model.dual_coef_
+        n, chosen = len(machines.support), [kernels[k] for k in used]
+        coefficients = machines.coefficients
         if len(used) < len(kernels):
             coefficients = coefficients[:, np.concatenate([k * n + np.arange(n) for k in used])]
         check_size(support, chosen, coefficients)
-        parts.append(
-            expanded(graph, rows, support, chosen, coefficients, _blocks(model), model._dtype_)
-        )
-    parts.append(graph.constant(np.asarray(model.intercept_, dtype=np.float64)))
+        blocks = _blocks(machines)
+        parts.append(expanded(graph, rows, support, chosen, coefficients, blocks, machines.dtype))
+    parts.append(graph.constant(np.asarray(machines.intercepts, dtype=np.float64)))
     return graph.add_all(parts)
 
 
-def _blocks(model: Any) -> list[NDArray[np.intp]]:
+def _blocks(machines: Machines) -> list[NDArray[np.intp]]:
     """Support rows of each class, which take part in the same machines."""
-    if len(model.classes_) == 2:
-        return [np.arange(len(model.support_))]
-    order = np.asarray(model._by_class_, dtype=np.intp)
-    return np.split(order, np.cumsum(model.n_support_)[:-1])
+    if len(machines.n_support) == 2:
+        return [np.arange(len(machines.support))]
+    order = np.asarray(machines.by_class, dtype=np.intp)
+    return np.split(order, np.cumsum(machines.n_support)[:-1])

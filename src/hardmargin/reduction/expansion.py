@@ -524,7 +524,7 @@ class _Fit:
         self, rows: NDArray[np.intp], sample: Rows, dtype: Precision = "float64"
     ) -> Iterator[NDArray[Any]]:
         """Yield the values of every kernel between some support rows and a sample."""
-        queries, support = self.clf._support_rows(sample, rows)
+        queries, support = self.clf._machines.facing(sample, rows)
         for kernel in _kernels(self.clf):
             if kernel.name in NAMED_KERNELS:  # which are symmetric
                 yield kernel.block(support, queries, dtype=dtype, n_jobs=self.clf.n_jobs)

@@ -1,7 +1,6 @@
 """What all classifiers of the package share.
 
-Predictions are one expansion over all machines at once, kept as plain numpy: support rows once, and
-one row of coefficients per machine.
+Predictions come from the machines (``prediction/machines.py``), which are kept as plain numpy.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
@@ -41,12 +39,12 @@ from hardmargin.kernels import (
     Rows,
     View,
     as_blocks,
-    is_sparse,
     linear_weights,
     make_kernel,
 )
 from hardmargin.kernels.blocks import FileRows
-from hardmargin.resources import multiply, queries_at_once, single_threaded_blas
+from hardmargin.prediction import Machines
+from hardmargin.resources import queries_at_once, single_threaded_blas
 from hardmargin.selection.calibration import (
     Calibration,
     HeldOut,
@@ -60,9 +58,6 @@ from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.sigmoids import platt_slope
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem, machines_of
 from hardmargin.warn import warn_caller
-
-#: Sums of larger terms, kernel values times coefficients, overflow float32.
-MAX_FLOAT32_TERM = 1e30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +260,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         if used is None or used.name != "linear":
             named = self.kernel if used is None else used.name
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {named!r}.")
-        coef = np.array(self._linear_parts()[0][1], dtype=np.float64)
+        coef = np.array(self._machines.linear[0][1], dtype=np.float64)
         coef.flags.writeable = False  # changing it would not change decisions
         return coef
 
@@ -408,39 +403,48 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         kernel: Kernel | KernelSum | None = None,
     ) -> None:
         """Store what predictions need; `kernel` is the machines' own, if not the training's."""
-        kernel = training.kernel if kernel is None else kernel
-        two_classes = len(training.classes) == 2
-        if two_classes:
-            support = machines[0].rows
-            self.dual_coef_: Any = machines[0].coefficients.reshape(1, -1)
-        else:
-            support = np.unique(np.concatenate([m.rows for m in machines]))
-            self.dual_coef_ = _side_by_side(machines, support)
         self.classes_ = training.classes
-        self.support_ = support.astype(np.int32, copy=False)
-        if kernel.name == "precomputed":
-            self.support_vectors_: Rows = np.empty((0, 0))
-        else:
-            self.support_vectors_ = as_blocks(training.X, self._most_row_bytes)[support]
-        codes = training.codes[support]
-        self.n_support_ = np.bincount(codes, minlength=len(training.classes)).astype(np.int32)
-        self.intercept_ = np.array([m.intercept for m in machines])
-        values = self.dual_coef_.data if is_sparse(self.dual_coef_) else self.dual_coef_
-        largest = float(np.abs(values).max(initial=0.0))
-        if not np.isfinite([largest, *self.intercept_]).all():
-            raise ValueError(
-                "Training overflowed, and the model is not finite; scale the features (for "
-                "instance with StandardScaler), the kernel or the weights."
+        self._keep(
+            Machines.of(
+                machines,
+                training.kernel if kernel is None else kernel,
+                as_blocks(training.X, self._most_row_bytes),
+                training.codes,
+                len(training.classes),
+                training.dtype,
             )
-        self.gamma_ = kernel.gamma
-        self._kernel_: Kernel | KernelSum = kernel
-        self._weights_ = linear_weights(kernel, self.support_vectors_, self.dual_coef_)
-        if isinstance(kernel, Kernel) and kernel.name == "poly":  # only its values can be large
-            diagonal = kernel.diagonal(self.support_vectors_)
-            largest *= max(float(np.abs(diagonal).max(initial=0.0)), 1.0)
-        self._dtype_: Precision = "float64" if largest > MAX_FLOAT32_TERM else training.dtype
-        # Rows of one class take part in the same machines: they are cheap to expand if contiguous.
-        self._by_class_ = np.argsort(codes, kind="stable")
+        )
+
+    def _keep(self, machines: Machines) -> None:
+        """Keep machines as attributes, from which `_machines` puts them together again."""
+        self.support_ = machines.support
+        self.support_vectors_ = machines.support_vectors
+        self.n_support_ = machines.n_support
+        self.dual_coef_ = machines.coefficients
+        self.intercept_ = machines.intercepts
+        self.gamma_ = machines.kernel.gamma
+        self._kernel_ = machines.kernel
+        self._weights_ = machines.linear
+        self._dtype_ = machines.dtype
+        self._by_class_ = machines.by_class
+
+    @property
+    def _machines(self) -> Machines:
+        """What predicts: the machines, with the attributes as they are."""
+        linear = self._weights_
+        if linear is None:  # a model of an earlier version
+            linear = linear_weights(self._kernel_, self.support_vectors_, self.dual_coef_)
+        return Machines(
+            self.support_,
+            self.support_vectors_,
+            self.n_support_,
+            self._by_class_,
+            self.dual_coef_,
+            self.intercept_,
+            self._kernel_,
+            self._dtype_,
+            linear,
+        )
 
     def _calibrate(
         self,
@@ -506,52 +510,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Scale queries like the rows of ``fit``."""
         return rows if self._scaling_ is None else self._scaling_.transform(rows)
 
-    def _support_rows(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
-        """Return queries and support rows in the form that the kernel needs."""
-        if self._kernel_.name == "precomputed":
-            return Q[:, self.support_[which]], None
-        return Q, self.support_vectors_[which]
-
     def _margins(self, Q: Rows) -> FloatArray:
         """Scores of all machines, of shape (n, n_machines)."""
-        sums = np.tile(np.asarray(self.intercept_, dtype=np.float64), (Q.shape[0], 1))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for view, weights in self._linear_parts():
-                seen = Q if view is None else view.of(Q)
-                if is_sparse(seen):
-                    sums += seen @ weights.T
-                else:
-                    sums += multiply(seen, weights.T, n_jobs=self.n_jobs)
-        if self._kernel_.name != "linear":
-            sums += self._expanded(Q)
-        return finite_scores(sums, self.kernel)
-
-    def _linear_parts(self) -> list[tuple[View | None, NDArray[Any]]]:
-        """Return what linear kernels see, and the weights of its columns."""
-        if self._weights_ is None:  # a model of an earlier version
-            return linear_weights(self._kernel_, self.support_vectors_, self.dual_coef_)
-        return self._weights_
-
-    def _expanded(self, Q: Rows) -> FloatArray:
-        """Add up kernel values, except those of linear kernels."""
-        kernel, n = self._kernel_, len(self.support_)
-        order: Any = slice(None) if len(self.classes_) == 2 else self._by_class_
-        columns = order
-        if isinstance(kernel, KernelSum):
-            used = [k for k, one in enumerate(kernel.kernels) if one.name != "linear"]
-            if not used:
-                return np.zeros((Q.shape[0], 1))
-            if len(used) < len(kernel.kernels) or len(self.classes_) > 2:
-                columns = np.concatenate([k * n + np.arange(n)[order] for k in used])
-                kernel = KernelSum(tuple(kernel.kernels[k] for k in used))
-        queries, support = self._support_rows(Q, order)
-        return kernel.expand(
-            queries,
-            support,
-            self.dual_coef_[:, columns],
-            dtype=self._dtype_,
-            n_jobs=self.n_jobs,
-        )
+        return finite_scores(self._machines.margins(Q, self.n_jobs), self.kernel)
 
     def _probabilities(self, Q: Rows) -> FloatArray:
         """Probabilities of the classes, of shape (n, n_classes)."""
@@ -571,12 +532,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     @property
     def _query_bytes(self) -> int:
         """Memory that a prediction takes, per query."""
-        needed = 8 * (3 * self.intercept_.size + 4 * len(self.classes_))
-        if self._kernel_.name in ("precomputed", "callable"):
-            needed += 8 * len(self.support_)
-        elif not is_sparse(self.support_vectors_):  # for views of the rows
-            needed += 16 * self.support_vectors_.shape[1]
-        return needed
+        return self._machines.query_bytes
 
     def _of_margins(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         """Apply a function to the scores of all machines, a part of the queries at a time.
@@ -603,30 +559,3 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             for begin in range(0, Q.shape[0], step):
                 part = slice(begin, min(begin + step, Q.shape[0]))
                 yield part, self._margins(Q[part])
-
-
-def _side_by_side(machines: Sequence[Expansion], support: NDArray[Any]) -> sp.csr_array:
-    """Coefficients of all machines: of the first kernel on all support rows, then of the second."""
-    data, columns, sizes = [], [], [0]
-    if all(machine.coefficients.ndim == 1 for machine in machines):
-        rows = np.concatenate([machine.rows for machine in machines])
-        starts = np.cumsum([0, *(len(machine.rows) for machine in machines)])
-        values = np.concatenate([machine.coefficients for machine in machines])
-        found = (values, np.searchsorted(support, rows), starts)
-        return sp.csr_array(found, shape=(len(machines), len(support)))
-    for machine in machines:
-        places = np.searchsorted(support, machine.rows)
-        of_kernels = np.atleast_2d(machine.coefficients)
-        used = [k for k, c in enumerate(of_kernels) if len(of_kernels) == 1 or c.any()]
-        data += [of_kernels[k] for k in used]
-        columns += [k * len(support) + places for k in used]
-        sizes.append(len(used) * len(places))
-    n_kernels = len(np.atleast_2d(machines[0].coefficients))
-    return sp.csr_array(
-        (
-            np.concatenate([np.empty(0), *data]),  # machines without coefficients have none
-            np.concatenate([np.empty(0, dtype=np.intp), *columns]),
-            np.cumsum(sizes),
-        ),
-        shape=(len(machines), n_kernels * len(support)),
-    )

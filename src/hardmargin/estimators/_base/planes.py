@@ -155,7 +155,7 @@ def staged_decisions(classifier: KernelClassifier, X: Any) -> Iterator[FloatArra
     n_machines, n_support = len(machines), len(classifier.support_)
     n_stages = max(len(m.coefficients) for m in machines)
     at_once = max(1, COEFFICIENTS_AT_ONCE // (n_machines * max(n_support, rows.shape[0], 1)))
-    queries, support = classifier._support_rows(rows)
+    queries, support = classifier._machines.facing(rows)
     for begin in range(0, n_stages, at_once):
         stages = np.arange(begin, min(begin + at_once, n_stages))
         block = np.zeros((len(stages), n_machines, n_support))
