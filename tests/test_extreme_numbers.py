@@ -431,7 +431,7 @@ def test_powers_beyond_float32_are_refused_in_fit(model, size):
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_auto_is_float64_where_float32_cannot_hold_the_kernel(kernel, monkeypatch):
-    monkeypatch.setattr("hardmargin.estimators._base.estimator.MAX_FLOAT64_ROWS", 10)
+    monkeypatch.setattr("hardmargin.kernels.precision.MAX_FLOAT64_ROWS", 10)
     size = {"linear": 2e17, "poly": 1e9}[kernel]
     rows, y = size * np.tile(X, 4_000 if kernel == "linear" else 1), (X[:, 0] > 0).astype(int)
     models = [

@@ -9,9 +9,9 @@ from problems.onnx_sessions import assert_same_classes
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from hardmargin import EnsembleSVC, GreedySVC
-from hardmargin.estimators._base.mixed_scaling import find_mixed_scaling
 from hardmargin.io import dump, load
 from hardmargin.kernels import as_blocks
+from hardmargin.scaling import find_mixed_scaling
 
 N, N_WORDS = 500, 4_000
 ESTIMATORS = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from problems.onnx_sessions import values_of
 
 from hardmargin.estimators._base.missing import find_filling
-from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.kernels import Kernel, KernelSum, View
 from hardmargin.kernels.views import Ranks
 from hardmargin.onnx import expansion
@@ -18,6 +17,7 @@ from hardmargin.onnx.expansion import expanded
 from hardmargin.onnx.probabilities import calibrated, uncalibrated
 from hardmargin.onnx.scaling import scaled, seen
 from hardmargin.onnx.table import filled
+from hardmargin.scaling import find_scaling
 from hardmargin.selection.calibration import Calibration, class_scores
 
 few_examples = settings(max_examples=20, deadline=None)

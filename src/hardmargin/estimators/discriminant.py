@@ -10,13 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.estimator import (
-    COUNT,
-    KernelEstimator,
-    finite_scores,
-    precision,
-    warn_if_flat,
-)
+from hardmargin.estimators._base.estimator import COUNT, KernelEstimator, finite_scores
 from hardmargin.estimators._base.one_model import Projector
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import (
@@ -30,6 +24,7 @@ from hardmargin.kernels import (
 from hardmargin.kernels.columns import KernelColumns
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
 from hardmargin.kernels.matrix import dense_kernel
+from hardmargin.kernels.precision import precision, warn_if_flat
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import (
     COLUMNS_SHARE,

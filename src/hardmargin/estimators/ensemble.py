@@ -20,20 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators import expert_training
 from hardmargin.estimators._base.classifier import Training
-from hardmargin.estimators._base.estimator import (
-    COUNT,
-    MAX_FLOAT32_FEATURE,
-    TrainingRows,
-    one_or_all,
-)
-from hardmargin.estimators._base.mixed_scaling import (
-    MixedScaling,
-    find_mixed_scaling,
-    find_row_scaling,
-)
+from hardmargin.estimators._base.estimator import COUNT, TrainingRows, one_or_all
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.expert_training import (
     Here,
@@ -61,8 +50,15 @@ from hardmargin.kernels import (
     is_sparse,
 )
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
+from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor
 from hardmargin.resources import planned_bytes
+from hardmargin.scaling import (
+    MixedScaling,
+    Scaling,
+    find_mixed_scaling,
+    find_row_scaling,
+)
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
     Look,

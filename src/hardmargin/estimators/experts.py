@@ -26,13 +26,12 @@ from scipy.special import log_softmax
 from hardmargin.cells import CellRows, CellRules, Cuts, Kind, Layer, LayerInTraining, find_cuts
 from hardmargin.cells.cuts import KINDS
 from hardmargin.cells.machines import Candidate, found_among, log_probabilities
-from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
-from hardmargin.estimators._base.mixed_scaling import MixedScaling
-from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
 from hardmargin.kernels.blocks import rows_per_block
+from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import give_back_memory
+from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.mixture import LogProbabilities, mixed, mixture_weights

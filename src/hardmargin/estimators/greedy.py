@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import Training
-from hardmargin.estimators._base.estimator import (
-    COUNT,
-    MAX_FLOAT32_FEATURE,
-    TrainingRows,
-    one_or_all,
-    precision,
-)
-from hardmargin.estimators._base.mixed_scaling import MixedScaling, find_row_scaling
+from hardmargin.estimators._base.estimator import COUNT, TrainingRows, one_or_all
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
@@ -42,8 +35,10 @@ from hardmargin.kernels import (
     is_sparse,
     make_kernel,
 )
+from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE, precision
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
+from hardmargin.scaling import MixedScaling, find_row_scaling
 from hardmargin.selection.calibration import cut_machines
 from hardmargin.selection.folds import (
     MAX_FOLDED_ROWS,

@@ -17,9 +17,9 @@ from hardmargin.estimators._base.planes import (
     train_planes,
     vote_stages,
 )
-from hardmargin.estimators._base.scaling import find_scaling
 from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.kernels import FloatArray, KernelFunction, as_blocks
+from hardmargin.scaling import find_scaling
 
 
 class RhoEnsembleSVC(KernelClassifier):

@@ -124,6 +124,8 @@ TRUSTED = (
     "hardmargin.kernels.views.Ranks",
     "hardmargin.kernels.views.View",
     "hardmargin.reduction.expansion.Compression",
+    "hardmargin.scaling.columns.Scaling",
+    "hardmargin.scaling.mixed.MixedScaling",
     "hardmargin.selection.calibration.Calibration",
     "hardmargin.selection.frequencies.Frequencies",
     "hardmargin.selection.mixture.LogProbabilities",

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from hardmargin.cells.cuts import Cuts
 from hardmargin.cells.layer import Layer
 from hardmargin.cells.machines import LEAST_PROBABILITY
-from hardmargin.estimators._base.estimator import MAX_FLOAT32_FEATURE
 from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
 from hardmargin.onnx.expansion import distances_by_column, squared_distances
 from hardmargin.onnx.graph import Body, Graph
 from hardmargin.onnx.machines import check_bytes, classified

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.mixed_scaling import MixedScaling
-from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels.views import Ranks, View
 from hardmargin.onnx.graph import Body, Graph
+from hardmargin.scaling import MixedScaling, Scaling
 
 
 def scaled(graph: Graph, rows: str, scaling: Scaling | MixedScaling | None) -> str:

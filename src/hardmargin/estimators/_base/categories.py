@@ -28,8 +28,8 @@ from hardmargin.estimators._base.columns import (
     refuse_type,
 )
 from hardmargin.estimators._base.disguise import advice_on
-from hardmargin.estimators._base.scaling import listed
 from hardmargin.kernels import is_sparse
+from hardmargin.scaling.columns import listed
 from hardmargin.warn import warn_caller
 
 #: Up to this many different strings have a column each, and so have as many declared categories.

@@ -21,15 +21,11 @@ from hardmargin.estimators._base.estimator import (
     TrainingRows,
     finite_scores,
     moderate,
-    precision,
-    warn_if_flat,
 )
 from hardmargin.estimators._base.labels import score
 from hardmargin.estimators._base.missing import Filling
-from hardmargin.estimators._base.mixed_scaling import MixedScaling
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
-from hardmargin.estimators._base.scaling import Scaling
 from hardmargin.kernels import (
     FloatArray,
     Kernel,
@@ -43,8 +39,10 @@ from hardmargin.kernels import (
     make_kernel,
 )
 from hardmargin.kernels.blocks import FileRows
+from hardmargin.kernels.precision import precision, warn_if_flat
 from hardmargin.prediction import Machines
 from hardmargin.resources import queries_at_once, single_threaded_blas
+from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.selection.calibration import (
     Calibration,
     HeldOut,

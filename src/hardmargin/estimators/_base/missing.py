@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.scaling import NUMBERS_AT_ONCE, listed, sampled
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
+from hardmargin.scaling.columns import NUMBERS_AT_ONCE, listed, sampled
 from hardmargin.warn import warn_caller
 
 #: Medians are those of evenly spaced rows. Where fewer of these have a value, all rows are used.
