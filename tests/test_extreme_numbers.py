@@ -29,7 +29,7 @@ from hardmargin import (
     RigorousSVC,
     compress,
 )
-from hardmargin.estimators._base.estimator import MAX_WEIGHT, moderate
+from hardmargin.selection.weights import MAX_WEIGHT, moderate
 
 LARGEST, LEAST = float(np.finfo(np.float64).max), 5e-324
 

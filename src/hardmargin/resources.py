@@ -32,6 +32,9 @@ _PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([KMGT]?)(i?)B?\s*", re.IGNORECAS
 #: Share of the free memory that a fit may use by default.
 DEFAULT_SHARE = 0.5
 
+#: Share of a given `memory_limit` that a copy of all rows may take.
+ROWS_SHARE = 1 / 16
+
 #: Memory of a fit that nothing counts: objects, freed memory between arrays, buffers of libraries.
 BESIDE_BYTES = 5_000_000
 

@@ -2,6 +2,7 @@
 
 import functools
 import pickle
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -18,8 +19,11 @@ from sklearn.preprocessing import StandardScaler
 
 from hardmargin import EnsembleSVC, resources
 from hardmargin.cells import layer
-from hardmargin.estimators import ensemble, expert_training
+from hardmargin.estimators import expert_training
 from hardmargin.estimators.experts import TABLE
+from hardmargin.monitor import Monitor
+from hardmargin.selection.kernel_vote import COPIES_OF_ROWS
+from hardmargin.selection.plan import Plan
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 QUERIES = np.random.default_rng(9).normal(size=(60, 4))
@@ -254,7 +258,12 @@ def test_a_fit_of_many_rows_removes_all_traces_of_one_machine():
 
 
 @pytest.mark.parametrize(
-    "where", ["expert_training.fit_experts", "ensemble.find_row_scaling", "ensemble.make_folds"]
+    "where",
+    [
+        "estimators.expert_training.fit_experts",
+        "selection.plan.find_row_scaling",
+        "selection.fitted_vote.make_folds",
+    ],
 )
 def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(where, monkeypatch):
     model = experts().fit(*many_rows())
@@ -263,7 +272,7 @@ def test_a_fit_that_is_interrupted_leaves_the_estimator_as_it_was(where, monkeyp
     def interrupt(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"hardmargin.estimators.{where}", interrupt)
+    monkeypatch.setattr(f"hardmargin.{where}", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*many_rows(n_classes=3))
     assert vars(model).keys() == before.keys()
@@ -420,7 +429,7 @@ def test_little_memory_warns(monkeypatch):
     monkeypatch.setattr(expert_training, "BYTES_PER_ROW", 0)
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = many_rows()
-    copies = EnsembleSVC()._vote.memory_for(100, X.shape[1]).copies
+    copies = 8 * COPIES_OF_ROWS * 100 * X.shape[1]
     with (
         pytest.warns(UserWarning, match="distances between only 100 rows,.* 6 MB are enough"),
         pytest.warns(UserWarning, match="100 rows, which need 0 MB: 2 of 4 families of kernels"),
@@ -452,13 +461,24 @@ def test_time_that_ends_among_cells_warns(monkeypatch):
     def seconds_left(_):
         return 10.0 if len(seen) < 6 else 0.0
 
-    monkeypatch.setattr(EnsembleSVC, "_grows", False)  # no smaller fits before this one
+    monkeypatch.setattr(Plan, "growth", lambda *_: None)  # no smaller fits before this one
     monkeypatch.setattr(layer, "learn", learn_one)
-    monkeypatch.setattr(ensemble.Monitor, "seconds_left", property(seconds_left))
+    monkeypatch.setattr(Monitor, "seconds_left", property(seconds_left))
     with pytest.warns(ConvergenceWarning, match=r"max_time; the model is that of \d of \d+ cells"):
         model = experts(max_time=1000, n_trees=3).fit(*many_rows())
     assert_sensible(model, QUERIES)
     assert model.n_samples_fit_ < len(many_rows()[0])
+
+
+def test_mixtures_of_earlier_versions_predict_the_same():
+    """They kept scaling and weights of classes beside the experts."""
+    model = experts(class_weight="balanced").fit(*many_rows())
+    own = model._experts_
+    before = replace(own, scaling=None, class_weights=None)
+    state = {**model.__getstate__(), "_experts_": before, "_class_weights_": own.class_weights}
+    loaded = EnsembleSVC.__new__(EnsembleSVC)
+    loaded.__setstate__(state)
+    np.testing.assert_array_equal(loaded.predict_proba(QUERIES), model.predict_proba(QUERIES))
 
 
 def test_all_rows_count_where_there_was_time():
@@ -474,18 +494,19 @@ def test_enough_time_changes_nothing():
 def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, is_over):
     fit_sample, sizes = expert_training.Here.fit_sample, []
 
-    def worse_and_worse(self, model, sample, monitor):
-        model, held, probabilities = fit_sample(self, model, sample, monitor)
+    def worse_and_worse(self, sample, *rest):
+        voted = fit_sample(self, sample, *rest)
         sizes.append(len(sample.codes))
-        return model, held, probabilities if len(sizes) == 1 else 1 - probabilities
+        worse = voted.judged._replace(probabilities=1 - voted.judged.probabilities)
+        return voted if len(sizes) == 1 else replace(voted, judged=worse)
 
     def seconds_left(_):
         return 0.0 if is_over and len(sizes) == 2 else 10.0
 
-    monkeypatch.setattr(EnsembleSVC, "_grows", False)  # no smaller fits before this one
+    monkeypatch.setattr(Plan, "growth", lambda *_: None)  # no smaller fits before this one
     monkeypatch.setattr(expert_training.Here, "fit_sample", worse_and_worse)
     monkeypatch.setattr("hardmargin.estimators.experts._Judge.needs_whole", lambda *_: True)
-    monkeypatch.setattr(ensemble.Monitor, "seconds_left", property(seconds_left))
+    monkeypatch.setattr(Monitor, "seconds_left", property(seconds_left))
     model = experts(max_time=1000, n_trees=1).fit(*many_rows())
     assert sizes == [150, 300]
     assert model.experts_["rows"][-1] == (150 if is_over else 300)

@@ -29,7 +29,7 @@ from sklearn.model_selection import (
 
 from hardmargin import EnsembleSVC, resources
 from hardmargin.estimators import ensemble
-from hardmargin.selection import kernel_vote
+from hardmargin.selection import fitted_vote, kernel_vote, plan
 
 # --- the same model -------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ def test_several_shuffles_make_the_seed_matter_less(monkeypatch):
         return np.std([model.predict_proba(X[150:]) for model in fits], axis=0).mean()
 
     usual = spread()
-    monkeypatch.setattr(ensemble, "N_SHUFFLES", 1)
+    monkeypatch.setattr(fitted_vote, "N_SHUFFLES", 1)
     assert usual < 0.8 * spread()
 
 
@@ -176,7 +176,7 @@ def test_the_memory_asks_for_low_rank():
 def test_memory_for_two_families_of_kernels_leaves_the_others_out(monkeypatch):
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = two_classes(400)
-    copies = EnsembleSVC()._vote.memory_for(*X.shape).copies
+    copies = 8 * kernel_vote.COPIES_OF_ROWS * X.size
     with pytest.warns(UserWarning, match="2 of 4 families of kernels.*Raise memory_limit"):
         model = EnsembleSVC(memory_limit=11 * 400**2 + copies, random_state=0).fit(X, y)
     table = model.kernel_weights_
@@ -185,7 +185,7 @@ def test_memory_for_two_families_of_kernels_leaves_the_others_out(monkeypatch):
 
 
 def test_one_machine_of_many_rows_has_low_rank(monkeypatch):
-    monkeypatch.setattr(ensemble, "MAX_STORED_ROWS", 100)
+    monkeypatch.setattr(plan, "MAX_STORED_ROWS", 100)
     X, y = two_classes(400)
     model = fit_quietly(EnsembleSVC(max_cell_rows=None, random_state=0), X, y)
     assert model.rank_ <= len(model.support_) == 250
@@ -194,13 +194,13 @@ def test_one_machine_of_many_rows_has_low_rank(monkeypatch):
 
 
 def test_many_rows_are_exact_where_rank_says_so(monkeypatch):
-    monkeypatch.setattr(ensemble, "MAX_STORED_ROWS", 100)
+    monkeypatch.setattr(plan, "MAX_STORED_ROWS", 100)
     model = EnsembleSVC(rank=None, random_state=0).fit(*two_classes())
     assert_same_model(model, fitted())
 
 
 def test_a_rank_that_limits_the_accuracy_says_so(monkeypatch):
-    monkeypatch.setattr(ensemble, "MAX_STORED_ROWS", 100)
+    monkeypatch.setattr(plan, "MAX_STORED_ROWS", 100)
     monkeypatch.setattr("hardmargin.selection.low_rank_vote.RANKS", (4, 8, 16))
     X, y = two_classes(400)
     with pytest.warns(UserWarning, match=r"rank of 16 limits.*max_cell_rows"):
@@ -239,7 +239,7 @@ def test_large_models_are_close_to_exact_ones(monkeypatch):
 
 @pytest.mark.parametrize(
     ("module", "interrupted"),
-    [(kernel_vote, "matrix_votes"), (ensemble, "make_folds"), (kernel_vote, "view_kernels")],
+    [(kernel_vote, "matrix_votes"), (fitted_vote, "make_folds"), (kernel_vote, "view_kernels")],
 )
 def test_an_interrupt_leaves_the_estimator_as_it_was(module, interrupted, monkeypatch):
     model = EnsembleSVC(random_state=0).fit(*two_classes())

@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 from hardmargin import EnsembleSVC, compress
 from hardmargin.kernels import KernelSum
 from hardmargin.selection.first_look import SAMPLE_ROWS
+from hardmargin.selection.plan import Budget, plan
 
 
 @functools.cache
@@ -127,7 +128,7 @@ def test_many_documents_need_no_kernel_matrix():
 
 
 def test_documents_of_machines_above_the_limit_are_all_used(monkeypatch):
-    monkeypatch.setattr("hardmargin.estimators.ensemble.MAX_STORED_ROWS", 1_000)
+    monkeypatch.setattr("hardmargin.selection.plan.MAX_STORED_ROWS", 1_000)
     X, y = many_documents()
     clf = EnsembleSVC().fit(X, y)
     assert clf.experts_["kind"].tolist() == ["whole"]
@@ -164,16 +165,15 @@ def test_compressed_text_predicts_with_its_own_weights():
 def test_time_is_planned_for_the_machines_that_are_trained(monkeypatch):
     """Machines of one class against all have all rows: too many for a kernel matrix here."""
     X, y = documents(n=1_000)
-    monkeypatch.setattr("hardmargin.estimators.ensemble.MAX_STORED_ROWS", 900)
+    monkeypatch.setattr("hardmargin.selection.plan.MAX_STORED_ROWS", 900)
     model = EnsembleSVC(max_time=60)
-    sizes, from_size, _ = model._time_growth(
-        model._read_table(X, y, None, None, model._new_generator())
-    )
-    assert (sizes, from_size) == (SAMPLE_ROWS, SAMPLE_ROWS)
+    rows = model._read_table(X, y, None, None, model._new_generator())
+    growth = plan(rows, model, Budget.of(None)).growth(rows)
+    assert (growth.linear_above, growth.linear_from) == (SAMPLE_ROWS, SAMPLE_ROWS)
 
 
 def test_little_memory_for_text_says_nothing_of_cells(monkeypatch):
-    monkeypatch.setattr("hardmargin.estimators.ensemble.MAX_STORED_ROWS", 1_000)
+    monkeypatch.setattr("hardmargin.selection.plan.MAX_STORED_ROWS", 1_000)
     monkeypatch.setattr("hardmargin.estimators.expert_training.BYTES_PER_ROW", 10_000)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "memory_limit is too small")

@@ -13,6 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 from hardmargin import EnsembleSVC, compress
+from hardmargin.selection import fitted_vote
 from hardmargin.selection import folds as folds_module
 
 
@@ -184,13 +185,13 @@ def test_a_vote_of_some_rows_chooses_the_kernels_for_many(monkeypatch, relevance
 def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevance, monkeypatch):
     X, y = make_classification(150, 40, n_informative=3, flip_y=0.3, random_state=0)
     counted = []
-    calibrate = EnsembleSVC._calibrate
+    judge = fitted_vote.judge
 
-    def noted(self, *arguments):
-        calibrate(self, *arguments)
-        counted.append(self.cv_log_loss_)
+    def noted(*arguments):
+        counted.append(judge(*arguments).log_loss)
+        return judge(*arguments)
 
-    monkeypatch.setattr(EnsembleSVC, "_calibrate", noted)
+    monkeypatch.setattr(fitted_vote, "judge", noted)
     model = EnsembleSVC(relevance=relevance).fit(X, y)
     allowance = 0.9 * np.sqrt(40) / 150 if relevance else 0.0
     assert model.cv_log_loss_ == pytest.approx(counted[0] + allowance)

@@ -16,8 +16,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 
 from hardmargin import EnsembleSVC, GreedySVC
-from hardmargin.estimators import ensemble
-from hardmargin.estimators._base import growing, self_tuning
+from hardmargin.estimators._base import self_tuning
+from hardmargin.selection import fitted_vote
+from hardmargin.selection.plan import Budget, plan
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.warn import warn_caller
 
 BOTH = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
@@ -43,8 +45,8 @@ def fits(monkeypatch):
     set_clock(monkeypatch, clock)
     for estimator in (EnsembleSVC, GreedySVC):
 
-        def fit_rows(self, rows, groups, random, monitor, plain=estimator._fit_rows):
-            sizes.append(plain(self, rows, groups, random, monitor))
+        def fit_rows(self, *arguments, plain=estimator._fit_rows):
+            sizes.append(plain(self, *arguments))
             clock.now += (sizes[-1] / 400) ** 2
             return sizes[-1]
 
@@ -99,7 +101,7 @@ def test_rows_grow_as_long_as_there_is_time(estimator, fits):
 @BOTH
 def test_a_short_limit_beats_stages_that_were_cut_short(estimator, fits, monkeypatch):
     grown = fit_part(one_kernel(estimator), X, Y)
-    monkeypatch.setattr(self_tuning, "LARGEST_FIRST_SHARE", 0.0)
+    monkeypatch.setattr("hardmargin.selection.growing.LARGEST_FIRST_SHARE", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cut = one_kernel(estimator, max_time=1e-9).fit(X, Y)
@@ -113,28 +115,28 @@ def test_few_rows_are_fitted_at_once(estimator, fits):
 
 
 def test_parts_take_as_many_shuffles_as_more_rows_do(fits, monkeypatch):
-    shuffles, plain = [], ensemble.make_folds
+    shuffles, plain = [], fitted_vote.make_folds
 
     def make_folds(*arguments, n_shuffles, **keywords):
         shuffles.append(n_shuffles)
         return plain(*arguments, n_shuffles=n_shuffles, **keywords)
 
-    monkeypatch.setattr(ensemble, "make_folds", make_folds)
+    monkeypatch.setattr(fitted_vote, "make_folds", make_folds)
     fit_part(one_kernel(EnsembleSVC), X, Y)
-    assert fits[0] <= ensemble.MAX_SHUFFLED_ROWS  # alone, that many rows are shuffled more often
+    assert fits[0] <= fitted_vote.MAX_SHUFFLED_ROWS  # alone, that many rows are shuffled more often
     assert set(shuffles) == {1}
     EnsembleSVC(max_time=1e6).fit(X[:300], Y[:300])
-    assert shuffles[-1] == ensemble.N_SHUFFLES
+    assert shuffles[-1] == fitted_vote.N_SHUFFLES
 
 
 @BOTH
 def test_a_worse_model_of_more_rows_is_not_used(estimator, fits, monkeypatch):
     plain, rng = estimator._fit_rows, np.random.default_rng(0)
 
-    def spoil(self, rows, groups, random, monitor):
+    def spoil(self, rows, *rest):
         if len(rows.codes) > 400:
             rows = rows._replace(codes=rng.permutation(rows.codes))
-        return plain(self, rows, groups, random, monitor)
+        return plain(self, rows, *rest)
 
     monkeypatch.setattr(estimator, "_fit_rows", spoil)
     model = fit_part(one_kernel(estimator), X, Y)
@@ -151,8 +153,8 @@ def test_all_rows_out_of_time_are_judged_by_cross_validation(
     plain, clock = estimator._fit_rows, Clock()
     set_clock(monkeypatch, clock)
 
-    def fit_rows(self, rows, groups, random, monitor):
-        n_rows = plain(self, rows, groups, random, monitor)
+    def fit_rows(self, rows, *rest):
+        n_rows = plain(self, rows, *rest)
         self.cv_log_loss_ = 0.3
         if not rows.is_part:
             clock.now += 1e9
@@ -170,9 +172,9 @@ def test_all_rows_out_of_time_are_judged_by_cross_validation(
 def test_only_the_model_that_is_used_warns(estimator, fits, monkeypatch):
     plain = estimator._fit_rows
 
-    def fit_rows(self, rows, groups, random, monitor):
+    def fit_rows(self, rows, *rest):
         warn_caller(f"fit of {len(rows.codes)}", UserWarning)
-        return plain(self, rows, groups, random, monitor)
+        return plain(self, rows, *rest)
 
     monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
     with warnings.catch_warnings(record=True) as caught:
@@ -188,9 +190,9 @@ def test_only_the_model_that_is_used_warns(estimator, fits, monkeypatch):
 def test_filters_of_warnings_stay_as_they_are(estimator, fits, monkeypatch):
     plain, seen = estimator._fit_rows, []
 
-    def fit_rows(self, rows, groups, random, monitor):
+    def fit_rows(self, rows, *rest):
         seen.append(list(warnings.filters))
-        return plain(self, rows, groups, random, monitor)
+        return plain(self, rows, *rest)
 
     monkeypatch.setattr(estimator, "_fit_rows", fit_rows)
     with warnings.catch_warnings():
@@ -354,10 +356,10 @@ def test_an_interrupt_leaves_the_estimator_as_it_was(estimator, fits, monkeypatc
     model = one_kernel(estimator, max_time=1e6).fit(X[:300], Y[:300])
     before, plain = dict(vars(model)), estimator._fit_rows
 
-    def interrupt(self, rows, groups, random, monitor):
+    def interrupt(self, rows, *rest):
         if not rows.is_part:
             raise KeyboardInterrupt
-        plain(self, rows, groups, random, monitor)
+        plain(self, rows, *rest)
 
     monkeypatch.setattr(estimator, "_fit_rows", interrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -377,10 +379,10 @@ def test_an_interrupt_leaves_the_estimator_as_it_was(estimator, fits, monkeypatc
 )
 def test_parts_of_one_machine_have_stored_matrices(parameters, largest, cost):
     codes = np.arange(100_000, dtype=np.int32) % 2
-    rows = growing.TrainingRows(None, codes, np.arange(2), None)
-    model = EnsembleSVC(**parameters)
-    assert model._largest_part(rows) == largest
-    assert model._cost_of_all(rows) == pytest.approx(cost)
+    rows = TrainingRows(None, codes, np.arange(2), None)
+    growth = plan(rows, EnsembleSVC(**parameters), Budget.of(None)).growth(rows)
+    assert growth.largest_part == min(largest, 98_000)  # some are set aside
+    assert growth.cost_of_all == pytest.approx(cost)
 
 
 # --- many classes --------------------------------------------------------------------------------
@@ -397,6 +399,6 @@ def test_parts_of_one_machine_have_stored_matrices(parameters, largest, cost):
 )
 def test_one_machine_per_class_where_there_is_no_time_for_pairs(max_time, multi_class, expected):
     y = np.repeat(np.arange(40), 60)  # 780 pairs, of classes with more than a few rows
-    rows = growing.TrainingRows(np.zeros((len(y), 2)), y.astype(np.int32), np.arange(40), None)
+    rows = TrainingRows(np.zeros((len(y), 2)), y.astype(np.int32), np.arange(40), None)
     model = EnsembleSVC(max_time=max_time, multi_class=multi_class)
-    assert model._first_plan(rows).multi_class == expected
+    assert plan(rows, model, Budget.of(None)).multi_class == expected

@@ -7,7 +7,7 @@ import pytest
 from hardmargin import EnsembleSVC, GreedySVC
 from hardmargin.estimators._base import self_tuning
 from hardmargin.estimators._base.categories import find_categories
-from hardmargin.estimators._base.estimator import TrainingRows
+from hardmargin.selection.rows import TrainingRows
 
 N_ROWS = 600
 

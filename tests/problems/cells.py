@@ -64,12 +64,13 @@ def many_rows(n=700, n_classes=2, seed=0):
 def few_rows_are_many(monkeypatch, most=300):
     """Make EnsembleSVC train experts on more than 300 rows."""
     for name, value in (
-        ("ensemble.MAX_STORED_ROWS", most),
-        ("expert_training.FIRST_ROWS", most // 2),
-        ("experts.LEAST_CUT_ROWS", 400),
-        ("experts.PILOT_CELLS", 3),
+        ("selection.plan.MAX_STORED_ROWS", most),
+        ("selection.plan.FIRST_SAMPLE_ROWS", most // 2),
+        ("estimators.expert_training.FIRST_SAMPLE_ROWS", most // 2),
+        ("estimators.experts.LEAST_CUT_ROWS", 400),
+        ("estimators.experts.PILOT_CELLS", 3),
     ):
-        monkeypatch.setattr(f"hardmargin.estimators.{name}", value)
+        monkeypatch.setattr(f"hardmargin.{name}", value)
 
 
 def experts(**parameters):

@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import hardmargin.estimators.ensemble as ensemble
 import hardmargin.estimators.expert_training as expert_training
 import hardmargin.estimators.experts as experts
 import hardmargin.reduction as reduction
+import hardmargin.selection.plan as plan
 from hardmargin import EnsembleSVC, compress
 from hardmargin.monitor import Monitor
 from hardmargin.reduction import cells, expansion
@@ -41,8 +41,8 @@ def fitted(X, y, **params):
     params = {"max_cell_rows": 150, "n_trees": 2, "cv": 3, **params}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setattr(ensemble, "MAX_STORED_ROWS", 180)
-        patch.setattr(expert_training, "FIRST_ROWS", 130)
+        patch.setattr(plan, "MAX_STORED_ROWS", 180)
+        patch.setattr(expert_training, "FIRST_SAMPLE_ROWS", 130)
         patch.setattr(experts, "LEAST_CUT_ROWS", 200)
         return EnsembleSVC(**params).fit(X, y)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -25,17 +24,20 @@ from hardmargin.dask.layer import DaskLayer, LayerOnCluster
 from hardmargin.dask.partitions import Labels, values_of
 from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
-from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators._base.labels import check_label_type
 from hardmargin.estimators._base.one_model import fitted_attributes, on_one_model
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
-from hardmargin.estimators.ensemble import MAX_STORED_ROWS, EnsembleSVC, Plan
+from hardmargin.estimators.ensemble import EnsembleSVC
+from hardmargin.estimators.expert_training import train_experts
 from hardmargin.estimators.experts import Mixture
-from hardmargin.kernels import FloatArray, Rows, is_sparse
+from hardmargin.kernels import Rows, is_sparse
 from hardmargin.kernels.blocks import stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
+from hardmargin.selection.fitted_vote import FittedVote, fit_vote
 from hardmargin.selection.folds import Folds, given_folds
+from hardmargin.selection.plan import MAX_STORED_ROWS, Budget, Plan, plan, settled
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.warn import Warned, held_back, warn_caller
 
 Result = TypeVar("Result")
@@ -152,7 +154,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             )
             random = self._new_generator()
             rows = self._read_blocks(X, table, labels, weights, groups, random)
-            with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
+            with self._resumed(rows, groups, monitor):
                 self.n_samples_fit_ = self._fit_on(cluster, rows, groups, random, monitor)
         return self
 
@@ -165,18 +167,22 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         monitor: Monitor,
     ) -> int:
         """Train on rows that have been read; return how many of them the model has seen."""
+        model, workplace = self._bare(), OnCluster(cluster)  # it has read the table
+        rows = model._completed(rows)
         folds = given_folds(self.cv, rows.X, rows.codes, groups)
-        model, mixture = self._bare(), None  # it has read the table
-        plan = model._plan(rows, folds, random, monitor)
-        if model._needs_experts(rows, plan):
-            mixture = model._fit_experts(rows, folds, random, monitor, plan, OnCluster(cluster))
+        first = plan(rows, model, Budget.of(self.memory_limit))
+        own, mixture = settled(first, rows, folds, random, monitor), None
+        model._divide(len(rows.classes), own.multi_class)
+        if own.has_cells:
+            mixture = train_experts(rows, own, folds, model._of_sample, workplace, random, monitor)
         if mixture is None:
-            model = _fit_vote(model, rows, folds, random, monitor, plan)
+            model._store_vote(workplace.fit_vote(rows, own, folds, random, monitor))
         else:
+            model._store_mixture(mixture, rows, own)
             trees = [tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)]
             self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
         self.__dict__.update(fitted_attributes(model))
-        return int((rows.codes >= 0).sum()) if mixture is None else mixture.n_known
+        return rows.n_rows if mixture is None else mixture.n_known
 
     @on_one_model
     def predict(self, X: Any) -> Any:
@@ -274,7 +280,7 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             return predict(model, X, method=method)
         mixture = self._mixture_.mixture
         cluster: Cluster = mixture.seen.X.cluster
-        voters = Voters(model, mixture.prior, mixture.weights, mixture.whole, self._class_weights_)
+        voters = Voters(model, mixture.prior, mixture.weights, mixture.whole, mixture.class_weights)
         return voted(voters, self._mixture_.layers, cluster, X, method)
 
 
@@ -288,46 +294,47 @@ class OnCluster(NamedTuple):
         return DaskLayer(cuts, seen, rules)
 
     def fit_sample(
-        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
-    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
-        """Train a model on a sample, on one worker."""
-        arguments = pickle.dumps((model, sample, monitor.seconds_left))
+        self, rows: TrainingRows, own: Plan, folds: Folds | None, seed: int, monitor: Monitor
+    ) -> FittedVote:
+        """Train the vote on a sample, on one worker."""
+        arguments = pickle.dumps((rows, own, folds, seed, monitor.seconds_left))
 
         def fit() -> Any:
             return self.cluster.results([self.cluster.submit(_fit_sample_of, arguments)])[0]
 
-        (fitted, *held), caught = monitor.once("vote on a sample", fit)
+        fitted: FittedVote
+        fitted, caught = monitor.once("vote on a sample", fit)
         _warn_again(caught)
-        return fitted, held[0], held[1]
+        return fitted
 
+    def fit_vote(
+        self,
+        rows: TrainingRows,
+        own: Plan,
+        folds: Folds | None,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> FittedVote:
+        """Train one vote, on a worker that gets all rows."""
+        blocks: DaskRows = rows.X
+        n_rows = blocks.shape[0]
+        if n_rows > MAX_STORED_ROWS:
+            warn_caller(
+                f"These rows and parameters allow no cells, so one worker holds all {n_rows:,} "
+                "rows.",
+                UserWarning,
+            )
+        arguments = (rows._replace(X=None), own, folds, random, monitor.seconds_left)
 
-def _fit_vote(
-    model: EnsembleSVC,
-    rows: TrainingRows,
-    folds: Folds | None,
-    random: np.random.RandomState,
-    monitor: Monitor,
-    plan: Plan,
-) -> EnsembleSVC:
-    """Train one vote, on a worker that gets all rows."""
-    blocks: DaskRows = rows.X
-    n_rows = blocks.shape[0]
-    if n_rows > MAX_STORED_ROWS:
-        warn_caller(
-            f"These rows and parameters allow no cells, so one worker holds all {n_rows:,} rows.",
-            UserWarning,
-        )
-    arguments = (model, rows._replace(X=None), folds, random, plan, monitor.seconds_left)
+        def fit() -> Any:
+            task = self.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
+            return self.cluster.results([task])[0]
 
-    def fit() -> Any:
-        task = blocks.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
-        return blocks.cluster.results([task])[0]
-
-    fitted: EnsembleSVC
-    fitted, used, caught = monitor.once("vote", fit)
-    random.set_state(used.get_state())  # the worker had a copy
-    _warn_again(caught)
-    return fitted
+        fitted: FittedVote
+        fitted, used, caught = monitor.once("vote", fit)
+        random.set_state(used.get_state())  # the worker had a copy
+        _warn_again(caught)
+        return fitted
 
 
 class _Fitted(NamedTuple):
@@ -395,16 +402,21 @@ def _warn_again(held: Sequence[Warned]) -> None:
 
 
 def _fit_sample_of(arguments: bytes) -> Any:
-    model, sample, seconds = pickle.loads(arguments)
-    return _recorded(lambda: (model, *model._fit_part(sample, Monitor(time_limit(seconds)))))
+    rows, own, folds, seed, seconds = pickle.loads(arguments)
+    random, monitor = np.random.RandomState(seed), Monitor(time_limit(seconds))
+    return _recorded(lambda: fit_vote(rows, _as_here(own), folds, random, monitor))
 
 
 def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
-    model, rows, folds, random, plan, seconds = pickle.loads(arguments)
-    rows = rows._replace(X=stacked(blocks))
-    monitor = Monitor(time_limit(seconds))
-    _, held = _recorded(lambda: model._fit_vote(rows, folds, random, monitor, plan))
-    return model, random, held
+    rows, own, folds, random, seconds = pickle.loads(arguments)
+    rows, monitor = rows._replace(X=stacked(blocks)), Monitor(time_limit(seconds))
+    fitted, held = _recorded(lambda: fit_vote(rows, _as_here(own), folds, random, monitor))
+    return fitted, random, held
+
+
+def _as_here(own: Plan) -> Plan:
+    """Return a plan with the memory of this worker, where no limit was given."""
+    return own if own.budget.is_given else own.within(Budget.of(None))
 
 
 def _of_rows(values: Any, name: str) -> NDArray[Any] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
-from hardmargin.estimators._base.estimator import COUNT, KernelEstimator, finite_scores
+from hardmargin.estimators._base.estimator import COUNT, KernelEstimator
 from hardmargin.estimators._base.one_model import Projector
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import (
@@ -26,6 +26,7 @@ from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
 from hardmargin.kernels.matrix import dense_kernel
 from hardmargin.kernels.precision import precision, warn_if_flat
 from hardmargin.monitor import Monitor, Stopped
+from hardmargin.prediction.machines import finite_scores
 from hardmargin.resources import (
     COLUMNS_SHARE,
     CORE_ROW_BYTES,
@@ -272,7 +273,7 @@ default="rbf"
         self
         """
         with self._fitting() as monitor:
-            X, codes, self.classes_, weights, _ = self._check_training(X, y, sample_weight)
+            X, codes, self.classes_, weights, *_ = self._check_training(X, y, sample_weight)
             random = self._new_generator()
             self._kernel_: Kernel = make_kernel(
                 self.kernel,

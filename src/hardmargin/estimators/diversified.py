@@ -304,7 +304,7 @@ default="rbf"
         self
         """
         with self._fitting() as monitor:
-            X, codes, self.classes_, weights, _ = self._check_training(X, y, sample_weight)
+            X, codes, self.classes_, weights, *_ = self._check_training(X, y, sample_weight)
             y, present = self.classes_[codes], codes >= 0
             if weights is not None and (weights[present] == 1).all():
                 weights = None

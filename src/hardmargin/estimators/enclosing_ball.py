@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.estimators._base.estimator import COUNT, KernelEstimator, finite_scores
+from hardmargin.estimators._base.estimator import COUNT, KernelEstimator
 from hardmargin.estimators._base.one_model import in_one_step, on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators.core_vector import warn_if_unfinished
@@ -26,6 +26,7 @@ from hardmargin.kernels import (
     make_kernel,
 )
 from hardmargin.kernels.precision import precision
+from hardmargin.prediction.machines import finite_scores
 from hardmargin.resources import (
     CORE_ROW_BYTES,
     CORE_SHARE,

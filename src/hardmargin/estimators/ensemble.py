@@ -2,128 +2,31 @@
 
 from __future__ import annotations
 
-import copy
-import math
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.estimators import expert_training
-from hardmargin.estimators._base.classifier import Training
-from hardmargin.estimators._base.estimator import COUNT, TrainingRows, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
-from hardmargin.estimators.expert_training import (
-    Here,
-    Workplace,
-    train_experts,
-    warn_of_little_memory,
-)
-from hardmargin.estimators.experts import (
-    TABLE,
-    Experts,
-    Mixture,
-    as_cells_see,
-)
-from hardmargin.kernels import (
-    DISTANCE_KERNELS,
-    GAMMA_RULES,
-    NAMED_KERNELS,
-    FloatArray,
-    Kernel,
-    KernelFunction,
-    KernelSum,
-    Rows,
-    as_blocks,
-    column_ends,
-    is_sparse,
-)
+from hardmargin.estimators.expert_training import Here, train_experts, warn_of_little_memory
+from hardmargin.estimators.experts import TABLE, Experts, Mixture
+from hardmargin.kernels import GAMMA_RULES, NAMED_KERNELS, KernelFunction
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
-from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor
-from hardmargin.resources import planned_bytes
-from hardmargin.scaling import (
-    MixedScaling,
-    Scaling,
-    find_mixed_scaling,
-    find_row_scaling,
-)
-from hardmargin.selection.first_look import (
-    SAMPLE_ROWS,
-    Look,
-    first_look,
-    is_open,
-    is_text,
-    sample_rows,
-)
-from hardmargin.selection.folds import (
-    MAX_SEARCHED_ROWS,
-    QUICK_ROWS,
-    Folds,
-    given_folds,
-    make_folds,
-    warn_of_shortage,
-)
-from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
+from hardmargin.prediction import Model
+from hardmargin.selection.fitted_vote import FittedVote, fit_vote
+from hardmargin.selection.folds import given_folds
 from hardmargin.selection.mixture import LogProbabilities
-from hardmargin.selection.vote import SHARES, Losses, VoteResult
-from hardmargin.solvers.problem import Problem, finite_diagonal, machines_of
-from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
-from hardmargin.warn import held_back, warn_caller
-
-#: Up to this many rows, folds are made from several shuffles. That costs little there, and makes
-#: the model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py). Parts
-#: of more rows are shuffled once, as larger ones are: their time tells how long those take.
-MAX_SHUFFLED_ROWS = 500
-N_SHUFFLES = 3
-
-#: A machine of a few rows takes about this long, with all its kernels. ``multi_class="auto"`` takes
-#: one per class where `max_time` leaves less for each pair.
-SECONDS_OF_PAIR = 0.004
-
-#: Share of the time left that the first look at a sample may take.
-SHARE_OF_LOOK = 0.3
-
-#: Experts on all rows are started if there is time for this share of their predicted time. (The
-#: prediction comes from votes on samples, and is several times too high.) Stopped in time, they are
-#: better than a single vote that takes as long: in cells that were not reached, the vote on a
-#: sample decides.
-LEAST_SHARE_OF_EXPERTS = 0.06
-
-#: Relevance has seen the labels of the rows held out: their log-loss is too low by about this times
-#: the root of the number of different scales, divided by the number of rows. (Measured: with this
-#: correction it is right on average over the sets of benchmarks/accuracy.py.)
-LEAK = 0.9
-
-#: A machine with more rows is replaced by experts or, if there must be one machine, approximated.
-MAX_STORED_ROWS = 10_000
-
-#: Up to the first number of rows, a fit takes about the second number of times as long as one whose
-#: first vote is quick (measured on 1,000 to 9,000 rows). Where that vote leaves out rows, it also
-#: leaves out kernels, which saves time.
-COSTS_OF_FIRST_VOTE = (
-    (QUICK_ROWS, 1.0),
-    (MAX_SEARCHED_ROWS, 2.75),
-    (MAX_STORED_ROWS, 1.75),
-    (math.inf, 3.5),
-)
-
-#: With as many classes and no more rows (per class, and in all), one machine per class is better
-#: than one per pair (benchmarks/classes.py). With more rows it takes several times as long.
-MANY_CLASSES = 10
-FEW_PER_CLASS = 50
-FEW_ROWS = 2_500
+from hardmargin.selection.plan import Budget, Plan, plan, settled
+from hardmargin.selection.rows import TrainingRows
 
 #: Fitted attributes of a single vote, which a mixture of experts does not have.
 _OF_ONE_VOTE = (
@@ -138,27 +41,6 @@ _OF_ONE_VOTE = (
     "stop_reason_",
     "_losses_",
 )
-
-
-class Plan(NamedTuple):
-    """How a fit treats its rows.
-
-    Attributes
-    ----------
-    standardized : bool
-        Whether to standardise them.
-    is_linear : bool
-        Whether linear kernels alone vote, through a weight per column.
-    multi_class : {"ovo", "ovr"}
-        How machines divide the classes.
-    largest : int
-        Rows of the largest machine.
-    """
-
-    standardized: bool
-    is_linear: bool
-    multi_class: str
-    largest: int
 
 
 class EnsembleSVC(SelfTuningClassifier):
@@ -547,275 +429,100 @@ default="cv"
         with self._fitting() as monitor:
             random = self._new_generator()
             rows = self._read_table(X, y, sample_weight, groups, random)
-            if self._needs_experts(rows, self._first_plan(rows)):  # also without time for all rows
-                warn_of_little_memory(self, rows)
-            train = self._fit_in_time if monitor.has_limit else self._fit_rows
-            with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
-                self.n_samples_fit_ = train(rows, groups, random, monitor)
+            budget = Budget.of(self.memory_limit)
+            of_all = plan(rows, self, budget)
+            if of_all.has_cells:  # also without time for all rows
+                warn_of_little_memory(of_all, rows)
+            growth = of_all.growth(rows) if monitor.has_limit else None
+
+            def fit_rows(
+                model: EnsembleSVC,
+                some: TrainingRows,
+                groups: Any,
+                random: np.random.RandomState,
+                monitor: Monitor,
+            ) -> int:
+                own = plan(some, model, budget) if some.is_part else of_all
+                return model._fit_rows(some, groups, random, monitor, own)
+
+            with self._resumed(rows, groups, monitor):
+                self.n_samples_fit_ = self._fit_in_time(
+                    rows, groups, growth, fit_rows, random, monitor
+                )
         return self
 
-    @property
-    def _grows(self) -> bool:
-        return True
-
-    def _largest_part(self, rows: TrainingRows) -> int:
-        """Return the most rows of a part; more would be approximated, and no better."""
-        plan = self._first_plan(rows)
-        if self.rank != "auto" or self._is_text(rows.X) or self._needs_experts(rows, plan):
-            return len(rows.codes)
-        return int(MAX_STORED_ROWS * (rows.codes >= 0).sum() / plan.largest)
-
-    def _cost_of_all(self, rows: TrainingRows) -> float:
-        """Return the cost of a longer first vote; at low rank, time grows less with the rows."""
-        n_rows = int((rows.codes >= 0).sum())
-        longer = next(cost for most, cost in COSTS_OF_FIRST_VOTE if n_rows <= most)
-        if self._is_text(rows.X) or self._needs_experts(rows, self._first_plan(rows)):
-            longer = 1.0
-        return longer * min(1.0, self._largest_part(rows) / n_rows)
-
-    def _time_growth(self, rows: TrainingRows) -> tuple[int | None, int, float]:
-        plan = self._first_plan(rows)
-        if plan.is_linear:
-            return SAMPLE_ROWS, SAMPLE_ROWS, 1.0
-        if self._needs_experts(rows, plan):
-            return MAX_STORED_ROWS, expert_training.FIRST_ROWS, LEAST_SHARE_OF_EXPERTS
-        return None, 1, 1.0
-
     def _fit_rows(
-        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
+        self,
+        rows: TrainingRows,
+        groups: Any,
+        random: np.random.RandomState,
+        monitor: Monitor,
+        first: Plan,
     ) -> int:
+        """Train on rows that have been read; return how many of them the model has seen."""
+        rows = self._completed(rows)
         folds = given_folds(self.cv, rows.X, rows.codes, groups)
-        plan = self._plan(rows, folds, random, monitor)
-        if self._needs_experts(rows, plan):
-            mixture = self._fit_experts(rows, folds, random, monitor, plan, Here(self.n_jobs))
+        own = settled(first, rows, folds, random, monitor)
+        self._divide(len(rows.classes), own.multi_class)
+        if own.has_cells:
+            workplace = Here(self.n_jobs)
+            mixture = train_experts(rows, own, folds, self._of_sample, workplace, random, monitor)
             if mixture is not None:
                 n_known = mixture.n_known
+                self._store_mixture(mixture, rows, own)
                 self._store_experts(mixture, rows)
                 return n_known
-        self._fit_vote(rows, folds, random, monitor, plan)
-        return int((rows.codes >= 0).sum())
+        self._store_vote(fit_vote(rows, own, folds, random, monitor))
+        return rows.n_rows
 
-    def _first_plan(self, rows: TrainingRows) -> Plan:
-        """Plan what the parameters and the kind of rows settle, without a look at a sample."""
-        has_words, multi_class = self._is_text(rows.X), self.multi_class
-        if multi_class == "auto":
-            is_late = self._has_too_many_pairs(len(rows.classes), SECONDS_OF_PAIR)
-            multi_class = "ovr" if has_words or is_late or _has_small_classes(rows) else "ovo"
-        elif self._has_too_many_pairs(len(rows.classes)):
-            multi_class = "ovr"
-        machines = machines_of(len(rows.classes), multi_class)
-        largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
-        is_linear = self.kernel == "linear" and is_sparse(rows.X)
-        if has_words and self.kernel == self.gamma == "cv":
-            is_linear = not self._vote.memory_for(largest).is_enough
-        is_scaled = self.standardize is not False and self.kernel != "precomputed"
-        return Plan(is_scaled, is_linear, multi_class, largest)
-
-    def _plan(
-        self,
-        rows: TrainingRows,
-        folds: Folds | None,
-        random: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Plan:
-        """Plan the fit: whether to standardise, and whether linear kernels vote alone.
-
-        Where that is open, on sparse rows and rows that all have the same norm, a sample decides.
-        """
-        plan = self._first_plan(rows)
-        may_stay = self.standardize == "auto" and plan.standardized
-        has_choice = isinstance(self.gamma, str) and isinstance(self.kernel, str)
-        chooses_scaling = may_stay and has_choice and is_open(rows.X)
-        is_small = (rows.codes >= 0).sum() <= SAMPLE_ROWS  # all kernels can be tried on all rows
-        can_choose = self.gamma == "cv" and not (plan.is_linear or is_small)
-        chooses_kernel = can_choose and self._is_text(rows.X)
-        if not (chooses_scaling or chooses_kernel):
-            return plan
-        part = monitor.part(share=SHARE_OF_LOOK)
-        # The look takes nothing from the fit's generator, so that folds do not depend on it.
-        own = copy.deepcopy(random)
-        look = self._look_at_sample(rows, folds, own, part, plan, chooses_scaling)
-        if look is None:
-            return plan
-        is_linear = plan.is_linear or (chooses_kernel and look.is_linear)
-        return plan._replace(standardized=look.standardized, is_linear=is_linear)
-
-    def _look_at_sample(
-        self,
-        rows: TrainingRows,
-        folds: Folds | None,
-        random: np.random.RandomState,
-        monitor: Monitor,
-        plan: Plan,
-        chooses_scaling: bool,
-    ) -> Look | None:
-        """Compare kernels on a sample, as it came and standardised; None if none can be judged."""
-        X, codes, classes, weights, _ = rows
-        sample = sample_rows(X, codes, weights, self.cv, folds, random)
-        seen = {}
-        for standardized in sorted({plan.standardized and not chooses_scaling, plan.standardized}):
-            with held_back():  # the scaling of all rows warns
-                scaling = self._find_scaling(sample.X, sample.weights, standardized)
-            seen[standardized] = (
-                sample.X if scaling is None else as_blocks(sample.X).map(scaling.transform)
-            )
-        vote = replace(self._vote, kernel="linear") if plan.is_linear else self._vote
-        make_kernels = partial(vote.plain_kernels, with_linear=True)
-        machines = machines_of(len(classes), plan.multi_class)
-        return first_look(sample, seen, make_kernels, machines, vote.options, monitor)
-
-    def _find_scaling(
-        self,
-        X: Rows,
-        weights: FloatArray | None,
-        standardized: bool,
-        most_bytes: float = math.inf,
-    ) -> Scaling | MixedScaling | None:
-        """Find how to scale rows; None if they stay as they came."""
-        if self.standardize is False or self.kernel == "precomputed":
-            return None
-        names = self.get_feature_names_out
-        if standardized:
-            return find_row_scaling(X, weights, names, most_bytes)
-        return find_mixed_scaling(X, weights, names, standardized=False)
-
-    def _is_text(self, X: Rows) -> bool:
-        """Whether to treat rows as text: linear kernels may vote alone, one class against all."""
-        return is_text(X) and self.kernel in ("cv", "linear")
-
-    def _fit_vote(
-        self,
-        rows: TrainingRows,
-        folds: Folds | None,
-        random: np.random.RandomState,
-        monitor: Monitor,
-        plan: Plan,
-    ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Train on all rows; return which were held out, and their held-out probabilities."""
-        self.standardized_ = plan.standardized
-        self._divide(len(rows.classes), plan.multi_class)
-        self._scaling_ = self._find_scaling(
-            rows.X, rows.weights, plan.standardized, self._most_row_bytes
-        )
-        if self._scaling_ is not None:
-            seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
-            rows = rows._replace(X=seen)
-        training = self._training(  # a kernel of medium width shows whether any can tell rows apart
-            rows,
-            kernel="rbf" if self.kernel == "cv" else self.kernel,
-            gamma="spread" if self.gamma == "cv" else self.gamma,
-        )
-        if folds is None:
-            is_shuffled = not rows.is_part and (rows.codes >= 0).sum() <= MAX_SHUFFLED_ROWS
-            n_shuffles = N_SHUFFLES if is_shuffled else 1
-            folds = make_folds(
-                self.cv, training.X, training.codes, n_shuffles=n_shuffles, random_state=random
-            )
-        if folds.shortage:
-            _warn_of_folds(folds)
-        if not training.kernel.has_unit_diagonal:
-            finite_diagonal(training.kernel, training.X, training.codes)
-        problem = Problem(training.X, training.codes, training.machines, training.weights)
-        monitor = monitor.part("held-out loss", n_machines=len(training.machines))
-        if plan.is_linear and self.rank in (None, "auto"):
-            linear = Kernel("linear")
-            voted = self._vote.of_one_kernel(linear, problem, training.dtype, folds, monitor)
-        else:
-            voted = self._vote.of_all(
-                problem,
-                training.dtype,
-                folds,
-                random,
-                monitor,
-                has_views=self._has_views,
-                is_quick=rows.is_part,
-            )
-        self._store_votes(training, voted)
-        held_out = voted.held_out
-        held = np.empty(0, dtype=np.intp), np.empty((0, len(training.classes)))
-        if len(held_out.rows):
-            slopes = np.array([vote.slope for vote in voted.votes])
-            held = self._calibrate(training, held_out, slopes, random)
-            if voted.relevance is not None:  # which has seen the labels of the rows held out
-                w, n_rows = training.weights, int((rows.codes >= 0).sum())
-                n_scales = len(np.unique(voted.relevance))
-                leak = LEAK * np.sqrt(n_scales) / (n_rows if w is None else w.sum())
-                self.cv_log_loss_ += float(leak)
-                if n_scales > n_rows:
-                    _warn_of_leak(n_scales, n_rows)
-        else:
-            self._use_frequencies(training)
-        reasons = {path.stop_reason for vote in voted.votes for path in vote.paths}
-        if "max_time" in reasons:
-            warn_caller("Training stopped at max_time; the model is that of the stages so far.")
-        elif "max_stages" in reasons and self.max_stages is not None:
-            self._warn_of_max_stages()
-        n_blind = sum(len(vote.held_rows) == 0 for vote in voted.votes)
-        if n_blind and not folds.shortage:
-            _warn_of_blind_machines(n_blind, len(voted.votes))
-        return held
-
-    def _needs_experts(self, rows: TrainingRows, plan: Plan) -> bool:
-        """Whether some machine has too many rows for a vote without approximation."""
-        if self.max_cell_rows is None or self.rank is None or plan.is_linear:
-            return False
-        if self.gamma != "cv" or self.n_stages != "cv":
-            return False
-        if self.kernel not in ("cv", *DISTANCE_KERNELS):
-            return False
-        if not plan.standardized:
-            low, high, _ = column_ends(rows.X)
-            if max(high.max(initial=0.0), -low.min(initial=0.0)) > MAX_FLOAT32_FEATURE:
-                return False
-        return plan.largest > MAX_STORED_ROWS
-
-    def _fit_experts(
-        self,
-        rows: TrainingRows,
-        folds: Folds | None,
-        random: np.random.RandomState,
-        monitor: Monitor,
-        plan: Plan,
-        workplace: Workplace,
-    ) -> Mixture | None:
-        """Train experts on parts of the rows, wherever they live; None if none can be judged."""
-        self.standardized_ = plan.standardized
-        self._divide(len(rows.classes), plan.multi_class)
-        self._scaling_ = self._find_scaling(
-            rows.X, rows.weights, plan.standardized, self._most_row_bytes
-        )
+    def _completed(self, rows: TrainingRows) -> TrainingRows:
+        """Add the weights of the classes, and names of the columns, to rows that were read."""
         class_weights = None
         if self.class_weight is not None:
             class_weights = self._class_weights(rows.classes, rows.codes, rows.weights)
-        monitor = monitor.part("held-out loss")
-        mixture = train_experts(self, rows, folds, class_weights, random, monitor, workplace)
-        if mixture is None:
-            return None
-        self._calibration_ = LogProbabilities()
-        self._class_weights_ = class_weights
+        return rows._replace(class_weights=class_weights, feature_names=self.get_feature_names_out)
+
+    def _of_sample(self, voted: FittedVote) -> EnsembleSVC:
+        """Make a classifier of the vote on a sample, with the parameters that predictions need."""
+        names = ("kernel", "dtype", "memory_limit", "n_jobs")
+        model = type(self)(**{name: getattr(self, name) for name in names})
+        model.n_features_in_ = voted.n_columns
+        model._divide(len(voted.classes), voted.plan.multi_class)
+        model._store_vote(voted)
+        return model
+
+    def _store_vote(self, voted: FittedVote) -> None:
+        """Keep a vote: what predictions need, and what it found."""
+        self.classes_ = voted.classes
+        self.standardized_, self._scaling_ = voted.plan.standardized, voted.machines.scaling
+        self._keep(voted.machines)
+        self._calibration_ = voted.judged.calibration
+        self.cv_log_loss_, self.cv_error_ = voted.judged.log_loss, voted.judged.error
+        self.kernel_weights_, self._losses_ = voted.shares, voted.losses
+        self.n_stages_ = self.n_iter_ = one_or_all(voted.n_stages)
+        self.stop_reason_ = one_or_all(voted.stop_reasons)
+        self.temperature_ = one_or_all([slope / 2 for slope in voted.slopes.tolist()])
+        self.rank_: int | None = voted.rank
+        if voted.relevance is not None:
+            self._store_relevance(voted.relevance)
+
+    def _store_mixture(self, mixture: Mixture, rows: TrainingRows, own: Plan) -> None:
+        """Keep what a mixture found, but not the experts, which may be elsewhere."""
         self.classes_ = rows.classes
-        self.rank_: int | None = None
+        self.standardized_, self._scaling_ = own.standardized, mixture.scaling
+        self._calibration_ = LogProbabilities()
+        self.cv_log_loss_, self.cv_error_ = mixture.log_loss, mixture.error
+        self.rank_ = None
         if mixture.relevance is not None:
             self._store_relevance(mixture.relevance)
-        self.cv_log_loss_, self.cv_error_ = mixture.log_loss, mixture.error
-        return mixture
 
     def _store_experts(self, mixture: Mixture, rows: TrainingRows) -> None:
-        """Store what predictions need."""
+        """Keep the experts that take part."""
         self._experts_ = mixture.finished()
         self.support_ = self._experts_.support_rows()
         codes = rows.codes[self.support_]
         self.n_support_ = np.bincount(codes, minlength=len(rows.classes)).astype(np.int32)
         self._by_class_ = np.argsort(codes, kind="stable").astype(np.int32)
-
-    def _fit_part(
-        self, part: TrainingRows, monitor: Monitor
-    ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Train on rows that another estimator has read."""
-        self.n_features_in_ = part.X.shape[1]
-        folds, random = given_folds(self.cv, part.X, part.codes), self._new_generator()
-        plan = self._plan(part, folds, random, monitor)
-        return self._fit_vote(part, folds, random, monitor, plan)
 
     @property
     @on_one_model
@@ -853,133 +560,16 @@ default="cv"
         return True
 
     @property
-    def _query_bytes(self) -> int:
-        if self._experts_ is None:
-            return super()._query_bytes
-        n_experts = len(self._experts_.weights)
-        return int(12 * self._experts_.support.shape[1] + 16 * n_experts * len(self.classes_))
+    def _model(self) -> Model:
+        return self._machines if self._experts_ is None else self._experts_
 
-    def _scaled(self, rows: Rows) -> Rows:
-        return super()._scaled(rows) if self._experts_ is None else rows
-
-    def _margins(self, Q: Rows) -> FloatArray:
-        if self._experts_ is None:
-            return super()._margins(Q)
-        scaled = as_cells_see(super()._scaled(Q))
-        logs = self._experts_.log_probabilities(Q, scaled, self.n_jobs)
-        if self._class_weights_ is not None:  # they multiply the odds
-            logs = log_softmax(logs + np.log(self._class_weights_), axis=1)
-        return logs
-
-    @property
-    def _has_views(self) -> bool:
-        """Whether the kernels see dense rows through views."""
-        return (
-            self.standardized_ and self.gamma == "cv" and self.kernel in ("cv", *DISTANCE_KERNELS)
-        )
-
-    @property
-    def _vote(self) -> KernelVote:
-        limit = planned_bytes(self.memory_limit)
-        n_stages = None if self.n_stages == "cv" else int(self.n_stages)
-        # A given number of stages needs no other limit.
-        most = MAX_STAGES if n_stages is None else n_stages
-        return KernelVote(
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            views=self.views,
-            relevance=self.relevance,
-            rank=self.rank,
-            landmarks=self.landmarks,
-            dtype=self.dtype,
-            n_jobs=self.n_jobs,
-            memory_bytes=limit,
-            max_stored_rows=MAX_STORED_ROWS,
-            options=StagedVoteOptions(
-                fit_intercept=self.fit_intercept,
-                n_stages=n_stages,
-                max_stages=most if self.max_stages is None else int(self.max_stages),
-                memory_bytes=min(limit // 4, KEPT_MATRICES),
-                n_threads=effective_n_jobs(self.n_jobs),
-            ),
-        )
-
-    def _store_votes(self, training: Training, voted: VoteResult) -> None:
-        """Keep the kernels that vote, in the order of their shares."""
-        kernels, votes, relevance, self.rank_ = voted
-        total = np.sum([vote.shares for vote in votes], axis=0)
-        used = [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
-        machines = []
-        for m, vote in enumerate(votes):
-            # Class weights multiply the odds, which moves the threshold.
-            ratio = None if training.class_weights is None else training.log_weight_ratio(m)
-            threshold = (ratio or 0.0) / vote.slope
-            machines.append(
-                replace(
-                    vote, coefficients=vote.coefficients[used], intercept=vote.intercept - threshold
-                )
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load a model; mixtures of earlier versions did not know how rows are scaled."""
+        super().__setstate__(state)
+        if self._experts_ is not None and "_class_weights_" in state:
+            del self._class_weights_
+            self._experts_ = replace(
+                self._experts_,
+                scaling=state["_scaling_"],
+                class_weights=state["_class_weights_"],
             )
-        chosen = [kernels[k] for k in used]
-        self._store(training, machines, chosen[0] if len(used) == 1 else KernelSum(tuple(chosen)))
-        rows_are = "standardized" if self.standardized_ else "raw"
-        self._losses_ = Losses.of(kernels, votes, rows_are)
-        shares = [
-            (m, *self._losses_.candidates[k], vote.shares[k])
-            for k in used
-            for m, vote in enumerate(votes)
-            if vote.shares[k] > 0
-        ]
-        self.kernel_weights_ = np.array(shares, dtype=SHARES)
-        self.n_stages_ = one_or_all([max(p.n_stages for p in v.paths) for v in votes])
-        self.n_iter_ = self.n_stages_
-        self.stop_reason_ = one_or_all([v.paths[int(v.shares.argmax())].stop_reason for v in votes])
-        self.temperature_ = one_or_all([vote.slope / 2 for vote in votes])
-        self.cv_log_loss_ = self.cv_error_ = float("nan")
-        if relevance is not None:
-            self._store_relevance(relevance)
-
-    def _warn_of_max_stages(self) -> None:
-        what = "while their held-out loss still fell"
-        if self.n_stages != "cv":
-            what = f"before n_stages={self.n_stages}"
-        warn_caller(
-            f"Some paths stopped at max_stages={self.max_stages} {what}; raise max_stages to "
-            "continue."
-        )
-
-
-def _has_small_classes(rows: TrainingRows) -> bool:
-    """Whether there are many classes of few rows: pairs then have too few to learn from."""
-    n_rows, n_classes = int((rows.codes >= 0).sum()), len(rows.classes)
-    return n_classes >= MANY_CLASSES and n_rows <= min(FEW_PER_CLASS * n_classes, FEW_ROWS)
-
-
-def _warn_of_blind_machines(n_blind: int, n_machines: int) -> None:
-    warn_caller(
-        f"cv holds out no rows of both classes for {n_blind} of {n_machines} machines, so "
-        "nothing could be chosen for them; use other splits.",
-        UserWarning,
-    )
-
-
-def _warn_of_leak(n_columns: int, n_rows: int) -> None:
-    warn_caller(
-        f"There are more columns ({n_columns:,}) than rows ({n_rows:,}). Their relevance was "
-        "found with the labels of all rows, also of those held out, so cv_log_loss_, cv_error_ and "
-        "probabilities are too confident. relevance=False makes them fair, as does GreedySVC.",
-        UserWarning,
-    )
-
-
-def _warn_of_folds(folds: Folds) -> None:
-    if len(folds.train) == 0:
-        warn_caller(
-            f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
-            "kernel of medium width and few stages, and its probabilities are the "
-            "frequencies of the classes, moved by the decision.",
-            UserWarning,
-        )
-    else:
-        warn_of_shortage(folds)

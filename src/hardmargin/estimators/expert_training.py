@@ -1,24 +1,23 @@
 """How EnsembleSVC trains experts, where one vote cannot take all rows.
 
-The estimator's parameters say what ``experts.py`` needs to know: how cells see the rows, how many
-rows the vote on a sample may have, and how cells are learned. A :class:`Workplace` does the work
-that depends on where the rows live.
+The plan of the fit says what ``experts.py`` needs to know: how cells see the rows, how many rows
+the vote on a sample may have, and how cells are learned. A :class:`Workplace` does the work that
+depends on where the rows live.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
-from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.estimators.experts import (
     LARGEST_CELL,
     LEAST_SCALE,
@@ -33,17 +32,14 @@ from hardmargin.estimators.experts import (
 )
 from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Rows, as_blocks, column_ends, is_sparse
 from hardmargin.monitor import Monitor
-from hardmargin.resources import BESIDE_BYTES, give_back_memory, memory_bytes, planned_bytes
-from hardmargin.selection.folds import DEFAULT_FOLDS, Folds, first_copies, make_folds
+from hardmargin.resources import BESIDE_BYTES, give_back_memory
+from hardmargin.scaling import MixedScaling, Scaling
+from hardmargin.selection.fitted_vote import FittedVote, fit_vote
+from hardmargin.selection.folds import DEFAULT_FOLDS, Folds, first_copies, given_folds, make_folds
 from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
-from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
+from hardmargin.selection.plan import FIRST_SAMPLE_ROWS, Budget, Plan
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.warn import warn_caller
-
-if TYPE_CHECKING:
-    from hardmargin.estimators.ensemble import EnsembleSVC
-
-#: Rows of the vote on a sample at first; where it matters, it has as many as a vote can take.
-FIRST_ROWS = 4_000
 
 #: The most rows of that vote where a rank is given.
 MOST_LOW_RANK_ROWS = 30_000
@@ -65,9 +61,9 @@ class Workplace(Protocol):
         """Begin a tree whose cells are learned where the rows are."""
 
     def fit_sample(
-        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
-    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
-        """Train a model on a sample; return it, the rows held out, and their probabilities."""
+        self, rows: TrainingRows, plan: Plan, folds: Folds | None, seed: int, monitor: Monitor
+    ) -> FittedVote:
+        """Train the vote on a sample."""
 
 
 class Here(NamedTuple):
@@ -86,112 +82,110 @@ class Here(NamedTuple):
         return LayerInTraining(cuts, seen, rules, self.n_jobs)
 
     def fit_sample(
-        self, model: EnsembleSVC, sample: TrainingRows, monitor: Monitor
-    ) -> tuple[EnsembleSVC, NDArray[np.intp], FloatArray]:
-        """Train a model on a sample."""
-        return model, *model._fit_part(sample, monitor)
+        self, rows: TrainingRows, plan: Plan, folds: Folds | None, seed: int, monitor: Monitor
+    ) -> FittedVote:
+        """Train the vote on a sample."""
+        return fit_vote(rows, plan, folds, np.random.RandomState(seed), monitor)
 
 
 def train_experts(
-    estimator: EnsembleSVC,
     rows: TrainingRows,
+    plan: Plan,
     folds: Folds | None,
-    class_weights: FloatArray | None,
+    as_model: Callable[[FittedVote], Any],
+    workplace: Workplace,
     random: np.random.RandomState,
     monitor: Monitor,
-    workplace: Workplace,
 ) -> Mixture | None:
     """Train experts on parts of the rows; None if no rows of a sample can be held out.
 
     Parameters
     ----------
-    estimator : EnsembleSVC
-        Its parameters; it knows how to scale the rows.
     rows : TrainingRows
         As they came.
+    plan : Plan
+        How to treat them.
     folds : Folds or None
         Splits of the rows, where they are given.
-    class_weights : (n_classes,) array or None
-        Factors of the classes' odds.
+    as_model : callable
+        Makes a classifier of the vote on a sample.
+    workplace : Workplace
+        Where the rows live.
     random : RandomState
         Draws the seed of all parts, and folds.
     monitor : Monitor
         The clock.
-    workplace : Workplace
-        Where the rows live.
     """
-    X, codes, classes, weights, _ = rows
+    X, codes, classes, weights, *_ = rows
+    monitor = monitor.part("held-out loss")
+    scaling = plan.scaling(rows)
     seed = int(random.randint(2**31 - 1))
     if folds is None and (first_copies(X, codes) != np.arange(len(codes))).any():
         # A cell or a sample does not see the copies of its rows elsewhere.
-        folds = make_folds(estimator.cv, X, codes, random_state=random)
-    seen, units, is_two_valued = _seen_by_cells(estimator, rows)
+        folds = make_folds(plan.cv, X, codes, random_state=random)
+    seen, units, is_two_valued = _seen_by_cells(rows, scaling, plan.budget.most_row_bytes)
     prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
-    vote, n_columns = estimator._vote, 0 if is_sparse(X) else X.shape[1]
-    limit, most = estimator.memory_limit, MOST_LOW_RANK_ROWS
-    if limit is not None:
-        limit = _room_beside(len(codes), memory_bytes(limit))
-    if estimator.rank == "auto":
-        most = _most_stored_rows(vote, planned_bytes(limit), n_columns)
+    n_columns = 0 if is_sparse(X) else X.shape[1]
+    of_sample = replace(plan, has_cells=False).within(_beside(plan.budget, len(codes)))
+    vote, most = of_sample.vote, MOST_LOW_RANK_ROWS
+    if vote.rank == "auto":
+        most = _most_stored_rows(vote, n_columns)
 
     def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
         give_back_memory()  # of what has scaled the rows
-        model = type(estimator)(
-            **{
-                **estimator.get_params(deep=False),
-                "max_cell_rows": None,
-                "standardize": estimator.standardized_,
-                "class_weight": None,
-                "verbose": 0,
-                "checkpoint": None,
-                "memory_limit": limit,
-                "random_state": seed,
-                "cv": estimator.cv if folds is None else folds.among(some),
-            }
-        )
         known, own_codes = np.unique(codes[some], return_inverse=True)
         own_weights = None if weights is None else weights[some]
-        sample = TrainingRows(X[some], own_codes.astype(np.int32), known, own_weights)
-        model, held, probabilities = workplace.fit_sample(model, sample, part)
-        return Whole(model, model.classes_, some, some[held], probabilities)
+        sample = TrainingRows(
+            X[some],
+            own_codes.astype(np.int32),
+            known,
+            own_weights,
+            feature_names=rows.feature_names,
+        )
+        own_folds = None
+        if folds is not None:
+            own_folds = given_folds(folds.among(some), sample.X, sample.codes)
+        voted = workplace.fit_sample(sample, of_sample, own_folds, seed, part)
+        held = voted.judged
+        return Whole(as_model(voted), voted.classes, some, some[held.rows], held.probabilities)
 
     mixture = fit_experts(
         ExpertRows(X, seen, units, partial(workplace.begin_layer, seen), fit_whole),
-        partial(_cell_rules, estimator, prior / prior.sum(), is_two_valued, folds, seed),
+        partial(_cell_rules, plan, prior / prior.sum(), is_two_valued, folds, seed),
         folds,
         ExpertOptions(
-            max_cell_rows=estimator.max_cell_rows or vote.max_stored_rows,
-            n_trees=None if estimator.n_trees == "auto" else int(estimator.n_trees),
-            kernels=DISTANCE_KERNELS if estimator.kernel == "cv" else (str(estimator.kernel),),
-            first_rows=min(FIRST_ROWS, most) if estimator.rank == "auto" else most,
+            max_cell_rows=_cell_rows(plan),
+            n_trees=None if plan.n_trees == "auto" else int(plan.n_trees),
+            kernels=DISTANCE_KERNELS if vote.kernel == "cv" else (str(vote.kernel),),
+            first_rows=min(FIRST_SAMPLE_ROWS, most) if vote.rank == "auto" else most,
             most_rows=most,
-            most_cut_rows=_most_cut_rows(memory_bytes(estimator.memory_limit), X.shape[1]),
-            class_weights=class_weights,
+            most_cut_rows=_most_cut_rows(plan.budget.memory, X.shape[1]),
+            class_weights=rows.class_weights,
             seed=seed,
-            n_threads=effective_n_jobs(estimator.n_jobs),
+            n_threads=vote.options.n_threads,
         ),
         monitor,
     )
-    if mixture is not None:
-        if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
-            _warn_of_max_time(*mixture.n_cells)
-        if mixture.whole is not None and most < vote.max_stored_rows:
-            _warn_of_small_sample(vote, most, len(codes), n_columns)
-    return mixture
+    if mixture is None:
+        return None
+    if monitor.seconds_left <= 0 and monitor.stop_reason == "max_time":
+        _warn_of_max_time(*mixture.n_cells)
+    if mixture.whole is not None and most < vote.max_stored_rows:
+        _warn_of_small_sample(vote, most, len(codes), n_columns)
+    return replace(mixture, scaling=scaling, class_weights=rows.class_weights)
 
 
 def _seen_by_cells(
-    estimator: EnsembleSVC, rows: TrainingRows
+    rows: TrainingRows, scaling: Scaling | MixedScaling | None, most_bytes: float
 ) -> tuple[CellRows, FloatArray, NDArray[np.bool_]]:
     """Return the rows as cells see them, the units of the columns, and which have two values.
 
     Columns times their units have their original scale.
     """
-    X, codes, _, weights, _ = rows
-    most_bytes = estimator._most_row_bytes
+    X, codes, _, weights, *_ = rows
     scale: Callable[[Rows], Rows] = as_cells_see
-    if estimator._scaling_ is not None:
-        scale = partial(scaled_for_cells, scaling=estimator._scaling_)
+    if scaling is not None:
+        scale = partial(scaled_for_cells, scaling=scaling)
     scaled = as_blocks(X, most_bytes).map(scale)
     seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
     if is_sparse(X):
@@ -203,7 +197,7 @@ def _seen_by_cells(
 
 
 def _cell_rules(
-    estimator: EnsembleSVC,
+    plan: Plan,
     prior: FloatArray,
     is_two_valued: NDArray[np.bool_],
     folds: Folds | None,
@@ -212,37 +206,45 @@ def _cell_rules(
 ) -> CellRules:
     """Say how cells are learned, once the vote on a sample is known."""
     known = getattr(whole.model, "encoded_relevance_", np.ones(len(is_two_valued)))
-    max_stages, cv = estimator.max_stages, estimator.cv
-    max_cell_rows = estimator.max_cell_rows or estimator._vote.max_stored_rows
+    budget = plan.budget
     return CellRules(
         prior,
         np.maximum(known, LEAST_SCALE),
-        is_two_valued if estimator.standardized_ else np.ones(len(known), dtype=bool),
-        estimator._division,
-        int(cv) if isinstance(cv, Integral) else DEFAULT_FOLDS,
+        is_two_valued if plan.standardized else np.ones(len(known), dtype=bool),
+        plan.multi_class,
+        int(plan.cv) if isinstance(plan.cv, Integral) else DEFAULT_FOLDS,
         folds,
-        StagedVoteOptions(
-            fit_intercept=estimator.fit_intercept,
-            max_stages=MAX_STAGES if max_stages is None else int(max_stages),
+        replace(
+            plan.vote.options,
             compact=True,
-            memory_bytes=min(memory_bytes(estimator.memory_limit) // 8, KEPT_MATRICES),
+            memory_bytes=min(budget.memory // 8, KEPT_MATRICES),
+            n_threads=1,
         ),
         seed,
-        LARGEST_CELL * int(max_cell_rows),
-        estimator.memory_limit is not None,
+        LARGEST_CELL * _cell_rows(plan),
+        budget.is_given,
     )
 
 
-def _room_beside(n_rows: int, limit: int) -> int:
+def _cell_rows(plan: Plan) -> int:
+    """About how many rows a cell has."""
+    assert plan.max_cell_rows is not None  # there would be no cells
+    return int(plan.max_cell_rows)
+
+
+def _beside(budget: Budget, n_rows: int) -> Budget:
     """Memory for training, besides the bookkeeping of all rows."""
-    return limit - min(BYTES_PER_ROW * n_rows, int(MOST_FOR_ROWS * limit))
+    if not budget.is_given:
+        return budget
+    bookkeeping = min(BYTES_PER_ROW * n_rows, int(MOST_FOR_ROWS * budget.memory))
+    return replace(budget, memory=budget.memory - bookkeeping)
 
 
-def _most_stored_rows(vote: KernelVote, room: int, n_columns: int) -> int:
-    """Rows of the vote on a sample: as many as it can take, in `room` bytes."""
+def _most_stored_rows(vote: KernelVote, n_columns: int) -> int:
+    """Rows of the vote on a sample: as many as its memory can take."""
     # The larger root of pairs * n**2 + own * n = room.
     own, pairs, _, _ = vote.memory_for(1, n_columns)
-    fits = (math.sqrt(own**2 + 4 * pairs * room) - own) / (2 * pairs)
+    fits = (math.sqrt(own**2 + 4 * pairs * vote.memory_bytes) - own) / (2 * pairs)
     return min(vote.max_stored_rows, int(fits))
 
 
@@ -251,14 +253,13 @@ def _most_cut_rows(limit: int, n_columns: int) -> int:
     return max(LEAST_CUT_ROWS, int(CUT_MEMORY * limit) // (4 * n_columns))
 
 
-def warn_of_little_memory(estimator: EnsembleSVC, rows: TrainingRows) -> None:
+def warn_of_little_memory(plan: Plan, rows: TrainingRows) -> None:
     """Warn if the bookkeeping of experts leaves little memory for training."""
     n_rows, n_columns = rows.X.shape
-    needed, vote = BYTES_PER_ROW * n_rows, estimator._vote
+    needed = BYTES_PER_ROW * n_rows
     if not is_sparse(rows.X):
-        cell = int(estimator.max_cell_rows or vote.max_stored_rows)
-        needed += vote.memory_for(cell, n_columns).copies
-    if needed > MOST_FOR_ROWS * memory_bytes(estimator.memory_limit):
+        needed += plan.vote.memory_for(_cell_rows(plan), n_columns).copies
+    if needed > MOST_FOR_ROWS * plan.budget.memory:
         enough = (needed + BESIDE_BYTES) / MOST_FOR_ROWS
         warn_caller(
             f"memory_limit is too small for {n_rows:,} rows: bookkeeping and copies of a cell's "

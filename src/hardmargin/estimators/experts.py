@@ -176,6 +176,10 @@ class Experts:
         Of the mixture, on rows held out.
     rows : (n_support,) int array or None
         Which training rows `support` has; None for all.
+    scaling : Scaling, MixedScaling or None
+        How rows are scaled for cells.
+    class_weights : (n_classes,) array or None
+        Factors of the classes' odds.
     """
 
     prior: FloatArray
@@ -188,6 +192,25 @@ class Experts:
     log_loss: float
     error: float
     rows: NDArray[np.int32] | None = None
+    scaling: Scaling | MixedScaling | None = None
+    class_weights: FloatArray | None = None
+
+    def seen(self, rows: Rows) -> Rows:
+        """Rows as they came, as each expert scales them."""
+        return rows
+
+    def margins(self, Q: Rows, n_jobs: int | None) -> FloatArray:
+        """Log-probabilities of the mixture, for rows as they came."""
+        scaled = Q if self.scaling is None else self.scaling.transform(Q)
+        logs = self.log_probabilities(Q, as_cells_see(scaled), n_jobs)
+        if self.class_weights is not None:
+            logs = log_softmax(logs + np.log(self.class_weights), axis=1)
+        return logs
+
+    @property
+    def query_bytes(self) -> int:
+        """Memory that a prediction takes, per query."""
+        return int(12 * self.support.shape[1] + 16 * len(self.weights) * len(self.prior))
 
     def support_rows(self) -> NDArray[np.int32]:
         """Training rows that predictions need."""
@@ -225,6 +248,8 @@ class Mixture:
         The trees that take part.
     whole, weights, table, relevance, log_loss, error
         As in `Experts`.
+    scaling, class_weights
+        As in `Experts`.
     """
 
     prior: FloatArray
@@ -236,6 +261,8 @@ class Mixture:
     relevance: FloatArray | None
     log_loss: float
     error: float
+    scaling: Scaling | MixedScaling | None = None
+    class_weights: FloatArray | None = None
 
     @property
     def n_cells(self) -> tuple[int, int]:
@@ -269,6 +296,8 @@ class Mixture:
             self.relevance,
             self.log_loss,
             self.error,
+            scaling=self.scaling,
+            class_weights=self.class_weights,
         )
 
 

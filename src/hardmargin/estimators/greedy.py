@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import Training
-from hardmargin.estimators._base.estimator import COUNT, TrainingRows, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
@@ -35,6 +34,7 @@ from hardmargin.kernels import (
     is_sparse,
     make_kernel,
 )
+from hardmargin.kernels.blocks import MadeRows
 from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE, precision
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
@@ -50,6 +50,8 @@ from hardmargin.selection.folds import (
 )
 from hardmargin.selection.greedy import VISITS, GreedyChoice, Task, choose_greedy
 from hardmargin.selection.greedy_trials import Source
+from hardmargin.selection.growing import Growth
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
@@ -464,19 +466,20 @@ default="cv"
         with self._fitting() as monitor:
             random = self._new_generator()
             rows = self._read_table(X, y, sample_weight, groups, random)
-            train = self._fit_in_time if monitor.has_limit else self._fit_rows
-            with nullcontext() if self.checkpoint is None else self._resumed(rows, groups, monitor):
-                self.n_samples_fit_ = train(rows, groups, random, monitor)
+            growth = self._growth(rows) if monitor.has_limit else None
+            fit_rows = type(self)._fit_rows
+            with self._resumed(rows, groups, monitor):
+                self.n_samples_fit_ = self._fit_in_time(
+                    rows, groups, growth, fit_rows, random, monitor
+                )
         return self
 
-    @property
-    def _grows(self) -> bool:
-        return self.gamma == "cv"  # a given gamma suits the rows that there are
-
-    def _cost_of_all(self, rows: TrainingRows) -> float:
-        """Return the cost of choosing by folds of all rows, relative to a quick choice."""
-        n_rows = int((rows.codes >= 0).sum())
-        return next((cost for most, cost in COSTS_OF_FOLDS if n_rows <= most), 1.0)
+    def _growth(self, rows: TrainingRows) -> Growth | None:
+        """Say how a fit in limited time may grow to these rows."""
+        if self.gamma != "cv" and not isinstance(rows.X, MadeRows):
+            return None  # a given gamma suits the rows that there are
+        cost = next((cost for most, cost in COSTS_OF_FOLDS if rows.n_rows <= most), 1.0)
+        return Growth.to(rows.n_rows, len(rows.classes), cost_of_all=cost)
 
     def _fit_rows(
         self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor

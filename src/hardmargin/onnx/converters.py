@@ -31,6 +31,7 @@ from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
 from hardmargin.estimators.diversified import DiversifiedSVC
 from hardmargin.estimators.enclosing_ball import MinimumEnclosingBall
 from hardmargin.estimators.ensemble import EnsembleSVC
+from hardmargin.estimators.experts import Experts
 from hardmargin.estimators.greedy import GreedySVC
 from hardmargin.estimators.hard_margin import HardMarginSVC
 from hardmargin.estimators.multiplicative import MultiplicativeSVC
@@ -276,11 +277,11 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _outcome(graph: MainGraph, rows: str, model: Any) -> Outcome:
-    experts = getattr(model, "_experts_", None)
-    if experts is None:
+    experts = model._model
+    if not isinstance(experts, Experts):
         return classified(graph, rows, model)
-    as_seen = scaled(graph, rows, model._scaling_)
-    logs = mixture_logs(graph, rows, as_seen, experts, model._class_weights_)
+    as_seen = scaled(graph, rows, experts.scaling)
+    logs = mixture_logs(graph, rows, as_seen, experts, experts.class_weights)
     return of_logs(graph, logs, len(model.classes_))
 
 

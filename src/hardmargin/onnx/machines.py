@@ -65,7 +65,8 @@ def check_bytes(n_bytes: int, shape: tuple[int, int], *, was_sparse: bool = Fals
 
 def classified(graph: Graph, rows: str, model: Any) -> Outcome:
     """Classify filled rows by a model that is one expansion."""
-    margins = _margins(graph, scaled(graph, rows, model._scaling_), model._machines)
+    machines = model._machines
+    margins = _margins(graph, scaled(graph, rows, machines.scaling), machines)
     calibration, n_classes = model._calibration_, len(model.classes_)
     if isinstance(calibration, Calibration):
         return calibrated(graph, margins, calibration)

@@ -1,5 +1,6 @@
 """What fitted models predict with, in plain numpy."""
 
 from hardmargin.prediction.machines import Machines
+from hardmargin.prediction.model import Model
 
-__all__ = ["Machines"]
+__all__ = ["Machines", "Model"]

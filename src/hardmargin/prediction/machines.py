@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hardmargin.kernels import (
     FloatArray,
     Kernel,
+    KernelFunction,
     KernelSum,
     Precision,
     RowBlocks,
@@ -23,6 +24,7 @@ from hardmargin.kernels import (
     linear_weights,
 )
 from hardmargin.resources import multiply
+from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.solvers.problem import Expansion, IntArray
 
 #: Sums of larger terms, kernel values times coefficients, overflow float32.
@@ -54,6 +56,8 @@ class Machines:
         Precision of their values.
     linear : list of (View or None, (n_machines, n_columns) array)
         What each linear kernel sees of the rows, and the weights of that.
+    scaling : Scaling, MixedScaling or None
+        How rows are scaled before.
     """
 
     support: IntArray
@@ -65,6 +69,7 @@ class Machines:
     kernel: Kernel | KernelSum
     dtype: Precision
     linear: list[tuple[View | None, NDArray[Any]]]
+    scaling: Scaling | MixedScaling | None = None
 
     @classmethod
     def of(
@@ -75,6 +80,7 @@ class Machines:
         codes: IntArray,
         n_classes: int,
         dtype: Precision,
+        scaling: Scaling | MixedScaling | None = None,
     ) -> Machines:
         """Gather what machines have found.
 
@@ -92,6 +98,8 @@ class Machines:
             Number of classes.
         dtype : {"float32", "float64"}
             Precision that suits the rows.
+        scaling : Scaling, MixedScaling or None
+            How they were scaled.
         """
         coefficients: Any
         if n_classes == 2:
@@ -123,6 +131,7 @@ class Machines:
             kernel,
             "float64" if largest > MAX_FLOAT32_TERM else dtype,
             linear_weights(kernel, vectors, coefficients),
+            scaling,
         )
 
     @property
@@ -135,8 +144,12 @@ class Machines:
             needed += 16 * self.support_vectors.shape[1]
         return needed
 
+    def seen(self, rows: Rows) -> Rows:
+        """Scale rows that came without gaps."""
+        return rows if self.scaling is None else self.scaling.transform(rows)
+
     def margins(self, Q: Rows, n_jobs: int | None) -> FloatArray:
-        """Scores of all machines, of shape (n, n_machines)."""
+        """Scores of scaled rows by all machines, of shape (n, n_machines)."""
         sums = np.tile(np.asarray(self.intercepts, dtype=np.float64), (Q.shape[0], 1))
         with np.errstate(over="ignore", invalid="ignore"):
             for view, weights in self.linear:
@@ -148,6 +161,25 @@ class Machines:
         if self.kernel.name != "linear":
             sums += self._expanded(Q, n_jobs)
         return sums
+
+    def keeping(
+        self, kept: NDArray[np.intp], coefficients: Any, intercepts: FloatArray
+    ) -> Machines:
+        """Return the same machines on some of the support rows, with other coefficients."""
+        support, n_support, by_class = some_of(kept, self.support, self.n_support, self.by_class)
+        vectors = self.support_vectors
+        if self.kernel.name != "precomputed":
+            vectors = vectors[kept]
+        return replace(
+            self,
+            support=support,
+            support_vectors=vectors,
+            n_support=n_support,
+            by_class=by_class,
+            coefficients=coefficients,
+            intercepts=intercepts,
+            linear=linear_weights(self.kernel, vectors, coefficients),
+        )
 
     def facing(self, Q: Rows, which: Any = slice(None)) -> tuple[Rows, Rows]:
         """Return queries and support rows in the form that the kernel needs."""
@@ -171,6 +203,27 @@ class Machines:
         return kernel.expand(
             queries, support, self.coefficients[:, columns], dtype=self.dtype, n_jobs=n_jobs
         )
+
+
+def finite_scores(scores: FloatArray, kernel: str | KernelFunction) -> FloatArray:
+    """Refuse rows whose scores are not finite."""
+    if np.isfinite(scores).all():
+        return scores
+    name = "the kernel" if callable(kernel) else f"kernel={kernel!r}"
+    raise ValueError(
+        f"Some rows have no finite score, as {name} is not finite on them; scale them like the "
+        "rows passed to fit."
+    )
+
+
+def some_of(
+    kept: NDArray[np.intp], support: IntArray, n_support: IntArray, by_class: NDArray[np.intp]
+) -> tuple[IntArray, IntArray, NDArray[np.intp]]:
+    """Return some of the support rows, how many each class has, and their order by class."""
+    codes = np.empty(len(support), dtype=np.intp)
+    codes[by_class] = np.repeat(np.arange(len(n_support)), n_support)
+    sizes = np.bincount(codes[kept], minlength=len(n_support)).astype(np.int32)
+    return support[kept], sizes, np.argsort(codes[kept], kind="stable")
 
 
 def _side_by_side(machines: Sequence[Expansion], support: NDArray[Any]) -> sp.csr_array:

@@ -229,7 +229,7 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
             raise ValueError(f"n_support must be at least 1, got {n_support}.")
     elif not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
         raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}.")
-    if X is None and not _is_mixture(clf) and clf._kernel_.name == "precomputed":
+    if X is None and not _is_mixture(clf) and clf._machines.kernel.name == "precomputed":
         raise ValueError(
             "A model with kernel='precomputed' holds no rows to evaluate kernels on: pass the "
             "kernel matrix it was trained on (or the kernel values of other rows against the "

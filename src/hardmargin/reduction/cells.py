@@ -38,6 +38,7 @@ from hardmargin.cells.machines import seen_rows
 from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
 from hardmargin.monitor import Monitor, Stopped
+from hardmargin.prediction.machines import some_of
 from hardmargin.reduction import expansion
 from hardmargin.reduction.expansion import (
     COST_OF_FUNCTION,
@@ -45,7 +46,7 @@ from hardmargin.reduction.expansion import (
     Found,
     TooLargeError,
     balancing_weights,
-    copy_with,
+    copy_without,
     crossed,
     decisions,
     relative_change,
@@ -170,8 +171,11 @@ def _smaller(
         rows=used if experts.rows is None else experts.rows[used],
     )
     kept = np.searchsorted(experts.support_rows(), found.support_rows())
-    small = copy_with(clf, kept, {"_experts_"})
+    small = copy_without(clf, {"_experts_", "support_", "n_support_", "_by_class_"})
     small._experts_ = found
+    small.support_, small.n_support_, small._by_class_ = some_of(
+        kept, clf.support_, clf.n_support_, clf._by_class_
+    )
     return small
 
 

@@ -61,7 +61,7 @@ References
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple, NoReturn
@@ -78,7 +78,6 @@ from hardmargin.kernels import (
     Precision,
     Rows,
     is_sparse,
-    linear_weights,
 )
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes
@@ -123,6 +122,20 @@ LEAST_IN_EPS = 10.0
 
 #: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
+
+#: Attributes that a smaller expansion sets anew.
+_OF_EXPANSION = {
+    "support_",
+    "support_vectors_",
+    "n_support_",
+    "dual_coef_",
+    "intercept_",
+    "gamma_",
+    "_kernel_",
+    "_weights_",
+    "_dtype_",
+    "_by_class_",
+}
 
 #: What a compressed model no longer has: numbers that describe the trained plane, and its path.
 _OF_TRAINED_PLANE = {
@@ -247,7 +260,7 @@ class _Size:
         n_coefficients = most * n_kernels
         n_real = min(n, max(MAX_WHOLE, 2 * n_coefficients))
         n_crossed = 0
-        if clf._kernel_.name != "precomputed":
+        if clf._machines.kernel.name != "precomputed":
             wanted = max(MAX_WHOLE // 2, SAMPLE_PER_COLUMN * n_coefficients - n_real)
             n_crossed = min(wanted, n * n_kernels)
         n_candidates = min(n_support, max(MAX_WHOLE, 2 * most))
@@ -351,7 +364,9 @@ class _Fit:
         target -= np.outer(weights, self._target_means)
         self._folds = _Folds(len(target), size.n_folded, random)
         columns, largest = self._summed()
-        precision = 10 * float(np.finfo(np.float32).eps) if clf._dtype_ == "float32" else 1e-8
+        precision = (
+            10 * float(np.finfo(np.float32).eps) if clf._machines.dtype == "float32" else 1e-8
+        )
         ridge = total * (precision * largest) ** 2
         self._least_squares = NestedLeastSquares(target, ridge, monitor)
         self._column_means = np.empty(0)  # of the columns fitted
@@ -623,7 +638,7 @@ def _parts(n: int, size: int = 64) -> Iterator[slice]:
 
 
 def _kernels(clf: Any) -> tuple[Kernel, ...]:
-    kernel = clf._kernel_
+    kernel = clf._machines.kernel
     return kernel.kernels if isinstance(kernel, KernelSum) else (kernel,)
 
 
@@ -661,42 +676,21 @@ def unchanged(clf: Any) -> Any:
 
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:
     """Copy a classifier with another expansion and without its path."""
-    small = copy_with(clf, kept, {"support_vectors_", "dual_coef_", "intercept_", "_weights_"})
-    small.support_vectors_ = clf.support_vectors_
-    if clf._kernel_.name != "precomputed":
-        small.support_vectors_ = clf.support_vectors_[kept]
-    small.dual_coef_ = coefficients
-    small.intercept_ = intercept
-    small._weights_ = linear_weights(clf._kernel_, small.support_vectors_, coefficients)
+    small = copy_without(clf, _OF_EXPANSION)
+    small._keep(clf._machines.keeping(kept, coefficients, intercept))
     if hasattr(clf, "threshold_"):
         small.threshold_ = -float(intercept[0]) if np.ndim(clf.threshold_) == 0 else -intercept
     return small
 
 
-def copy_with(clf: Any, kept: NDArray[np.intp], left_out: set[str]) -> Any:
-    """Copy a classifier with some of its support rows, and without its path.
-
-    Parameters
-    ----------
-    clf : classifier
-        The original.
-    kept : (n_kept,) int array
-        Which of its support rows to keep, ascending.
-    left_out : set of str
-        Attributes that the caller will set.
-    """
-    left_out = left_out | {"support_", "n_support_", "_by_class_"}
+def copy_without(clf: Any, left_out: Collection[str]) -> Any:
+    """Copy a classifier without some attributes, which the caller sets, and without its path."""
     state = {k: v for k, v in vars(clf).items() if k not in left_out and not _is_of_training(k)}
     small = object.__new__(type(clf))
     vars(small).update(copy.deepcopy(state))
     for name in _PATHS:
         if hasattr(clf, name):
             setattr(small, name, _NoPath())
-    codes = np.empty(len(clf.support_), dtype=np.intp)
-    codes[clf._by_class_] = np.repeat(np.arange(len(clf.n_support_)), clf.n_support_)
-    small.support_ = clf.support_[kept]
-    small.n_support_ = np.bincount(codes[kept], minlength=len(clf.n_support_)).astype(np.int32)
-    small._by_class_ = np.argsort(codes[kept], kind="stable")
     return small
 
 
@@ -721,7 +715,7 @@ class _NoPath:
 
 def cost(clf: Any) -> float:
     """Operations to predict a row, up to a factor."""
-    n, name = len(clf.support_), clf._kernel_.name
+    n, name = len(clf.support_), clf._machines.kernel.name
     if name == "linear":
         return 1.0
     coefficients = clf.dual_coef_.nnz if is_sparse(clf.dual_coef_) else clf.dual_coef_.size

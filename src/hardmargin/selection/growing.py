@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hardmargin.monitor import Monitor
+from hardmargin.selection.folds import ROWS_PER_CLASS
 
 #: Rows of the first fit.
 FIRST_ROWS = 250
@@ -41,6 +42,13 @@ MARGIN = 0.7
 #: What a fit of any size takes, in rows: as long as the rest of a fit of about this many. (By fits:
 #: 1,000 rows of 20 to 100 columns and two to four classes take 1.7 to 5 times as long as 250.)
 FIXED_ROWS = 500
+
+#: Share of the rows that is set aside to compare models, and the most rows.
+SHARE_ASIDE = 0.1
+MAX_ROWS_ASIDE = 2_000
+
+#: A first fit of more than this share of the rows would save too little time.
+LARGEST_FIRST_SHARE = 0.5
 
 #: The time left must be this many times the prediction.
 SAFETY = 1.3
@@ -85,6 +93,34 @@ class Growth:
     linear_from: int = 1
     least_share: float = 1.0
     fixed_rows: int = 0
+
+    @classmethod
+    def to(
+        cls, n_rows: int, n_classes: int, most_of_part: int | None = None, cost_of_all: float = 1.0
+    ) -> Growth | None:
+        """Say how to grow to all rows of a table; None if they are too few to begin with less.
+
+        Parameters
+        ----------
+        n_rows, n_classes : int
+            Of the table.
+        most_of_part : int, optional
+            The most rows that are worth fitting if not all are.
+        cost_of_all : float
+            As in `Growth`.
+        """
+        first = max(FIRST_ROWS, ROWS_PER_CLASS * n_classes)
+        if first > LARGEST_FIRST_SHARE * n_rows:
+            return None
+        most = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
+        most = max(min(most, n_rows if most_of_part is None else most_of_part), first)
+        return cls(n_rows, most, first, cost_of_all, fixed_rows=FIXED_ROWS)
+
+    def linear(self, above: int, like: int, least_share: float = 1.0) -> Growth:
+        """Return the same where time is in proportion to the rows, above some number of them."""
+        return replace(
+            self, linear_above=above, linear_from=like, least_share=least_share, fixed_rows=0
+        )
 
     def work(self, size: float, power: float) -> float:
         """Return what a fit takes, in units of a fit of one row."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from hardmargin.kernels import (
     FloatArray,
     Kernel,
     KernelFunction,
+    KernelSum,
     Precision,
     Rows,
     View,
@@ -107,7 +108,8 @@ class Vote(Expansion):
         return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
 
 
-class VoteResult(NamedTuple):
+@dataclass(frozen=True)
+class VoteResult:
     """What a vote found.
 
     Attributes
@@ -126,6 +128,29 @@ class VoteResult(NamedTuple):
     votes: list[Vote]
     relevance: FloatArray | None = None
     rank: int | None = None
+
+    @cached_property
+    def used(self) -> list[int]:
+        """The kernels that vote, in the order of their shares."""
+        total = np.sum([vote.shares for vote in self.votes], axis=0)
+        return [int(k) for k in np.argsort(-total, kind="stable") if total[k] > 0]
+
+    @property
+    def kernel(self) -> Kernel | KernelSum:
+        """The kernels that vote."""
+        used = tuple(self.kernels[k] for k in self.used)
+        return used[0] if len(used) == 1 else KernelSum(used)
+
+    def machines(self, thresholds: Sequence[float]) -> list[Vote]:
+        """Return the machines, with the kernels that vote, above thresholds of their own."""
+        return [
+            replace(
+                vote,
+                coefficients=vote.coefficients[self.used],
+                intercept=vote.intercept - threshold,
+            )
+            for vote, threshold in zip(self.votes, thresholds, strict=True)
+        ]
 
     @property
     def held_out(self) -> HeldOut:
@@ -450,6 +475,16 @@ class Losses:
             losses[is_stage],
             np.array([vote.n_rows for vote in votes]),
         )
+
+    def shares(self, voted: VoteResult) -> NDArray[Any]:
+        """Table of the kernels that vote, in the order of their shares."""
+        found = [
+            (m, *self.candidates[k], vote.shares[k])
+            for k in voted.used
+            for m, vote in enumerate(voted.votes)
+            if vote.shares[k] > 0
+        ]
+        return np.array(found, dtype=SHARES)
 
     def table(self) -> NDArray[Any]:
         """Table for pandas."""

@@ -16,12 +16,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from hardmargin.estimators._base.estimator import (
-    KernelEstimator,
-    TrainingRows,
-    finite_scores,
-    moderate,
-)
+from hardmargin.estimators._base.estimator import KernelEstimator
 from hardmargin.estimators._base.labels import score
 from hardmargin.estimators._base.missing import Filling
 from hardmargin.estimators._base.one_model import on_one_model
@@ -40,7 +35,8 @@ from hardmargin.kernels import (
 )
 from hardmargin.kernels.blocks import FileRows
 from hardmargin.kernels.precision import precision, warn_if_flat
-from hardmargin.prediction import Machines
+from hardmargin.prediction import Machines, Model
+from hardmargin.prediction.machines import finite_scores
 from hardmargin.resources import queries_at_once, single_threaded_blas
 from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.selection.calibration import (
@@ -48,12 +44,15 @@ from hardmargin.selection.calibration import (
     HeldOut,
     calibrate,
     class_scores,
-    held_out_margins,
     winning_codes,
 )
+from hardmargin.selection.division import LEAST_SECONDS, too_many_pairs
 from hardmargin.selection.frequencies import Frequencies
+from hardmargin.selection.judging import judge
 from hardmargin.selection.mixture import LogProbabilities
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt_slope
+from hardmargin.selection.weights import log_weight_ratio, moderate, row_weights
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem, machines_of
 from hardmargin.warn import warn_caller
 
@@ -90,26 +89,11 @@ class Training(Problem[KernelRows]):
 
     def row_weights(self) -> FloatArray:
         """Sample weights, times the weights of the classes."""
-        weights = np.where(self.codes >= 0, 1.0 if self.weights is None else self.weights, 0.0)
-        if self.class_weights is None:
-            return weights if self.weights is None else moderate(weights)
-        present = self.codes >= 0
-        weights[present] *= self.class_weights[self.codes[present]]
-        return moderate(weights)
+        return row_weights(self.codes, self.weights, self.class_weights)
 
     def log_weight_ratio(self, machine: int) -> float | None:
         """Log of the mean ``class_weight`` of the negative side over that of the positive side."""
-        if self.class_weights is None:
-            return None
-        rows = self.rows_of(machine)
-        codes = self.codes[rows]
-        weights = np.ones(len(rows)) if self.weights is None else self.weights[rows]
-        is_positive = self.sides[machine, codes] > 0
-        negative, positive = (
-            np.average(self.class_weights[codes[side]], weights=weights[side])
-            for side in (~is_positive, is_positive)
-        )
-        return float(np.log(negative / positive))
+        return log_weight_ratio(self, self.class_weights, machine)
 
 
 def _tells_probabilities(classifier: KernelClassifier) -> bool:
@@ -133,7 +117,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     }
 
     #: A machine takes about this long, however few rows it has and however short the time.
-    _seconds_of_machine: ClassVar[float] = 0.0012
+    _seconds_of_machine: ClassVar[float] = LEAST_SECONDS
 
     #: How machines divide the classes, where that is not what ``multi_class`` says.
     _division_: str | None = None
@@ -304,23 +288,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             return self._division_
         return "ovr" if self.multi_class == "ovr" else "ovo"
 
-    def _has_too_many_pairs(self, n_classes: int, seconds: float | None = None) -> bool:
+    def _has_too_many_pairs(self, n_classes: int) -> bool:
         """Whether `max_time` is too short for a machine per pair of classes, however few rows.
 
         With a checkpoint it never is: another call, perhaps with more time, resumes the fit.
-
-        Parameters
-        ----------
-        n_classes : int
-            Number of classes.
-        seconds : float, optional
-            Time for each pair; by default what a machine takes that is not trained.
         """
-        if self.max_time is None or getattr(self, "checkpoint", None) is not None:
+        if getattr(self, "checkpoint", None) is not None:
             return False
-        n_pairs = n_classes * (n_classes - 1) // 2
-        needed = n_pairs * (self._seconds_of_machine if seconds is None else seconds)
-        return n_pairs > n_classes and needed > self.max_time
+        return too_many_pairs(n_classes, self._seconds_of_machine, self.max_time)
 
     def _divide(self, n_classes: int, division: str) -> None:
         """Settle how machines divide the classes; warn if it is not what ``multi_class`` asks."""
@@ -347,7 +322,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         gamma: float | str | None = None,
     ) -> Training:
         """Make the kernel (from the estimator's parameters, or those given) and the machines."""
-        X, codes, classes, weights, _ = rows
+        X, codes, classes, weights, *_ = rows
         settled = make_kernel(
             self.kernel if kernel is None else kernel,
             X,
@@ -428,7 +403,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     @property
     def _machines(self) -> Machines:
-        """What predicts: the machines, with the attributes as they are."""
+        """The machines, with the attributes as they are."""
         linear = self._weights_
         if linear is None:  # a model of an earlier version
             linear = linear_weights(self._kernel_, self.support_vectors_, self.dual_coef_)
@@ -442,7 +417,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             self._kernel_,
             self._dtype_,
             linear,
+            self._scaling_,
         )
+
+    @property
+    def _model(self) -> Model:
+        """What predicts."""
+        return self._machines
 
     def _calibrate(
         self,
@@ -450,29 +431,20 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         held_out: HeldOut,
         slopes: FloatArray,
         random: np.random.RandomState,
-    ) -> tuple[NDArray[np.intp], FloatArray]:
-        """Fit the probabilities to the rows held out, and judge the classifier by them.
-
-        Returns
-        -------
-        rows : (n_held,) int array
-            The rows held out.
-        probabilities : (n_held, n_classes) array
-            Their probabilities.
-        """
-        n_classes, margins = len(self.classes_), held_out.scores[:, None] + self.intercept_[0]
-        rows = held_out.rows
-        if n_classes > 2:
-            margins, rows = held_out_margins(
-                held_out, self.intercept_, lambda some: self._margins(training.X[some]), random
-            )
-        weights = None
-        if training.weights is not None or training.class_weights is not None:
-            weights = training.row_weights()[rows]
-        self._calibration_, probabilities, self.cv_log_loss_, self.cv_error_ = calibrate(
-            Calibration(slopes, n_classes, self._division), margins, training.codes[rows], weights
+    ) -> None:
+        """Fit the probabilities to the rows held out, and judge the classifier by them."""
+        judged = judge(
+            held_out,
+            slopes,
+            self.intercept_,
+            lambda some: self._margins(training.X[some]),
+            training,
+            self._division,
+            training.class_weights,
+            random,
         )
-        return rows, probabilities
+        self._calibration_ = judged.calibration
+        self.cv_log_loss_, self.cv_error_ = judged.log_loss, judged.error
 
     def _use_frequencies(self, training: Training) -> None:
         """Take frequencies of classes for probabilities, as no rows were held out."""
@@ -506,11 +478,11 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _scaled(self, rows: Rows) -> Rows:
         """Scale queries like the rows of ``fit``."""
-        return rows if self._scaling_ is None else self._scaling_.transform(rows)
+        return self._model.seen(rows)
 
     def _margins(self, Q: Rows) -> FloatArray:
         """Scores of all machines, of shape (n, n_machines)."""
-        return finite_scores(self._machines.margins(Q, self.n_jobs), self.kernel)
+        return finite_scores(self._model.margins(Q, self.n_jobs), self.kernel)
 
     def _probabilities(self, Q: Rows) -> FloatArray:
         """Probabilities of the classes, of shape (n, n_classes)."""
@@ -530,7 +502,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     @property
     def _query_bytes(self) -> int:
         """Memory that a prediction takes, per query."""
-        return self._machines.query_bytes
+        return self._model.query_bytes
 
     def _of_margins(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         """Apply a function to the scores of all machines, a part of the queries at a time.

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,6 @@ from hardmargin.kernels import (
     GAMMA_RULES,
     NAMED_KERNELS,
     FloatArray,
-    KernelFunction,
     Rows,
     canonical,
     check_indices,
@@ -65,20 +64,15 @@ from hardmargin.kernels.blocks import MadeRows
 from hardmargin.monitor import Monitor
 from hardmargin.progress import shown
 from hardmargin.resources import (
+    ROWS_SHARE,
     freed_at_once,
     give_back_memory,
     memory_bytes,
     single_threaded_blas,
 )
-from hardmargin.solvers.problem import IntArray
+from hardmargin.selection.rows import TrainingRows
+from hardmargin.selection.weights import moderate
 from hardmargin.warn import warn_caller
-
-#: The largest weight is between one over this and this, and no other is smaller than it by a larger
-#: factor: sums of weights and of their squares then neither overflow nor vanish.
-MAX_WEIGHT = 1e75
-
-#: Share of a given `memory_limit` that a copy of all rows may take.
-ROWS_SHARE = 1 / 16
 
 #: Counts that parameters may give: they fit the integers of the compiled core.
 COUNT = Interval(Integral, 1, 2**62, closed="both")
@@ -88,34 +82,6 @@ N_JOBS = (
     Interval(Integral, 1, 2**31 - 1, closed="both"),
     Interval(Integral, -(2**31), -1, closed="both"),
 )
-
-
-class TrainingRows(NamedTuple):
-    """What ``fit`` was given, validated.
-
-    Attributes
-    ----------
-    X : rows
-        The rows, or the kernel matrix between them.
-    codes : (n,) int32 array
-        Class of every row, from 0; -1 for rows of weight zero.
-    classes : (n_classes,) array
-        Labels of the classes.
-    weights : (n,) array or None
-        Sample weights, where they are not all one.
-    is_part : bool
-        Whether these are a part of the rows, as there may be no time for all of them.
-    """
-
-    X: Rows
-    codes: IntArray
-    classes: NDArray[Any]
-    weights: FloatArray | None
-    is_part: bool = False
-
-    def all_made(self) -> TrainingRows:
-        """Return the same with rows that are there, if they were to be made when needed."""
-        return self._replace(X=self.X[:]) if isinstance(self.X, MadeRows) else self
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -368,30 +334,3 @@ def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
             raise type(error)(f"sample_weight must have numbers: {error}") from None
         raise
     return moderate(weights)
-
-
-def moderate(weights: FloatArray) -> FloatArray:
-    """Scale extreme weights so that they can be added up and squared.
-
-    Parameters
-    ----------
-    weights : (n,) array
-        Not negative.
-    """
-    largest = float(weights.max(initial=0.0))
-    if largest == 0:
-        return weights
-    bounded = min(max(largest, 1.0 / MAX_WEIGHT), MAX_WEIGHT)
-    scaled = weights if largest == bounded else weights / largest * bounded
-    return np.where(weights > 0, np.maximum(scaled, bounded / MAX_WEIGHT), 0.0)
-
-
-def finite_scores(scores: FloatArray, kernel: str | KernelFunction) -> FloatArray:
-    """Refuse rows whose scores are not finite."""
-    if np.isfinite(scores).all():
-        return scores
-    name = "the kernel" if callable(kernel) else f"kernel={kernel!r}"
-    raise ValueError(
-        f"Some rows have no finite score, as {name} is not finite on them; scale them like the "
-        "rows passed to fit."
-    )

@@ -12,29 +12,30 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.estimators._base.estimator import TrainingRows
 from hardmargin.kernels import as_blocks
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import log_loss
 from hardmargin.selection.folds import Folds, make_folds, random_ranks, subsample
 from hardmargin.selection.frequencies import Frequencies
-from hardmargin.selection.growing import Growth, growing_sizes
+from hardmargin.selection.growing import MAX_ROWS_ASIDE, Growth, growing_sizes
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.warn import Warned, held_back
 
 if TYPE_CHECKING:
     from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 
-#: Share of the rows that is set aside to compare models, and the most rows.
-SHARE_ASIDE = 0.1
-MAX_ROWS_ASIDE = 2_000
+#: Trains a model on rows that have been read, in place; returns how many of them it has seen.
+FitRows: TypeAlias = Callable[[Any, TrainingRows, Any, np.random.RandomState, Monitor], int]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def best_in_time(
     rows: TrainingRows,
     groups: Any,
     growth: Growth,
+    fit_rows: FitRows,
     random: np.random.RandomState,
     monitor: Monitor,
 ) -> GrownFit:
@@ -77,6 +79,7 @@ def best_in_time(
     if not (estimator.cv is None or isinstance(estimator.cv, Integral)):
         folds = make_folds(estimator.cv, rows.X, codes, groups=groups)
         groups = None
+    fit_some = partial(_fit_some, estimator, rows, folds, groups, fit_rows)
     best, least = None, math.inf
     for size in growing_sizes(growth, monitor):
         # The first fit must leave a model, however short the time; others count if they end.
@@ -84,12 +87,12 @@ def best_in_time(
         give_back_memory()  # memory that smaller fits have freed would count towards this one
         if size < growth.n_rows:
             some = np.flatnonzero(subsample(codes, ranks, size))
-            fit = _fit_some(estimator, rows, some, folds, groups, copy.deepcopy(random), watch)
+            fit = fit_some(some, copy.deepcopy(random), watch)
             loss = _judge(fit.model, rows, aside)
             if best is None or loss < least:
                 best, least = fit, loss
             continue
-        fit = _fit_some(estimator, rows, None, folds, groups, copy.deepcopy(random), watch)
+        fit = fit_some(None, copy.deepcopy(random), watch)
         is_finished = monitor.seconds_left > 0
         if best is None or is_finished or fit.model.cv_log_loss_ < best.model.cv_log_loss_:
             best = fit
@@ -100,9 +103,10 @@ def best_in_time(
 def _fit_some(
     estimator: SelfTuningClassifier,
     rows: TrainingRows,
-    some: NDArray[np.intp] | None,
     folds: Folds | None,
     groups: Any,
+    fit_rows: FitRows,
+    some: NDArray[np.intp] | None,
     random: np.random.RandomState,
     monitor: Monitor,
 ) -> GrownFit:
@@ -130,7 +134,7 @@ def _fit_some(
             is_part=True,
         )
     with held_back() as held:
-        model.n_samples_fit_ = model._fit_rows(rows, groups, random, monitor)
+        model.n_samples_fit_ = fit_rows(model, rows, groups, random, monitor)
     if some is not None:
         model._number_rows(some)
     return GrownFit(model, held, random)

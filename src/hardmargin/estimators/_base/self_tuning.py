@@ -6,10 +6,8 @@ and fit as many rows as there is time for.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from numbers import Integral
@@ -27,15 +25,15 @@ from hardmargin.checkpoint import Checkpoint, arrays_of, fingerprint
 from hardmargin.estimators._base.categories import Categories, EncodedTable, find_categories
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.effects import learn_effects
-from hardmargin.estimators._base.estimator import TrainingRows
-from hardmargin.estimators._base.growing import MAX_ROWS_ASIDE, SHARE_ASIDE, best_in_time
+from hardmargin.estimators._base.growing import FitRows, best_in_time
 from hardmargin.estimators._base.missing import count_missing, find_filling
 from hardmargin.estimators._base.one_model import fitted_attributes, on_one_model
 from hardmargin.kernels import FloatArray, as_blocks
 from hardmargin.kernels.blocks import MadeRows
 from hardmargin.monitor import Monitor
-from hardmargin.selection.folds import ROWS_PER_CLASS, given_folds
-from hardmargin.selection.growing import FIRST_ROWS, FIXED_ROWS, Growth
+from hardmargin.selection.folds import given_folds
+from hardmargin.selection.growing import Growth
+from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import as_rows
 from hardmargin.warn import warn_caller
 
@@ -44,9 +42,6 @@ WITHOUT_EFFECT = {"checkpoint", "client", "max_time", "n_jobs", "on_interrupt", 
 
 #: Tables that take more bytes as numbers are large.
 LARGE_TABLE = 2**26
-
-#: A first fit of more than this share of the rows would save too little time.
-LARGEST_FIRST_SHARE = 0.5
 
 
 class SelfTuningClassifier(KernelClassifier):
@@ -161,29 +156,6 @@ class SelfTuningClassifier(KernelClassifier):
         self.relevance_ = np.zeros(self.n_features_in_)
         np.maximum.at(self.relevance_, self._origins, relevance)
 
-    @property
-    def _grows(self) -> bool:
-        """Whether to train on fewer rows where there is no time for all of them."""
-        raise NotImplementedError
-
-    def _fit_rows(
-        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
-    ) -> int:
-        """Train on rows that have been read; return how many of them the model has seen."""
-        raise NotImplementedError
-
-    def _largest_part(self, rows: TrainingRows) -> int:
-        """Return the most rows that are worth fitting if not all are."""
-        return len(rows.codes)
-
-    def _cost_of_all(self, rows: TrainingRows) -> float:
-        """Return the time that all rows take, relative to a part of the same size."""
-        return 1.0
-
-    def _time_growth(self, rows: TrainingRows) -> tuple[int | None, int, float]:
-        """Return above how many rows time grows linearly, and how (see `Growth`)."""
-        return None, 1, 1.0
-
     def _number_rows(self, rows: NDArray[np.intp]) -> None:
         """Make attributes of a model of some rows refer to all rows.
 
@@ -197,7 +169,9 @@ class SelfTuningClassifier(KernelClassifier):
     @contextmanager
     def _resumed(self, rows: TrainingRows, groups: Any, monitor: Monitor) -> Iterator[None]:
         """Let a fit with a checkpoint use the steps that it has made before, and keep its steps."""
-        assert self.checkpoint is not None
+        if self.checkpoint is None:
+            yield
+            return
         monitor.checkpoint = Checkpoint(self.checkpoint, self._name_of_fit(rows, groups))
         try:
             yield
@@ -226,24 +200,25 @@ class SelfTuningClassifier(KernelClassifier):
         )
 
     def _fit_in_time(
-        self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
+        self,
+        rows: TrainingRows,
+        groups: Any,
+        growth: Growth | None,
+        fit_rows: FitRows,
+        random: np.random.RandomState,
+        monitor: Monitor,
     ) -> int:
-        """Train on as many rows as there is time for; return how many the model has seen."""
-        n_rows = int((rows.codes >= 0).sum())
-        first = max(FIRST_ROWS, ROWS_PER_CLASS * len(rows.classes))
-        grows = self._grows or isinstance(rows.X, MadeRows)
-        if not grows or first > LARGEST_FIRST_SHARE * n_rows:
-            return self._fit_rows(rows.all_made(), groups, random, monitor)
-        largest = n_rows - min(math.ceil(SHARE_ASIDE * n_rows), MAX_ROWS_ASIDE)
-        largest = max(min(largest, self._largest_part(rows)), first)
-        growth = Growth(n_rows, largest, first, self._cost_of_all(rows), *self._time_growth(rows))
-        if growth.linear_above is None:
-            growth = replace(growth, fixed_rows=FIXED_ROWS)
-        best = best_in_time(self, rows, groups, growth, random, monitor)
+        """Train on as many rows as there is time for; return how many the model has seen.
+
+        Without `growth`, that is all of them.
+        """
+        if growth is None:
+            return fit_rows(self, rows.all_made(), groups, random, monitor)
+        best = best_in_time(self, rows, groups, growth, fit_rows, random, monitor)
         self.__dict__.update(fitted_attributes(best.model))
         random.set_state(best.random.get_state())  # one that users gave moves on with every fit
         n_known: int = self.n_samples_fit_
-        is_part = n_known < n_rows
+        is_part = n_known < growth.n_rows
         for message, category in best.warnings:
             if is_part and "max_time" in message:
                 continue  # the warning below says more
@@ -251,7 +226,7 @@ class SelfTuningClassifier(KernelClassifier):
         if is_part:
             warn_caller(
                 f"max_time={self.max_time:g} is too short for all rows: the model was trained on "
-                f"{n_known:,} of {n_rows:,}. Raise max_time to use more of them."
+                f"{n_known:,} of {growth.n_rows:,}. Raise max_time to use more of them."
             )
         return n_known
 

@@ -1,0 +1,236 @@
+"""A vote of EnsembleSVC, from rows as they came to calibrated probabilities.
+
+1. The rows are scaled, and some are held out.
+2. Kernels vote (``kernel_vote.py``).
+3. Class weights multiply the odds, which moves the thresholds of the machines.
+4. Held-out scores give the probabilities, and judge them. Without such rows, probabilities are the
+   frequencies of the classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardmargin.kernels import FloatArray, Kernel, as_blocks, make_kernel
+from hardmargin.kernels.precision import precision, warn_if_flat
+from hardmargin.monitor import Monitor
+from hardmargin.prediction import Machines
+from hardmargin.prediction.machines import finite_scores
+from hardmargin.selection.folds import Folds, make_folds, warn_of_shortage
+from hardmargin.selection.judging import Judged, judge
+from hardmargin.selection.plan import Plan
+from hardmargin.selection.rows import TrainingRows
+from hardmargin.selection.vote import Losses, VoteResult
+from hardmargin.selection.weights import log_weight_ratio
+from hardmargin.solvers.problem import Problem, finite_diagonal, machines_of
+from hardmargin.warn import warn_caller
+
+#: Up to this many rows, folds are made from several shuffles. That costs little there, and makes
+#: the model depend a third less on how the rows happen to be shuffled (benchmarks/seeds.py). Parts
+#: of more rows are shuffled once, as larger ones are: their time tells how long those take.
+MAX_SHUFFLED_ROWS = 500
+N_SHUFFLES = 3
+
+#: Relevance has seen the labels of the rows held out: their log-loss is too low by about this times
+#: the root of the number of different scales, divided by the number of rows. (Measured: with this
+#: correction it is right on average over the sets of benchmarks/accuracy.py.)
+LEAK = 0.9
+
+
+@dataclass(frozen=True)
+class FittedVote:
+    """A vote that can predict.
+
+    Attributes
+    ----------
+    plan : Plan
+        How the rows were treated.
+    classes : (n_classes,) array
+        Labels of the classes.
+    n_columns : int
+        Columns of the rows as they came.
+    machines : Machines
+        What predicts.
+    judged : Judged
+        Probabilities, and what rows held out say about them.
+    shares : structured array
+        The kernels that vote.
+    losses : Losses
+        Held-out loss of every stage that was judged.
+    relevance : (d,) array or None
+        How much each column matters, where that was looked for.
+    rank : int or None
+        Rank of the kernels, if they are approximated.
+    n_stages : list of int
+        Stages of the longest path of each machine.
+    stop_reasons : list of str
+        Why the path of each machine's first kernel ended.
+    slopes : (n_machines,) array
+        Slopes of the machines' sigmoids.
+    """
+
+    plan: Plan
+    classes: NDArray[Any]
+    n_columns: int
+    machines: Machines
+    judged: Judged
+    shares: NDArray[Any]
+    losses: Losses
+    relevance: FloatArray | None
+    rank: int | None
+    n_stages: list[int]
+    stop_reasons: list[str]
+    slopes: FloatArray
+
+
+def fit_vote(
+    rows: TrainingRows,
+    plan: Plan,
+    folds: Folds | None,
+    random: np.random.RandomState,
+    monitor: Monitor,
+) -> FittedVote:
+    """Train a vote on rows as they came.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        The rows.
+    plan : Plan
+        How to treat them.
+    folds : Folds or None
+        Their splits, where they are given.
+    random : RandomState
+        Draws folds, rows and landmarks.
+    monitor : Monitor
+        The clock.
+    """
+    vote, most_row_bytes = plan.vote, plan.budget.most_row_bytes
+    X, codes, classes, weights, is_part, class_weights, _ = rows
+    scaling = plan.scaling(rows)  # 1.
+    if scaling is not None:
+        X = as_blocks(X, most_row_bytes).map(scaling.transform)
+    # A kernel of medium width shows whether any can tell rows apart.
+    usual = make_kernel(
+        "rbf" if vote.kernel == "cv" else vote.kernel,
+        X,
+        gamma="spread" if vote.gamma == "cv" else vote.gamma,
+        degree=vote.degree,
+        coef0=vote.coef0,
+        sample_weight=weights,
+    )
+    warn_if_flat(usual, X, weights)
+    if weights is not None and (weights[weights > 0] == 1).all():
+        weights = None
+    dtype = precision(X, vote.dtype, usual)
+    if folds is None:
+        is_shuffled = not is_part and rows.n_rows <= MAX_SHUFFLED_ROWS
+        n_shuffles = N_SHUFFLES if is_shuffled else 1
+        folds = make_folds(plan.cv, X, codes, n_shuffles=n_shuffles, random_state=random)
+    if folds.shortage:
+        _warn_of_folds(folds)
+    if not usual.has_unit_diagonal:
+        finite_diagonal(usual, X, codes)
+    problem = Problem(X, codes, machines_of(len(classes), plan.multi_class), weights)
+    monitor = monitor.part("held-out loss", n_machines=len(problem.machines))
+    if plan.is_linear and vote.rank in (None, "auto"):  # 2.
+        voted = vote.of_one_kernel(Kernel("linear"), problem, dtype, folds, monitor)
+    else:
+        voted = vote.of_all(
+            problem, dtype, folds, random, monitor, has_views=plan.has_views, is_quick=is_part
+        )
+    slopes = np.array([own.slope for own in voted.votes])
+    ratios = [log_weight_ratio(problem, class_weights, m) for m in range(len(slopes))]  # 3.
+    thresholds = [(ratio or 0.0) / slope for ratio, slope in zip(ratios, slopes, strict=True)]
+    kernel, blocks = voted.kernel, as_blocks(X, most_row_bytes)
+    found = voted.machines(thresholds)
+    machines = Machines.of(found, kernel, blocks, codes, len(classes), dtype, scaling)
+    judged = judge(  # 4.
+        voted.held_out,
+        slopes,
+        machines.intercepts,
+        lambda some: finite_scores(machines.margins(X[some], vote.n_jobs), vote.kernel),
+        problem,
+        plan.multi_class,
+        class_weights,
+        random,
+    )
+    if voted.relevance is not None and len(judged.rows):
+        judged = _less_sure(judged, voted.relevance, problem)
+    losses = Losses.of(voted.kernels, voted.votes, "standardized" if plan.standardized else "raw")
+    _warn_of_stops(voted, plan)
+    n_blind = sum(len(own.held_rows) == 0 for own in voted.votes)
+    if n_blind and not folds.shortage:
+        _warn_of_blind_machines(n_blind, len(voted.votes))
+    return FittedVote(
+        plan,
+        classes,
+        rows.X.shape[1],
+        machines,
+        judged,
+        losses.shares(voted),
+        losses,
+        voted.relevance,
+        voted.rank,
+        [max(path.n_stages for path in own.paths) for own in voted.votes],
+        [own.paths[int(own.shares.argmax())].stop_reason for own in voted.votes],
+        slopes,
+    )
+
+
+def _less_sure(judged: Judged, relevance: FloatArray, problem: Problem[Any]) -> Judged:
+    """Raise the log-loss by what relevance has seen of the rows held out."""
+    n_rows, n_scales = int((problem.codes >= 0).sum()), len(np.unique(relevance))
+    mass = n_rows if problem.weights is None else problem.weights.sum()
+    leak = LEAK * np.sqrt(n_scales) / mass
+    if n_scales > n_rows:
+        _warn_of_leak(n_scales, n_rows)
+    return judged._replace(log_loss=judged.log_loss + float(leak))
+
+
+def _warn_of_stops(voted: VoteResult, plan: Plan) -> None:
+    """Warn of paths that a limit has cut short."""
+    reasons = {path.stop_reason for own in voted.votes for path in own.paths}
+    if "max_time" in reasons:
+        warn_caller("Training stopped at max_time; the model is that of the stages so far.")
+    elif "max_stages" in reasons and plan.max_stages is not None:
+        n_stages, what = plan.vote.options.n_stages, "while their held-out loss still fell"
+        if n_stages is not None:
+            what = f"before n_stages={n_stages}"
+        warn_caller(
+            f"Some paths stopped at max_stages={plan.max_stages} {what}; raise max_stages to "
+            "continue."
+        )
+
+
+def _warn_of_blind_machines(n_blind: int, n_machines: int) -> None:
+    warn_caller(
+        f"cv holds out no rows of both classes for {n_blind} of {n_machines} machines, so "
+        "nothing could be chosen for them; use other splits.",
+        UserWarning,
+    )
+
+
+def _warn_of_leak(n_columns: int, n_rows: int) -> None:
+    warn_caller(
+        f"There are more columns ({n_columns:,}) than rows ({n_rows:,}). Their relevance was "
+        "found with the labels of all rows, also of those held out, so cv_log_loss_, cv_error_ and "
+        "probabilities are too confident. relevance=False makes them fair, as does GreedySVC.",
+        UserWarning,
+    )
+
+
+def _warn_of_folds(folds: Folds) -> None:
+    if len(folds.train) == 0:
+        warn_caller(
+            f"Nothing could be chosen by cross-validation: {folds.shortage}. The model has a "
+            "kernel of medium width and few stages, and its probabilities are the "
+            "frequencies of the classes, moved by the decision.",
+            UserWarning,
+        )
+    else:
+        warn_of_shortage(folds)
