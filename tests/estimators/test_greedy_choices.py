@@ -168,7 +168,7 @@ def test_a_given_gamma_means_rbf():
 
 
 def test_many_rows_have_rbf_kernels_alone(monkeypatch):
-    monkeypatch.setattr("hardmargin.estimators.greedy.MANY_ROWS", 50)
+    monkeypatch.setattr("hardmargin.selection.greedy_sources.MANY_ROWS", 50)
     tried = GreedySVC().fit(*two_classes()).cv_results_
     assert set(tried["kernel"]) == {"rbf"}
     assert not tried["has_relevance"].any()

@@ -14,10 +14,12 @@ from hardmargin.selection import folds as folds_module
 from hardmargin.selection import greedy as module
 from hardmargin.selection import greedy_trials as trials_module
 from hardmargin.selection.folds import Folds, make_folds
-from hardmargin.selection.greedy import VISITS, Task, choose_greedy
-from hardmargin.selection.greedy_trials import Candidate, Source, Trials
+from hardmargin.selection.greedy import choose_greedy
+from hardmargin.selection.greedy_sources import Source
+from hardmargin.selection.greedy_trials import VISITS, GreedyTask, Setting, Trials
+from hardmargin.selection.relevance import column_scales
 from hardmargin.solvers.greedy import GreedyOptions
-from hardmargin.solvers.problem import KernelRows, machines_of
+from hardmargin.solvers.problem import KernelRows, Problem, machines_of
 
 PAIRS = {"two classes": (two_classes, 2), "four classes": (four_classes, 4)}
 
@@ -32,10 +34,19 @@ def source(X, kernel="rbf", **parameters):
     return Source(KernelRows(make_kernel(kernel, X, gamma="spread"), X), **parameters)
 
 
+def task_of(source, codes, machines, weights=None, **parameters):
+    return GreedyTask(Problem(source.values, codes, machines, weights), **parameters)
+
+
 def choose(X, codes, machines, cv=5, sources=None, **parameters):
     folds = make_folds(cv, X, codes, random_state=np.random.RandomState(0))
-    task = Task(sources or [source(X)], codes, machines, **parameters)
-    return choose_greedy(task, folds, np.random.RandomState(0)), folds
+    sources = sources or [source(X)]
+    task = task_of(sources[0], codes, machines, **parameters)
+    return choose_greedy(task, sources, folds, np.random.RandomState(0)), folds
+
+
+def trials_of(source, codes, machines, folds):
+    return Trials(task_of(source, codes, machines), folds, [source])
 
 
 @functools.cache
@@ -99,8 +110,8 @@ def test_held_out_scores_are_those_of_the_oracle(name):
 def test_the_search_comes_close_to_the_full_grid(name):
     X, codes, machines = problem(name)
     choice, folds = chosen(name)
-    trials = Trials([source(X)], codes, machines, None, folds, GreedyOptions(), Monitor())
-    trials.run([Candidate(0, e, v) for e in range(-8, 7) for v in VISITS])
+    trials = trials_of(source(X), codes, machines, folds)
+    trials.run([Setting(0, e, v) for e in range(-8, 7) for v in VISITS])
     of_all = choice.table["log_loss"][choice.table["n_splits"] == 5]
     assert of_all.min() <= 1.02 * trials.ranked()[0].log_loss
 
@@ -128,8 +139,9 @@ def test_gamma_is_followed_beyond_the_grid(factor):
     X, codes, machines = problem("two classes")
     gamma = chosen("two classes")[0].kernel.gamma * factor
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
-    task = Task([Source(KernelRows(Kernel("rbf", gamma), X))], codes, machines)
-    found = choose_greedy(task, folds, np.random.RandomState(0)).kernel.gamma
+    narrow = Source(KernelRows(Kernel("rbf", gamma), X))
+    task = task_of(narrow, codes, machines)
+    found = choose_greedy(task, [narrow], folds, np.random.RandomState(0)).kernel.gamma
     assert found == pytest.approx(gamma / factor, rel=0.75)
 
 
@@ -143,8 +155,9 @@ def test_gamma_of_other_kernels_is_chosen(kernel):
 def test_nothing_can_be_chosen_without_splits():
     X, codes, machines = problem("two classes")
     none = np.zeros((0, len(codes)), dtype=bool)
-    task = Task([Source(KernelRows(Kernel("rbf", 0.5), X))], codes, machines)
-    choice = choose_greedy(task, Folds(none, none), np.random.RandomState(0))
+    only = Source(KernelRows(Kernel("rbf", 0.5), X))
+    task = task_of(only, codes, machines)
+    choice = choose_greedy(task, [only], Folds(none, none), np.random.RandomState(0))
     assert choice.held_out is None
     assert (choice.kernel.gamma, choice.max_visits) == (0.5, 1)
 
@@ -205,8 +218,8 @@ def three_of_many(n=240, n_columns=12, seed=0):
 @functools.cache
 def scaled_choice():
     X, codes, machines = three_of_many()
-    sources = [source(X, "rbf"), source(X, "laplacian")]
-    return choose(X, codes, machines, sources=sources, has_relevance=True)
+    sources = [source(X, name, can_scale=True) for name in ("rbf", "laplacian")]
+    return choose(X, codes, machines, sources=sources)
 
 
 def test_the_better_kernel_is_chosen():
@@ -220,9 +233,9 @@ def test_the_better_kernel_is_chosen():
 
 def test_columns_that_matter_are_found():
     choice, _ = scaled_choice()
-    [relevance] = choice.source.relevance
-    assert set(np.argsort(-relevance)[:2]) == {0, 1}
-    np.testing.assert_array_equal(choice.kernel.view.scales, choice.source.scales[0])
+    assert set(np.argsort(-choice.relevance)[:2]) == {0, 1}
+    scales = column_scales(choice.relevance, choice.values.X)
+    np.testing.assert_array_equal(choice.kernel.view.scales, scales)
 
 
 def test_relevance_is_that_of_the_training_rows_of_a_split():
@@ -231,9 +244,9 @@ def test_relevance_is_that_of_the_training_rows_of_a_split():
     found = []
     for test_labels in (codes, 1 - codes):
         labels = np.where(folds.test[0], test_labels, codes).astype(np.int32)
-        trials = Trials([source(X)], labels, machines, None, folds, GreedyOptions(), Monitor())
-        trials.run([Candidate(0, 0, 1)])
-        found.append(trials.relevance(Candidate(0, 0, 1), np.random.RandomState(0)))
+        trials = trials_of(source(X), labels, machines, folds)
+        trials.run([Setting(0, 0, 1)])
+        found.append(trials.relevance(Setting(0, 0, 1), np.random.RandomState(0)))
     # Other labels of its held-out rows change what its machine is multiplied by, and nothing else.
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9)
     assert not np.allclose(found[0][1], found[1][1])
@@ -242,8 +255,8 @@ def test_relevance_is_that_of_the_training_rows_of_a_split():
 def test_trials_keep_only_the_scores_that_are_judged():
     X, codes, machines = problem("four classes")
     folds = make_folds(2, X, codes, random_state=np.random.RandomState(0))
-    trials = Trials([source(X)], codes, machines, None, folds, GreedyOptions(), Monitor())
-    trials.run([Candidate(0, 0, 1)])
+    trials = trials_of(source(X), codes, machines, folds)
+    trials.run([Setting(0, 0, 1)])
     # Each row is judged by the machines of its class and each of the others.
     n_scores = sum(len(part.scores) for part in trials._parts.values())
     assert n_scores == len(codes) * codes.max()
@@ -254,13 +267,13 @@ def test_held_out_scores_of_scaled_columns_are_those_of_the_oracle():
     folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
     relevance = [np.linspace(1.0, 0.1, X.shape[1]), *[np.ones(X.shape[1])] * 4]
     scaled = source(X, relevance=relevance)
-    trials = Trials([scaled], codes, machines, None, folds, GreedyOptions(), Monitor())
-    trials.run([Candidate(0, 1, 1)])
+    trials = trials_of(scaled, codes, machines, folds)
+    trials.run([Setting(0, 1, 1)])
     Z = X * relevance[0]
     gamma = 2 * make_kernel("rbf", Z, gamma="spread").gamma
     [first, *_] = splits_of(folds)
     expected, _ = held_out_scores(Kernel("rbf", gamma), Z, codes, [0], [1], [first], 1)
-    found = trials.judge(Candidate(0, 1, 1), 1)[0].scores
+    found = trials.judge(Setting(0, 1, 1), 1)[0].scores
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
@@ -268,8 +281,8 @@ def test_a_handicap_counts_between_sources():
     X, codes, machines = problem("two classes")
     same = [source(X), source(X, view=1)]
     tilted = [source(X, handicap=1.01), source(X, view=1)]
-    assert choose(X, codes, machines, sources=same)[0].source.view == 0
-    assert choose(X, codes, machines, sources=tilted)[0].source.view == 1
+    assert choose(X, codes, machines, sources=same)[0].view == 0
+    assert choose(X, codes, machines, sources=tilted)[0].view == 1
 
 
 # --- weights, threads, time ----------------------------------------------------------------------
@@ -283,8 +296,9 @@ def test_rows_of_weight_zero_are_absent():
     base = make_kernel("rbf", X[kept], gamma="spread")
     hidden = np.where(kept, codes, -1).astype(np.int32)
     folds = make_folds(5, X, hidden, random_state=np.random.RandomState(0))
-    task = Task([Source(KernelRows(base, X), weights)], hidden, machines, weights=weights)
-    present = choose_greedy(task, folds, np.random.RandomState(0))
+    every = Source(KernelRows(base, X))
+    task = task_of(every, hidden, machines, weights)
+    present = choose_greedy(task, [every], folds, np.random.RandomState(0))
     np.testing.assert_allclose(present.table["log_loss"], absent.table["log_loss"], rtol=1e-9)
 
 
@@ -416,7 +430,7 @@ def test_views_are_compared_on_many_rows(small_limits):
     rng = np.random.default_rng(1)
     wide = np.hstack([X, rng.uniform(size=(len(X), 3))])
     choice, _ = choose(X, codes, [([0], [1])], sources=[source(wide), source(X, view=1)])
-    assert choice.source.view == 1
+    assert choice.view == 1
     assert set(choice.table["view"]) == {0, 1}
 
 

@@ -495,7 +495,7 @@ default="cv"
         """Keep a vote: what predictions need, and what it found."""
         self.classes_ = voted.classes
         self.standardized_, self._scaling_ = voted.plan.standardized, voted.machines.scaling
-        self._keep(voted.machines)
+        self._keep_machines(voted.machines)
         self._calibration_ = voted.judged.calibration
         self.cv_log_loss_, self.cv_error_ = voted.judged.log_loss, voted.judged.error
         self.kernel_weights_, self._losses_ = voted.shares, voted.losses

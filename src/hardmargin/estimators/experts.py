@@ -28,7 +28,7 @@ from hardmargin.cells.cuts import KINDS
 from hardmargin.cells.machines import Candidate, found_among, log_probabilities
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
 from hardmargin.kernels.blocks import rows_per_block
-from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
+from hardmargin.kernels.kernel import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import give_back_memory
 from hardmargin.scaling import MixedScaling, Scaling

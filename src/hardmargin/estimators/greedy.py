@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,7 +22,6 @@ from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators._base.staged import staged_predict
 from hardmargin.estimators._base.watching import ENDED_BY
 from hardmargin.kernels import (
-    DISTANCE_KERNELS,
     GAMMA_RULES,
     NAMED_KERNELS,
     FloatArray,
@@ -32,30 +30,28 @@ from hardmargin.kernels import (
     Rows,
     as_blocks,
     is_sparse,
-    make_kernel,
 )
 from hardmargin.kernels.blocks import MadeRows
-from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE, precision
+from hardmargin.kernels.precision import precision
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
-from hardmargin.scaling import MixedScaling, find_row_scaling
-from hardmargin.selection.calibration import cut_machines
+from hardmargin.scaling import MixedScaling, Scaling, find_row_scaling
+from hardmargin.selection.calibration import HeldOut, cut_machines
 from hardmargin.selection.folds import (
     MAX_FOLDED_ROWS,
     MAX_SEARCHED_ROWS,
     QUICK_ROWS,
-    Folds,
     make_folds,
     warn_of_shortage,
 )
-from hardmargin.selection.greedy import VISITS, GreedyChoice, Task, choose_greedy
-from hardmargin.selection.greedy_trials import Source
+from hardmargin.selection.greedy import GreedyChoice, choose_greedy
+from hardmargin.selection.greedy_sources import Source, greedy_sources
+from hardmargin.selection.greedy_trials import VISITS, GreedyTask
 from hardmargin.selection.growing import Growth
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
-from hardmargin.solvers.problem import KernelRows
 from hardmargin.warn import warn_caller
 
 #: Number of stages whose kernel columns the staged methods hold at once.
@@ -67,30 +63,13 @@ CHOOSING_SHARE = 0.5
 #: A fit that Ctrl-C or a callback ends while it chooses may train the best choice for this long.
 SECONDS_TO_FINISH = 1.0
 
-#: Stop reasons of machines that were cut short, so that they are not the ones judged.
+#: Machines that stopped for these reasons are shorter than those that held-out rows have judged.
 EARLY_ENDS = {"max_time", *ENDED_BY}
 
 #: Up to this many rows, a fit takes about this many times as long as with a quick choice.
 COSTS_OF_FOLDS = ((QUICK_ROWS, 1.0), (MAX_SEARCHED_ROWS, 3.0), (MAX_FOLDED_ROWS, 3.0))
 
-#: Up to this many rows, kernels are evaluated in float64 while choosing.
-MAX_FLOAT64_CHOICE_ROWS = 500
-
-#: Kernels whose gamma can be chosen.
-KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
-
-#: Above this many columns a linear kernel is tried, but no Laplacian kernel and no relevance, which
-#: would be slow.
-MANY_COLUMNS = 1_000
-
-#: Above this many rows only RBF kernels are tried (and linear ones where rows are wide or sparse):
-#: the others take many times as long there.
-MANY_ROWS = 100_000
-
-#: Rows as they came are used if they lower the log-loss by more than this factor.
-HANDICAP_AS_THEY_CAME = 1.05
-
-#: The most training rows that move a threshold if no rows were held out.
+#: The most training rows that a sigmoid is fitted to if no rows were held out.
 MAX_THRESHOLD_ROWS = 5_000
 
 #: A slope below this means that the scores say nothing about the classes.
@@ -98,6 +77,42 @@ LEAST_SLOPE = 1e-3
 
 #: Memory per row and machine that solvers do not count: held-out scores of some trials, and stages.
 BYTES_PER_MACHINE_ROW = 80
+
+
+class ScaledRows(NamedTuple):
+    """All rows, scaled in one way.
+
+    Attributes
+    ----------
+    X : rows
+        The rows.
+    scaling : Scaling, MixedScaling or None
+        How they were scaled, if they were.
+    is_standardized : bool
+        Whether all columns were scaled.
+    """
+
+    X: Rows
+    scaling: Scaling | MixedScaling | None = None
+    is_standardized: bool = False
+
+
+class Cut(NamedTuple):
+    """Where the scores of the machines are cut into two sides.
+
+    Attributes
+    ----------
+    thresholds : (n_machines,) array
+        Scores above them are positive.
+    slopes : (n_machines,) array
+        Slopes of the sigmoids of held-out scores; empty if no rows were held out.
+    machines : list of GreedySolution
+        The machines, with the thresholds as intercepts.
+    """
+
+    thresholds: FloatArray
+    slopes: FloatArray
+    machines: list[GreedySolution]
 
 
 class GreedySVC(SelfTuningClassifier):
@@ -484,201 +499,238 @@ default="cv"
     def _fit_rows(
         self, rows: TrainingRows, groups: Any, random: np.random.RandomState, monitor: Monitor
     ) -> int:
-        as_they_came, unstandardized = rows.X, None
-        scales = self.standardize  # "auto": only if gamma is chosen
-        if scales == "auto":
-            scales = self.gamma == "cv" and not callable(self.kernel)
-        if scales and self.kernel != "precomputed":
-            self._scaling_ = find_row_scaling(
-                rows.X, rows.weights, self.get_feature_names_out, self._most_row_bytes
-            )
-            seen = as_blocks(rows.X, self._most_row_bytes).map(self._scaling_.transform)
-            rows = rows._replace(X=seen)
-            if isinstance(self._scaling_, MixedScaling):
-                unstandardized = replace(self._scaling_, standardized=False)
-                as_they_came = as_blocks(as_they_came).map(unstandardized.transform)
+        views = self._scale(rows)
         training = self._training(
-            rows,
+            rows._replace(X=views[0].X),
             kernel="rbf" if self.kernel == "cv" else self.kernel,
             gamma="spread" if self.gamma == "cv" else self.gamma,
         )
+        n_bytes = BYTES_PER_MACHINE_ROW * training.n_machine_rows
         options = GreedyOptions(
             step_tol=self.step_tol,
             max_stages=self.max_stages,
             method=self.method,
-            memory_bytes=planned_bytes(
-                self.memory_limit, BYTES_PER_MACHINE_ROW * training.n_machine_rows
-            ),
+            memory_bytes=planned_bytes(self.memory_limit, n_bytes),
             n_threads=effective_n_jobs(self.n_jobs),
         )
-        problem, max_visits, held_out = training, self.max_visits, None
         if self._holds_out:
-            choice = self._choose(
-                training, as_they_came, options, groups, random, monitor, is_quick=rows.is_part
-            )
-            max_visits, held_out = choice.max_visits, choice.held_out
-            X, kernel, dtype = choice.source.values.X, choice.kernel, training.dtype
-            training = replace(training, values=KernelRows(kernel, X, dtype))
-            # The choice has the rows as the kernel sees them: no second copy is needed.
-            seen = KernelRows(replace(kernel, view=None), choice.seen, dtype)
-            problem = replace(training, values=seen)
-            if choice.source.view > 0:  # the rows as they came are the better view
-                self._scaling_ = unstandardized
-            if choice.source.relevance:
-                self._store_relevance(choice.source.relevance[0])
-            give_back_if_limited()  # of trials
-        monitor = monitor.to_finish(SECONDS_TO_FINISH)  # if the choice was ended early
-        monitor = monitor.part("largest open step", n_machines=len(training.machines))
-        solve = partial(greedy.solve, problem, replace(options, max_visits=int(max_visits)))
-        if monitor.checkpoint is None:
-            solutions = solve(monitor)
+            visits = VISITS if self.max_visits == "cv" else (int(self.max_visits),)
+            sources = self._sources(training, views)
+            part = monitor.part("log-loss", share=CHOOSING_SHARE)
+            task = GreedyTask(training, options, visits, part, rows.is_part)
+            choice = self._choose(task, sources, groups, random)
         else:
-            solutions = monitor.once_from_state("machines", solve)
-        if any(s.stop_reason in ("max_stages", "max_time") or not s.n_stages for s in solutions):
-            self._warn_of_early_end(solutions)
-        ratios: list[float | None] = [None] * len(solutions)
-        if training.class_weights is not None:
-            ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
-        fixed = None if self.threshold == "auto" else float(self.threshold)
-        thresholds, slopes = np.full(len(solutions), fixed or 0.0), np.empty(0)
-        if held_out is not None:
-            thresholds, slopes = cut_machines(held_out, training.weights, ratios, fixed)
-        elif training.class_weights is not None:
-            thresholds += self._threshold_shifts(training, solutions, ratios, random)
-        machines = [
-            replace(s, intercept=-t) if t else s
-            for s, t in zip(solutions, thresholds.tolist(), strict=True)
-        ]
-        self._store(training, machines)
-        self._keep_paths(training, solutions)
-        self.kernel_, self.max_visits_ = training.kernel.name, int(max_visits)
-        self.standardized_ = self._scaling_ is not unstandardized
-        self.threshold_ = one_or_all(thresholds.tolist())
-        if held_out is not None:
-            self._calibrate(training, held_out, slopes, random)
-            if not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
-                # It is not the model that was judged.
-                self.cv_log_loss_ = self.cv_error_ = float("nan")
-        elif self._holds_out:
-            self._use_frequencies(training)
-        return int((rows.codes >= 0).sum())
+            choice = GreedyChoice(training.values, training.values, int(self.max_visits))
+        training = replace(training, values=choice.values)
+        solutions = self._solve(training, choice, options, monitor)
+        cut = self._cut(training, solutions, choice.held_out, random)
+        self._keep(training, views, choice, solutions, cut, random)
+        return rows.n_rows
+
+    def _scale(self, rows: TrainingRows) -> list[ScaledRows]:
+        """Scale the rows as `standardize` says; "auto" may choose the second view."""
+        scales = self.standardize
+        if scales == "auto":  # only if gamma is chosen
+            scales = self.gamma == "cv" and not callable(self.kernel)
+        as_they_came = ScaledRows(rows.X)
+        if not scales or self.kernel == "precomputed":
+            return [as_they_came]
+        most_bytes = self._most_row_bytes
+        scaling = find_row_scaling(rows.X, rows.weights, self.get_feature_names_out, most_bytes)
+        X = as_blocks(rows.X, most_bytes).map(scaling.transform)
+        views = [ScaledRows(X, scaling, is_standardized=True)]
+        if self.standardize != "auto" or not scaling.is_plain or scaling.is_identity:
+            return views
+        if isinstance(scaling, MixedScaling):
+            of_dense = replace(scaling, standardized=False)
+            as_they_came = ScaledRows(as_blocks(rows.X).map(of_dense.transform), of_dense)
+        return [*views, as_they_came]
 
     @property
     def _holds_out(self) -> bool:
         return bool(self.gamma == "cv" or self.max_visits == "cv")
 
-    def _choose(
-        self,
-        training: Training,
-        as_they_came: Rows,
-        options: GreedyOptions,
-        groups: Any,
-        random: np.random.RandomState,
-        monitor: Monitor,
-        *,
-        is_quick: bool,
-    ) -> GreedyChoice:
-        """Choose kernel, gamma, visits and the view: rows as they were scaled, or as they came."""
-        present, weights = training.codes >= 0, training.weights
-        n_rows, n_columns = int(present.sum()), training.X.shape[1]
-        if n_rows < len(present):
-            weights = replace(training, class_weights=None).row_weights()
-        has_all_kernels = n_rows <= MANY_ROWS and n_columns <= MANY_COLUMNS
-        chooses_kernel = self.kernel == "cv" and self.gamma == "cv"
-        names = [training.kernel.name]
-        if chooses_kernel:
-            names = list(DISTANCE_KERNELS) if has_all_kernels else ["rbf"]
-            if is_sparse(training.X) or n_columns > min(n_rows, MANY_COLUMNS):
-                names.append("linear")
-        views = [training.X]
-        if self.standardize == "auto" and self._scaling_ is not None and self._scaling_.is_plain:
-            same = precision(as_they_came, self.dtype, training.kernel) == training.dtype
-            if same and not self._scaling_.is_identity:
-                views.append(as_they_came)
-        is_centred = self._scaling_ is not None and not is_sparse(training.X)
-        sources = []
-        for (view, X), name in product(enumerate(views), names):
-            kernel, dtype = training.kernel, training.dtype
-            if view > 0 or name != kernel.name:
-                kernel = make_kernel(
-                    name,
-                    X,
-                    gamma="spread",
-                    degree=self.degree,
-                    coef0=self.coef0,
-                    sample_weight=weights,
-                )
-            # Where float32 is safe, it is faster and gives equally good choices.
-            may_round = self.dtype != "float64" and kernel.has_unit_diagonal
-            if may_round and len(present) > MAX_FLOAT64_CHOICE_ROWS:
-                numbers = X.data if is_sparse(X) else X
-                largest = max(numbers.max(initial=0.0), -numbers.min(initial=0.0))
-                dtype = "float32" if largest <= MAX_FLOAT32_FEATURE else dtype
-            values, handicap = KernelRows(kernel, X, dtype), HANDICAP_AS_THEY_CAME if view else 1.0
-            tunes_gamma = self.gamma == "cv" and name in KERNELS_WITH_GAMMA
-            sources.append(
-                Source(
-                    values,
-                    weights,
-                    view,
-                    tunes_gamma=tunes_gamma,
-                    handicap=handicap,
-                    is_centred=is_centred and view == 0,
-                )
-            )
-        folds = make_folds(self.cv, training.X, training.codes, groups=groups, random_state=random)
-        can_scale = is_centred and n_columns > 1
-        task = Task(
-            sources,
-            training.codes,
-            training.machines,
-            weights=training.weights,
-            options=replace(options, method="auto"),
-            visits=VISITS if self.max_visits == "cv" else (int(self.max_visits),),
-            has_relevance=chooses_kernel and has_all_kernels and can_scale,
-            monitor=monitor.part("log-loss", share=CHOOSING_SHARE),
-            is_quick=is_quick,
+    def _sources(self, training: Training, views: list[ScaledRows]) -> list[Source]:
+        """Pair kernels with the views that have values of the same precision."""
+        dtype, first = training.dtype, views[0]
+        same = [v.X for v in views[1:] if precision(v.X, self.dtype, training.kernel) == dtype]
+        return greedy_sources(
+            training,
+            [first.X, *same],
+            chooses_kernel=self.kernel == "cv" and self.gamma == "cv",
+            tunes_gamma=self.gamma == "cv",
+            is_centred=first.is_standardized and not is_sparse(first.X),
+            may_round=self.dtype != "float64",
         )
-        choice = choose_greedy(task, folds, random)
-        table = dict(choice.table)
-        is_first = table.pop("view") == 0
-        self.cv_results_ = {**table, "standardized": is_first & (self._scaling_ is not None)}
-        self.cv_log_loss_ = self.cv_error_ = float("nan")
-        _warn_of_choice(choice, folds)
+
+    def _choose(
+        self, task: GreedyTask, sources: list[Source], groups: Any, random: np.random.RandomState
+    ) -> GreedyChoice:
+        """Choose source, gamma and visits by held-out rows; warn if that is not as it should be."""
+        X, codes = task.problem.values.X, task.problem.codes
+        folds = make_folds(self.cv, X, codes, groups=groups, random_state=random)
+        choice = choose_greedy(task, sources, folds, random)
+        give_back_if_limited()  # of trials
+        if choice.held_out is None:
+            reason = folds.shortage or "no split has rows of two classes to train on and to score"
+            if len(choice.table["log_loss"]):
+                reason = "no candidate has finite scores"
+            if choice.is_cut_short:
+                reason = "max_time was too short, or the fit was interrupted"
+            warn_caller(
+                f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
+                f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits}, and its probabilities "
+                "are the frequencies of the classes, moved by the decision.",
+                UserWarning,
+            )
+        elif choice.is_cut_short:
+            warn_caller(
+                "The choice of kernel, gamma and visits was ended early, by max_time, Ctrl-C or "
+                f"a callback, after {len(choice.table['gamma'])} candidates."
+            )
+        elif folds.shortage:
+            warn_of_shortage(folds)
         return choice
 
-    def _threshold_shifts(
+    def _solve(
+        self, training: Training, choice: GreedyChoice, options: GreedyOptions, monitor: Monitor
+    ) -> list[GreedySolution]:
+        """Train the machines on all rows; warn of those that are not what was asked for."""
+        problem = replace(training, values=choice.seen)
+        monitor = monitor.to_finish(SECONDS_TO_FINISH)  # if the choice was ended early
+        monitor = monitor.part("largest open step", n_machines=len(training.machines))
+        solve = partial(greedy.solve, problem, replace(options, max_visits=choice.max_visits))
+        solutions = monitor.once_from_state("machines", solve)
+        reasons = {s.stop_reason for s in solutions}
+        for limit, advice in (
+            ("max_stages", "raise max_stages; to stop earlier, raise step_tol"),
+            ("max_time", "raise max_time"),
+        ):
+            # Visits were chosen with the same limit, so nothing was cut short.
+            is_expected = limit == "max_stages" and self.max_visits == "cv" and not self.max_stages
+            if limit in reasons and not is_expected:
+                largest = max(s.certificate for s in solutions if s.stop_reason == limit)
+                warn_caller(
+                    f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "
+                    f"model is that of the stages so far. To continue, {advice}."
+                )
+        if any(s.n_stages == 0 for s in solutions):
+            warn_caller(
+                "No row could be chosen, as k(x, x) <= 0 for all of them: the machine predicts a "
+                "constant. Change the kernel, or its gamma and coef0."
+            )
+        return solutions
+
+    def _cut(
         self,
         training: Training,
         solutions: list[GreedySolution],
-        ratios: list[float | None],
+        held_out: HeldOut | None,
         random: np.random.RandomState,
-    ) -> list[float]:
-        """How far class weights move thresholds if no rows were held out.
+    ) -> Cut:
+        """Place the threshold of every machine, moved by the weights of the classes."""
+        ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
+        fixed = None if self.threshold == "auto" else float(self.threshold)
+        if held_out is not None:
+            thresholds, slopes = cut_machines(held_out, training.weights, ratios, fixed)
+        else:
+            thresholds, slopes = np.full(len(solutions), fixed or 0.0), np.empty(0)
+            for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
+                if ratio:
+                    thresholds[m] += ratio / self._slope(training, m, solution, random)
+        cuts = zip(solutions, thresholds.tolist(), strict=True)
+        return Cut(thresholds, slopes, [replace(s, intercept=-t) if t else s for s, t in cuts])
+
+    def _slope(
+        self,
+        training: Training,
+        machine: int,
+        solution: GreedySolution,
+        random: np.random.RandomState,
+    ) -> float:
+        """Slope of a sigmoid fitted to the scores that a machine gives to its training rows.
 
         With P = sigmoid(A f + B), weighting the negative class w times as much as the positive one
-        moves the best threshold by log(w) / A. The sigmoid is fitted to scores of training rows.
+        moves the best threshold by log(w) / A.
         """
-        shifts = [0.0] * len(solutions)
-        for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
-            if not ratio:
-                continue
-            sample, rows = training.rows_of(m), solution.rows
-            if len(sample) > MAX_THRESHOLD_ROWS:
-                sample = random.permutation(sample)[:MAX_THRESHOLD_ROWS]
-            queries = training.X[sample]
-            scores = training.kernel.expand(
-                queries[:, rows] if training.kernel.name == "precomputed" else queries,
-                training.X[rows],
-                solution.coefficients[None, :],
-                dtype=training.dtype,
-                n_jobs=self.n_jobs,
-            )[:, 0]
-            positive = training.labels_of(m)[sample] > 0
-            weights = None if training.weights is None else training.weights[sample]
-            slope = float(platt(scores, positive, weights).slopes[0])
-            shifts[m] = ratio / max(slope, LEAST_SLOPE)
-        return shifts
+        sample, rows = training.rows_of(machine), solution.rows
+        if len(sample) > MAX_THRESHOLD_ROWS:
+            sample = random.permutation(sample)[:MAX_THRESHOLD_ROWS]
+        queries = training.X[sample]
+        scores = training.kernel.expand(
+            queries[:, rows] if training.kernel.name == "precomputed" else queries,
+            training.X[rows],
+            solution.coefficients[None, :],
+            dtype=training.dtype,
+            n_jobs=self.n_jobs,
+        )[:, 0]
+        positive = training.labels_of(machine)[sample] > 0
+        weights = None if training.weights is None else training.weights[sample]
+        return max(float(platt(scores, positive, weights).slopes[0]), LEAST_SLOPE)
+
+    def _keep(
+        self,
+        training: Training,
+        views: list[ScaledRows],
+        choice: GreedyChoice,
+        solutions: list[GreedySolution],
+        cut: Cut,
+        random: np.random.RandomState,
+    ) -> None:
+        """Store the model, and what led to it."""
+        view = views[choice.view]
+        self._scaling_, self.standardized_ = view.scaling, view.is_standardized
+        self.kernel_, self.max_visits_ = choice.kernel.name, choice.max_visits
+        self._keep_paths(training, solutions)
+        self.threshold_ = one_or_all(cut.thresholds.tolist())
+        self._store(training, cut.machines)
+        if choice.relevance is not None:
+            self._store_relevance(choice.relevance)
+        if not self._holds_out:
+            return
+        table = dict(choice.table)
+        is_standardized = np.array([view.is_standardized for view in views])[table.pop("view")]
+        self.cv_results_ = {**table, "standardized": is_standardized}
+        if choice.held_out is None:
+            self._use_frequencies(training)
+        else:
+            self._calibrate(training, choice.held_out, cut.slopes, random)
+        if choice.held_out is None or not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
+            self.cv_log_loss_ = self.cv_error_ = float("nan")  # what was judged is not the model
+
+    def _keep_paths(self, training: Training, solutions: list[GreedySolution]) -> None:
+        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
+        self.loss_path_, self.stage_indices_, self.stage_steps_ = (
+            one_or_all([s.history[name] for s in solutions]) for name in ("loss", "row", "step")
+        )
+        self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
+        self.vc_bound_ = one_or_all(
+            [
+                min(s.squared_radius * s.squared_norm, float(n_rows)) + 1.0
+                for s, n_rows in zip(solutions, training.machine_sizes, strict=True)
+            ]
+        )
+        self.certificate_ = one_or_all([s.certificate for s in solutions])
+        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
+        self.stop_reason_: Any = one_or_all([s.stop_reason for s in solutions])
+        self.method_ = one_or_all([s.method for s in solutions])
+        # The staged methods also need labels, and visited rows whose multiplier fell back to zero.
+        self._stage_signs_ = [
+            sides[training.codes[s.history["row"]]].astype(np.float64)
+            for s, sides in zip(solutions, training.sides, strict=True)
+        ]
+        visited = np.concatenate([s.history["row"] for s in solutions])
+        self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))
+        self._given_back_vectors_: Any = None
+        if training.kernel.name != "precomputed":
+            rows = as_blocks(training.X, self._most_row_bytes)
+            self._given_back_vectors_ = rows[self._given_back_]
+
+    def _number_rows(self, rows: NDArray[np.intp]) -> None:
+        super()._number_rows(rows)
+        paths = [self.stage_indices_] if len(self.classes_) == 2 else self.stage_indices_
+        self.stage_indices_ = one_or_all([rows[path].astype(np.int32) for path in paths])
+        self._given_back_ = rows[self._given_back_].astype(np.int32)
 
     @on_one_model
     def staged_decision_function(self, X: Any) -> Iterator[FloatArray]:
@@ -734,81 +786,3 @@ default="cv"
                     Q, vectors[at[among] - first], dtype=self._dtype_, n_jobs=self.n_jobs
                 )
         return values
-
-    def _warn_of_early_end(self, solutions: list[GreedySolution]) -> None:
-        """Warn of machines that a limit has cut short, and of those without a stage."""
-        reasons = {s.stop_reason for s in solutions}
-        for limit, advice in (
-            ("max_stages", "raise max_stages; to stop earlier, raise step_tol"),
-            ("max_time", "raise max_time"),
-        ):
-            # Visits were chosen with the same limit, so nothing was cut short.
-            is_expected = limit == "max_stages" and self.max_visits == "cv" and not self.max_stages
-            if limit in reasons and not is_expected:
-                largest = max(s.certificate for s in solutions if s.stop_reason == limit)
-                warn_caller(
-                    f"Training stopped at {limit} with steps up to {largest:.3g} still open; the "
-                    f"model is that of the stages so far. To continue, {advice}."
-                )
-        if any(s.n_stages == 0 for s in solutions):
-            warn_caller(
-                "No row could be chosen, as k(x, x) <= 0 for all of them: the machine predicts a "
-                "constant. Change the kernel, or its gamma and coef0."
-            )
-
-    def _keep_paths(self, training: Training, solutions: list[GreedySolution]) -> None:
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.loss_path_, self.stage_indices_, self.stage_steps_ = (
-            one_or_all([s.history[name] for s in solutions]) for name in ("loss", "row", "step")
-        )
-        self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
-        self.vc_bound_ = one_or_all(
-            [
-                min(s.squared_radius * s.squared_norm, float(n_rows)) + 1.0
-                for s, n_rows in zip(solutions, training.machine_sizes, strict=True)
-            ]
-        )
-        self.certificate_ = one_or_all([s.certificate for s in solutions])
-        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
-        self.stop_reason_: Any = one_or_all([s.stop_reason for s in solutions])
-        self.method_ = one_or_all([s.method for s in solutions])
-        # The staged methods also need labels, and visited rows whose multiplier fell back to zero.
-        self._stage_signs_ = [
-            sides[training.codes[s.history["row"]]].astype(np.float64)
-            for s, sides in zip(solutions, training.sides, strict=True)
-        ]
-        visited = np.concatenate([s.history["row"] for s in solutions])
-        self._given_back_ = np.setdiff1d(visited, np.concatenate([s.rows for s in solutions]))
-        self._given_back_vectors_: Any = None
-        if training.kernel.name != "precomputed":
-            rows = as_blocks(training.X, self._most_row_bytes)
-            self._given_back_vectors_ = rows[self._given_back_]
-
-    def _number_rows(self, rows: NDArray[np.intp]) -> None:
-        super()._number_rows(rows)
-        paths = [self.stage_indices_] if len(self.classes_) == 2 else self.stage_indices_
-        self.stage_indices_ = one_or_all([rows[path].astype(np.int32) for path in paths])
-        self._given_back_ = rows[self._given_back_].astype(np.int32)
-
-
-def _warn_of_choice(choice: GreedyChoice, folds: Folds) -> None:
-    """Warn if the choice was not made, or not as it should be."""
-    if choice.held_out is None:
-        reason = folds.shortage or "no split has rows of two classes to train on and to score"
-        if len(choice.table["log_loss"]):
-            reason = "no candidate has finite scores"
-        if choice.is_cut_short:
-            reason = "max_time was too short, or the fit was interrupted"
-        warn_caller(
-            f"Nothing could be chosen by cross-validation: {reason}. The model has gamma "
-            f"{choice.kernel.gamma:.3g}, max_visits {choice.max_visits}, and its probabilities are "
-            "the frequencies of the classes, moved by the decision.",
-            UserWarning,
-        )
-    elif choice.is_cut_short:
-        warn_caller(
-            "The choice of kernel, gamma and visits was ended early, by max_time, Ctrl-C or "
-            f"a callback, after {len(choice.table['gamma'])} candidates."
-        )
-    elif folds.shortage:
-        warn_of_shortage(folds)

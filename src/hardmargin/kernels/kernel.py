@@ -41,6 +41,9 @@ GAMMA_RULES = ("scale", "spread", "pairwise")
 #: The distances that kernels decay with.
 METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
 
+#: Squares of larger features overflow float32.
+MAX_FLOAT32_FEATURE = 1e18
+
 #: Sparse rows of more columns than this are not packed.
 _MAX_PACKED_COLUMNS = 4_096
 
@@ -710,6 +713,12 @@ def as_core_matrix(X: Rows) -> _core.Matrix:
 def is_sparse(X: Any) -> bool:
     """Whether rows are a sparse matrix or array of SciPy, or blocks of them."""
     return sp.issparse(X) or getattr(X, "holds_sparse", False)
+
+
+def largest_size(X: Rows) -> float:
+    """Absolute value of the largest number of all rows."""
+    numbers = X.data if is_sparse(X) else X
+    return float(max(numbers.max(initial=0.0), -numbers.min(initial=0.0)))
 
 
 def canonical(X: Rows) -> Rows:

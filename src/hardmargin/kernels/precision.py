@@ -7,20 +7,18 @@ import numpy as np
 from hardmargin.kernels.blocks import as_blocks
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
+    MAX_FLOAT32_FEATURE,
     METRICS,
     FloatArray,
     Kernel,
     Precision,
     Rows,
-    is_sparse,
+    largest_size,
 )
 from hardmargin.warn import warn_caller
 
 #: Up to this many rows ``dtype="auto"`` evaluates kernels in float64.
 MAX_FLOAT64_ROWS = 5_000
-
-#: Squares of larger features overflow float32.
-MAX_FLOAT32_FEATURE = 1e18
 
 #: The largest number of float32.
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -38,8 +36,7 @@ def precision(X: Rows, dtype: str, kernel: Kernel) -> Precision:
         return "float64"
     if kernel.name in ("precomputed", "callable"):
         return "float32"
-    values = X.data if is_sparse(X) else X
-    largest = max(values.max(), -values.min()) if values.size else 0.0
+    largest = largest_size(X)
     if largest <= MAX_FLOAT32_FEATURE and (
         dtype == "float32"  # solvers refuse values that it cannot hold
         or kernel.has_unit_diagonal

@@ -20,7 +20,7 @@ from hardmargin.cells.layer import Layer
 from hardmargin.cells.machines import LEAST_PROBABILITY
 from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Rows, is_sparse
-from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
+from hardmargin.kernels.kernel import MAX_FLOAT32_FEATURE
 from hardmargin.onnx.expansion import distances_by_column, squared_distances
 from hardmargin.onnx.graph import Body, Graph
 from hardmargin.onnx.machines import check_bytes, classified

@@ -677,7 +677,7 @@ def unchanged(clf: Any) -> Any:
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:
     """Copy a classifier with another expansion and without its path."""
     small = copy_without(clf, _OF_EXPANSION)
-    small._keep(clf._machines.keeping(kept, coefficients, intercept))
+    small._keep_machines(clf._machines.keeping(kept, coefficients, intercept))
     if hasattr(clf, "threshold_"):
         small.threshold_ = -float(intercept[0]) if np.ndim(clf.threshold_) == 0 else -intercept
     return small

@@ -1,6 +1,6 @@
 """Choosing the kernel, gamma and the visits allowed per row for the greedy stagewise SVM.
 
-One candidate serves all machines: the one of least held-out log-loss (``greedy_trials.py``).
+One setting serves all machines: the one of least held-out log-loss (``greedy_trials.py``).
 
 1. Kernels and views of the rows are compared on two splits, with the fewest visits and a coarse
    search of gamma. Rows as they came must be clearly better than standardised ones.
@@ -28,16 +28,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Kernel, Rows, View, is_sparse
-from hardmargin.monitor import Monitor, Stopped
+from hardmargin.kernels import FloatArray, Kernel, KernelRows, View, is_sparse
+from hardmargin.monitor import Stopped
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import MAX_FOLDED_ROWS, Folds, growing_splits
-from hardmargin.selection.greedy_trials import TABLE, Candidate, Source, Trial, Trials
-from hardmargin.solvers.greedy import GreedyOptions
-from hardmargin.solvers.problem import Machine
-
-#: Visits allowed per row, to choose from.
-VISITS = (1, 4, 64)
+from hardmargin.selection.greedy_sources import Source, row_weights
+from hardmargin.selection.greedy_trials import TABLE, GreedyTask, Setting, Trial, Trials
+from hardmargin.solvers.problem import Problem
 
 #: Gammas to begin with, as exponents of two relative to the source's gamma, and those to go on with
 #: if the least log-loss so far is above this share of a constant's.
@@ -80,74 +77,47 @@ COST_OF_REVISITS = 2.0
 
 
 @dataclass(frozen=True)
-class Task:
-    """The problem that a choice is made for.
-
-    Attributes
-    ----------
-    sources : sequence of Source
-        Kernels and views of the rows to choose from, view after view; the first is used where
-        nothing can be compared. Sources of the first view may be scaled by relevance.
-    codes : (n,) int32 array
-        Class of each row, -1 for rows that take no part.
-    machines : sequence of (negative classes, positive classes)
-        The two-class problems.
-    weights : (n,) array or None
-        Sample weights.
-    options : GreedyOptions
-        How to run; the visits are set here.
-    visits : sequence of int
-        Visits to choose from, in ascending order.
-    has_relevance : bool
-        Whether columns may be scaled by their relevance.
-    monitor : Monitor
-        The clock; it receives the log-loss of everything that is tried.
-    is_quick : bool
-        Search on half as many rows, and follow one split from a thousand rows on.
-    """
-
-    sources: Sequence[Source]
-    codes: NDArray[np.int32]
-    machines: Sequence[Machine]
-    weights: FloatArray | None = None
-    options: GreedyOptions = field(default_factory=GreedyOptions)
-    visits: Sequence[int] = VISITS
-    has_relevance: bool = False
-    monitor: Monitor = field(default_factory=Monitor)
-    is_quick: bool = False
-
-
-@dataclass(frozen=True)
 class GreedyChoice:
     """What was chosen, and on what basis.
 
     Attributes
     ----------
-    source : Source
-        Which rows, and the relevance of their columns if they are scaled by it.
-    kernel : Kernel
-        The kernel, with the gamma of the choice; it has a view if columns are scaled.
-    seen : rows
-        The rows as the kernel sees them: through its view, if it has one.
+    values : KernelRows
+        The rows of a view, and the kernel with its gamma. If columns are scaled by their relevance,
+        the kernel does so.
+    seen : KernelRows
+        The rows as the kernel sees them, their columns scaled if they are to be; its kernel does
+        not scale them again.
     max_visits : int
         Visits allowed per row.
+    view : int
+        Which view the rows are of.
+    relevance : (d,) array or None
+        Relevance of the columns, if they are scaled by it.
     held_out : HeldOut or None
         Scores of the choice, on the last rows that it was tried on; None where nothing could be
         compared.
     table : dict of arrays
         Everything that was tried: ``view``, ``kernel``, ``has_relevance``, ``gamma``,
-        ``max_visits``, ``n_rows`` and ``n_splits`` that it was tried on, and ``log_loss``.
+        ``max_visits``, ``n_rows`` and ``n_splits`` that it was tried on, and ``log_loss``. Empty
+        where there was nothing to choose.
     is_cut_short : bool
         Whether the time limit ended the search.
     """
 
-    source: Source
-    kernel: Kernel
-    seen: Rows
+    values: KernelRows
+    seen: KernelRows
     max_visits: int
-    held_out: HeldOut | None
-    table: dict[str, NDArray[Any]]
-    is_cut_short: bool
+    view: int = 0
+    relevance: FloatArray | None = None
+    held_out: HeldOut | None = None
+    table: dict[str, NDArray[Any]] = field(default_factory=dict)
+    is_cut_short: bool = False
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.values.kernel
 
 
 class _Found(NamedTuple):
@@ -157,216 +127,206 @@ class _Found(NamedTuple):
     trial: Trial
 
 
-def choose_greedy(task: Task, folds: Folds, random_state: np.random.RandomState) -> GreedyChoice:
+def choose_greedy(
+    task: GreedyTask, sources: Sequence[Source], folds: Folds, random_state: np.random.RandomState
+) -> GreedyChoice:
     """Choose the source, gamma and the visits.
 
     Parameters
     ----------
-    task : Task
+    task : GreedyTask
         What to choose for.
+    sources : sequence of Source
+        Kernels and views of the rows to choose from, view after view; the first is used where
+        nothing can be compared.
     folds : Folds
         The splits, over all rows.
     random_state : RandomState
         Draws subsamples.
     """
-    sources = list(task.sources)
+    codes = task.problem.codes
     levels: list[list[tuple[Any, ...]]] = []  # without the scores of trials, which take more memory
     trials: Trials | None = None
     found: _Found | None = None
     is_cut_short = False
     try:
-        for splits in growing_splits(folds, task.codes, random_state, is_quick=task.is_quick):
-            trials = Trials(
-                sources,
-                task.codes,
-                task.machines,
-                task.weights,
-                splits,
-                task.options,
-                task.monitor,
-            )
+        for splits in growing_splits(folds, codes, random_state, is_quick=task.is_part):
+            trials = Trials(task, splits, sources)
             if not trials.can_judge:  # no split has two classes to train on and to score
                 continue
             levels.append(trials.lines)
             if found is None:
-                found = _Found(trials, _search(trials, task, random_state, splits is folds))
+                found = _Found(trials, _search(trials, random_state, is_last=splits is folds))
                 sources = [replace(source.for_all, handicap=1.0) for source in trials.sources]
-            elif splits.n_splits > 1:  # the last splits score the winner alone, if that is quick
-                winner = found.trial.candidate
-                is_plain = winner.visits == task.visits[0]
-                if is_plain or _work(found.trials, winner, task) <= MAX_JUDGED_WORK:
-                    trials.run([winner])
-                    found = _Found(trials, trials.tried[winner, trials.n_splits])
-            else:
-                _follow(trials, _survivors(found, task), task.visits[0])
+            elif trials.n_splits == 1:
+                _follow(trials, _survivors(found))
                 found = _Found(trials, trials.ranked()[0])
+            elif _is_cheap(found):  # the last splits score the winner alone
+                trials.run([found.trial.setting])
+                found = _Found(trials, trials.tried[found.trial.setting, trials.n_splits])
     except Stopped:
         is_cut_short = True
         found = _so_far(trials if found is None else found.trials)
     lines = np.array([line for level in levels for line in level], dtype=TABLE)
     table = {name: lines[name].copy() for name in lines.dtype.names or ()}
-    if found is None or not np.isfinite(found.trial.log_loss):
-        source, visits, held_out = task.sources[0], task.visits[0], None
-        values = source.values
-        kernel = values.kernel
-    else:
-        trials, winner = found.trials, found.trial.candidate
-        source, visits = trials.sources[winner.source].for_all, winner.visits
-        held_out, _, _ = trials.judge(winner, found.trial.n_splits)
-        values = source.values
-        if source.relevance:
-            values = source.scaled(values, source.weights)
-        gamma = values.kernel.gamma * 2.0**winner.exponent
-        view = View("standardized", scales=source.scales[0]) if source.relevance else None
-        kernel = replace(values.kernel, gamma=gamma, view=view)
-    return GreedyChoice(source, kernel, values.X, visits, held_out, table, is_cut_short)
+    source, setting, held_out = sources[0], Setting(0, 0, task.visits[0]), None
+    if found is not None and np.isfinite(found.trial.log_loss):
+        trials, setting = found.trials, found.trial.setting
+        source = trials.sources[setting.source].for_all
+        held_out = trials.judge(setting, found.trial.n_splits).held_out
+    relevance = source.relevance[0] if source.relevance else None
+    values, seen = _settled(source, setting, task.problem)
+    return GreedyChoice(
+        values, seen, setting.visits, source.view, relevance, held_out, table, is_cut_short
+    )
 
 
-def _search(
-    trials: Trials, task: Task, random_state: np.random.RandomState, is_last: bool
-) -> Trial:
+def _search(trials: Trials, random_state: np.random.RandomState, *, is_last: bool) -> Trial:
     """Search from scratch; `is_last` if no more rows follow, so that all splits decide."""
-    few, *more = task.visits
+    few, *more = trials.task.visits
     first = min(FIRST_SPLITS, trials.n_splits)
     # 1. Compare kernels and views, gammas from coarse to fine. Further views have the best kernel
     # alone, unless there are many rows: another kernel may then be best there.
-    _, of_constant, _ = trials.judge(None, first)
-    in_all_views = (task.codes >= 0).sum() > MAX_FOLDED_ROWS
+    of_constant = trials.judge(None, first).log_loss
+    in_all_views = (trials.task.problem.codes >= 0).sum() > MAX_FOLDED_ROWS
     names = [source.values.kernel.name for source in trials.sources]
-    for k, name in enumerate(names):
-        if trials.sources[k].view > 0 and not in_all_views:
-            best = trials.ranked(n_splits=first)[0].candidate
-            if name != names[best.source]:
+    for k, source in enumerate(trials.sources):
+        if source.view > 0 and not in_all_views:
+            best = trials.ranked(n_splits=first)[0].setting
+            if names[k] != names[best.source]:
                 continue
-        plain = Candidate(k, 0, few)
+        plain = Setting(k, 0, few)
         trials.run([plain], GRID, first)
         if trials.ranked(k, few, first)[0].log_loss > NOTHING_LEARNED * of_constant:
             trials.run([plain], WIDE_GRID, first)
         for step in (4, 2):
             trials.climb(k, few, step, first)
     # 2. Scale the columns by relevance to the best, if that is a distance kernel on the first view.
-    best = trials.ranked(visits=few, n_splits=first)[0].candidate
-    can_scale = [
-        k
-        for k, source in enumerate(trials.sources)
-        if source.view == 0 and names[k] in DISTANCE_KERNELS
-    ]
-    if task.has_relevance and best.source in can_scale:
+    best = trials.ranked(visits=few, n_splits=first)[0].setting
+    if trials.sources[best.source].can_scale:
         trials.run([best])
         relevance = trials.relevance(best, random_state)
+        can_scale = [k for k, source in enumerate(trials.sources) if source.can_scale]
         for k in can_scale if relevance else []:
             scaled = replace(trials.sources[k], relevance=relevance, handicap=HANDICAP_SCALED)
             trials.sources.append(scaled)
-            plain, last = trials.ranked(k, few, first)[0].candidate, len(trials.sources) - 1
+            plain, last = trials.ranked(k, few, first)[0].setting, len(trials.sources) - 1
             trials.run([plain._replace(source=last)], (0, 2), first)
             trials.climb(last, few, 2, first)
     # 3. Try what is near with more visits; then the source is settled.
     if more:
-        near = [trial.candidate._replace(visits=more[0]) for trial in _near(trials, few, first)]
+        near = [trial.setting._replace(visits=more[0]) for trial in _near(trials, few, first)]
         trials.run(near, (-2, 0), first)
     n_splits = trials.n_splits if is_last else first
-    trials.run([trial.candidate for trial in _near(trials, None, first)], n_splits=n_splits)
-    k = trials.ranked(n_splits=n_splits)[0].candidate.source
+    trials.run([trial.setting for trial in _near(trials, None, first)], n_splits=n_splits)
+    k = trials.ranked(n_splits=n_splits)[0].setting.source
     # 4. Climb, with more and more visits, then in finer steps. Many visits take the longest: one
     # try shows whether more tries are worthwhile.
-    for before, visits in pairwise(task.visits):
+    for before, visits in pairwise(trials.task.visits):
         start = trials.ranked(k, before, first)[0]
-        trials.run([start.candidate._replace(visits=visits)], n_splits=first)
+        trials.run([start.setting._replace(visits=visits)], n_splits=first)
         after = trials.ranked(k, visits, first)[0]
         if before == few or after.log_loss < NEAR * start.log_loss:
             trials.climb(k, visits, 2, first)
     least = NEAR * trials.ranked(k, n_splits=first)[0].log_loss
-    of_visits = [trials.ranked(k, visits, first)[0] for visits in task.visits]
-    trials.run([t.candidate for t in of_visits if t.log_loss < least], n_splits=n_splits)
-    trials.run([trials.ranked(k, n_splits=n_splits)[0].candidate], (-1, 1), n_splits)
+    of_visits = [trials.ranked(k, visits, first)[0] for visits in trials.task.visits]
+    trials.run([t.setting for t in of_visits if t.log_loss < least], n_splits=n_splits)
+    trials.run([trials.ranked(k, n_splits=n_splits)[0].setting], (-1, 1), n_splits)
     return trials.ranked(k, n_splits=n_splits)[0]
 
 
 def _near(trials: Trials, visits: int | None, n_splits: int) -> list[Trial]:
-    """Best trial of each source that comes near the best of all, which is the first.
+    """Return the best trials of the sources that come near the best of all, which is the first.
 
     There are only a few, but at least one of every view that comes near.
     """
     bests: dict[int, Trial] = {}
     for trial in trials.ranked(visits=visits, n_splits=n_splits):
-        bests.setdefault(trial.candidate.source, trial)
+        bests.setdefault(trial.setting.source, trial)
     least = min(trial.handicapped for trial in bests.values())
     near = [t for t in bests.values() if t.handicapped <= NEAR_SOURCE * least][:MOST_SOURCES]
-    views = {trials.sources[trial.candidate.source].view for trial in near}
-    for k, trial in bests.items():
-        view = trials.sources[k].view
-        if view not in views and trial.log_loss <= NEAR_SOURCE * least:
-            near.append(trial)
-            views.add(view)
-    return near
+    others = [t for t in bests.values() if t.log_loss <= NEAR_SOURCE * least]
+    return near + _of_other_views(trials, near, others)
 
 
-def _in_all_views(trials: Trials, few: int, n_splits: int) -> list[Trial]:
-    """Near trials, and the best of every other view that is not clearly worse.
-
-    Which view is best may only show on many rows. Views are compared by plain candidates: of
-    columns as they are, with the fewest visits.
-    """
-    near = _near(trials, None, n_splits)
-    views = {trials.sources[trial.candidate.source].view for trial in near}
-    plain = [
-        trial
-        for trial in trials.ranked(visits=few, n_splits=n_splits)
-        if not trials.sources[trial.candidate.source].relevance
-    ]
-    plain.sort(key=lambda trial: trial.log_loss)
-    for trial in plain:
-        view = trials.sources[trial.candidate.source].view
-        if view not in views and trial.log_loss <= NEAR_VIEW * plain[0].log_loss:
-            near.append(trial)
-            views.add(view)
-    return near
+def _of_other_views(trials: Trials, near: list[Trial], others: list[Trial]) -> list[Trial]:
+    """Return the first of the other trials of every view that those near lack."""
+    firsts: dict[int, Trial] = {}
+    for trial in others:
+        firsts.setdefault(trials.sources[trial.setting.source].view, trial)
+    known = {trials.sources[trial.setting.source].view for trial in near}
+    return [trial for view, trial in firsts.items() if view not in known]
 
 
-def _survivors(found: _Found, task: Task) -> list[Candidate]:
+def _survivors(found: _Found) -> list[Setting]:
     """Choose what to try on more rows: the best of near sources, and more visits if they pay."""
     trials, n_splits = found.trials, found.trial.n_splits
-    few, *more = task.visits
+    few, *more = trials.task.visits
     survivors = []
-    for near in _in_all_views(trials, few, n_splits):
-        source = near.candidate.source
+    for near in _in_all_views(trials, n_splits):
+        source = near.setting.source
         plain = trials.ranked(source, few, n_splits)[0]
         with_more = [t for visits in more for t in trials.ranked(source, visits, n_splits)[:1]]
-        survivors += [plain.candidate] + [
-            trial.candidate
+        survivors += [plain.setting] + [
+            trial.setting
             for trial in with_more
             if trial.log_loss < CLEAR_GAIN * plain.log_loss
-            and _is_affordable(trials, trial.candidate, plain.candidate, task)
+            and _is_affordable(trials, trial.setting, plain.setting)
         ]
     return survivors
 
 
-def _is_affordable(trials: Trials, candidate: Candidate, plain: Candidate, task: Task) -> bool:
+def _in_all_views(trials: Trials, n_splits: int) -> list[Trial]:
+    """Near trials, and the best of every other view that is not clearly worse.
+
+    Which view is best may only show on many rows. Views are compared by plain settings: of columns
+    as they are, with the fewest visits.
+    """
+    near = _near(trials, None, n_splits)
+    plain = [
+        trial
+        for trial in trials.ranked(visits=trials.task.visits[0], n_splits=n_splits)
+        if not trials.sources[trial.setting.source].relevance
+    ]
+    plain.sort(key=lambda trial: trial.log_loss)
+    others = [trial for trial in plain if trial.log_loss <= NEAR_VIEW * plain[0].log_loss]
+    return near + _of_other_views(trials, near, others)
+
+
+def _is_affordable(trials: Trials, setting: Setting, plain: Setting) -> bool:
     """Whether revisits cost no more than a few plain fits, or little in any case."""
-    n_stages, n_plain = trials.n_stages(candidate), trials.n_stages(plain)
+    n_stages, n_plain = trials.n_stages(setting), trials.n_stages(plain)
     is_cheap = COST_OF_REVISITS * n_stages <= MAX_COST * n_plain
-    return is_cheap or _work(trials, candidate, task) <= MAX_WORK
+    return is_cheap or _work(trials, setting) <= MAX_WORK
 
 
-def _work(trials: Trials, candidate: Candidate, task: Task) -> float:
+def _work(trials: Trials, setting: Setting) -> float:
     """Estimate the multiplications in a fit of all rows, from the stages that fewer rows took."""
-    X, sizes = trials.sources[candidate.source].values.X, np.bincount(task.codes[task.codes >= 0])
+    problem, X = trials.task.problem, trials.sources[setting.source].values.X
+    sizes = np.bincount(problem.codes[problem.codes >= 0])
     n_columns = X.nnz / X.shape[0] if is_sparse(X) else X.shape[1]
-    n_machine_rows = np.mean([sizes[[*one, *other]].sum() for one, other in task.machines])
-    n_stages = trials.n_stages(candidate) * sizes.sum() / trials.n_trained
+    n_machine_rows = np.mean([sizes[[*one, *other]].sum() for one, other in problem.machines])
+    n_stages = trials.n_stages(setting) * sizes.sum() / trials.n_trained
     return float(n_stages * n_machine_rows * (n_columns + COST_OF_VALUE))
 
 
-def _follow(trials: Trials, survivors: list[Candidate], few: int) -> None:
+def _follow(trials: Trials, survivors: list[Setting]) -> None:
     """Search around what was best on fewer rows: the best gamma can only grow with the rows."""
     trials.run(survivors)
-    for trial in _in_all_views(trials, few, trials.n_splits):
-        near = trial.candidate
+    for trial in _in_all_views(trials, trials.n_splits):
+        near = trial.setting
         trials.run([near], (1,))
-        if trials.ranked(near.source)[0].candidate != near:
+        if trials.ranked(near.source)[0].setting != near:
             trials.climb(near.source, near.visits, step=1)
-        elif near.visits == few:  # more visits take long
+        elif near.visits == trials.task.visits[0]:  # more visits take long
             trials.run([near], (-1,))
+
+
+def _is_cheap(found: _Found) -> bool:
+    """Whether the best so far has the fewest visits, or takes little work on all rows."""
+    trials, setting = found.trials, found.trial.setting
+    is_plain = setting.visits == trials.task.visits[0]
+    return is_plain or _work(trials, setting) <= MAX_JUDGED_WORK
 
 
 def _so_far(trials: Trials | None) -> _Found | None:
@@ -377,5 +337,18 @@ def _so_far(trials: Trials | None) -> _Found | None:
     if trials is None or not trials.tried:
         return None
     n_splits = min(trial.n_splits for trial in trials.tried.values())
-    fewest = min(trial.candidate.visits for trial in trials.ranked(n_splits=n_splits))
+    fewest = min(trial.setting.visits for trial in trials.ranked(n_splits=n_splits))
     return _Found(trials, trials.ranked(visits=fewest, n_splits=n_splits)[0])
+
+
+def _settled(
+    source: Source, setting: Setting, problem: Problem[KernelRows]
+) -> tuple[KernelRows, KernelRows]:
+    """Return the rows of a source with its kernel, and the rows as that kernel sees them."""
+    values = seen = replace(source.values, dtype=problem.values.dtype)
+    view = None
+    if source.relevance:
+        seen = source.scaled(values, row_weights(problem))
+        view = View("standardized", scales=source.scales[0])
+    kernel = replace(seen.kernel, gamma=seen.kernel.gamma * 2.0**setting.exponent)
+    return replace(values, kernel=replace(kernel, view=view)), replace(seen, kernel=kernel)

@@ -18,7 +18,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from hardmargin.kernels import DISTANCE_KERNELS, Rows, as_blocks, column_ends, is_sparse
-from hardmargin.kernels.precision import MAX_FLOAT32_FEATURE
+from hardmargin.kernels.kernel import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor
 from hardmargin.resources import ROWS_SHARE, memory_bytes, planned_bytes
 from hardmargin.scaling import MixedScaling, Scaling, find_mixed_scaling, find_row_scaling

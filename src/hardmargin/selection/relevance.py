@@ -123,7 +123,7 @@ class _Part(NamedTuple):
 
 
 def relevance_of(
-    view: View,
+    view: View | None,
     kernels: Sequence[Kernel],
     votes: Sequence[LogOdds],
     X: NDArray[Any],
@@ -134,8 +134,8 @@ def relevance_of(
 
     Parameters
     ----------
-    view : View
-        Its kernels' log-odds are differentiated along its columns.
+    view : View or None
+        Its kernels' log-odds are differentiated along its columns; None is the rows as they are.
     kernels : sequence of Kernel
         RBF and Laplacian kernels.
     votes : sequence of LogOdds
@@ -171,7 +171,8 @@ def relevance_of(
             parts.append(_Part(kernel, kernel.block(X[rows], X[used], dtype=dtype), C))
     if not parts:
         return None
-    Q, Z = (view.of(X[some]).astype(dtype) for some in (rows, used))
+    seen = (X[some] if view is None else view.of(X[some]) for some in (rows, used))
+    Q, Z = (some.astype(dtype) for some in seen)
     low, high, is_many_valued = column_ends(Z)
     two, many = np.flatnonzero((low < high) & ~is_many_valued), np.flatnonzero(is_many_valued)
     squares = np.zeros(X.shape[1])

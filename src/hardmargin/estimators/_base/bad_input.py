@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from hardmargin.estimators._base.categories import (
-    Categories,
-    columns_of,
-    columns_without_numbers,
-)
-from hardmargin.estimators._base.columns import ADVICE, is_data_frame, is_missing
+from hardmargin.estimators._base.categories import Categories, columns_without_numbers
+from hardmargin.estimators._base.columns import columns_of, is_data_frame, is_missing
 from hardmargin.kernels import is_sparse
 
 
@@ -38,47 +34,6 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value!r} in row {self.row:,} of column {self.column!r}"
-
-
-def refuse_no_table(X: Any) -> None:
-    """Refuse dates, what a data frame can be made of, and one of its columns, as a table."""
-    if getattr(getattr(X, "dtype", None), "names", None):
-        raise TypeError("X is a structured array: pass pd.DataFrame(X), with pandas as pd.")
-    if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
-        raise ValueError(f"X has dates or times. {ADVICE}")
-    if is_data_frame(X) or isinstance(X, np.ndarray) or is_sparse(X):
-        return
-    if isinstance(X, Mapping):
-        raise TypeError(
-            "X is a dict: pass pd.DataFrame(X) if it has columns, pd.DataFrame([X]) if it is one "
-            "row, with pandas as pd."
-        )
-    first = next(iter(X), None) if hasattr(X, "__iter__") else None
-    if isinstance(first, Mapping):
-        raise TypeError("X is a list of dicts: pass pd.DataFrame(X), with pandas as pd.")
-    if isinstance(first, str):
-        raise ValueError(
-            "Expected 2D array, got 1D array instead: X is a list of texts. Reshape your data: "
-            "turn texts into numbers in a pipeline, make_pipeline(TfidfVectorizer(), ...), with "
-            "TfidfVectorizer from sklearn.feature_extraction.text."
-        )
-    if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
-        name = "" if X.name in (None, "") else f", {X.name!r}"
-        raise ValueError(
-            f"Expected 2D array, got 1D array instead: X is a Series of {len(X):,} values{name}. "
-            "Reshape your data: if it is a column, pass X.to_frame(), a table of one column; if it "
-            "is a row, pass a table of one row, such as table[:1]."
-        )
-
-
-def refuse_no_rows(X: Any, estimator: str) -> None:
-    """Refuse a table without rows."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 2 and shape[0] == 0 and shape[1] > 0:
-        raise ValueError(
-            f"Found array with 0 sample(s): X has {shape[1]:,} columns and no rows, while a "
-            f"minimum of 1 is required by {estimator}. Look at what selects the rows before."
-        )
 
 
 def explain(

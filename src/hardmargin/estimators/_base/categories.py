@@ -18,6 +18,7 @@ from hardmargin.estimators._base.columns import (
     MAYBE_TEXT,
     Values,
     column_kinds,
+    columns_of,
     is_data_frame,
     list_it,
     name_of,
@@ -356,11 +357,6 @@ def columns_without_numbers(X: Any, known: Categories | None) -> list[Any]:
         if j not in categories
         and (kind in DECLARED or (kind in MAYBE_TEXT and not_numbers(read_column(X, j).types)))
     ]
-
-
-def columns_of(known: Categories | None) -> list[int]:
-    """Numbers of the columns of categories; none where there are no categories."""
-    return [] if known is None else known.columns.tolist()
 
 
 def _chosen(features: Any, n_columns: int, names: Sequence[Any]) -> list[int]:

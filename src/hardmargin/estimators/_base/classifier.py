@@ -331,6 +331,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             coef0=self.coef0,
             sample_weight=weights,
         )
+        values = KernelRows(settled, X, precision(X, self.dtype, settled))
         warn_if_flat(settled, X, weights)
         if self._division_ is None and self._has_too_many_pairs(len(classes)):
             self._divide(len(classes), "ovr")
@@ -339,13 +340,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         class_weights = None
         if self.class_weight is not None:
             class_weights = self._class_weights(classes, codes, weights)
+        machines = machines_of(len(classes), self._division)
         return Training(
-            KernelRows(settled, X, precision(X, self.dtype, settled)),
-            codes,
-            machines_of(len(classes), self._division),
-            weights,
-            classes=classes,
-            class_weights=class_weights,
+            values, codes, machines, weights, classes=classes, class_weights=class_weights
         )
 
     def _class_weights(
@@ -377,7 +374,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     ) -> None:
         """Store what predictions need; `kernel` is the machines' own, if not the training's."""
         self.classes_ = training.classes
-        self._keep(
+        self._keep_machines(
             Machines.of(
                 machines,
                 training.kernel if kernel is None else kernel,
@@ -388,7 +385,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             )
         )
 
-    def _keep(self, machines: Machines) -> None:
+    def _keep_machines(self, machines: Machines) -> None:
         """Keep machines as attributes, from which `_machines` puts them together again."""
         self.support_ = machines.support
         self.support_vectors_ = machines.support_vectors

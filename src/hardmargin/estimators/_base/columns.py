@@ -1,18 +1,23 @@
-"""Columns of tables: their types, and the different values that they have."""
+"""Tables and their columns: what can be read, types, and the different values of columns."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from itertools import count
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
+
+from hardmargin.kernels import is_sparse
+
+if TYPE_CHECKING:  # which are found among columns
+    from hardmargin.estimators._base.categories import Categories
 
 #: Names of the types of columns in pandas and in polars: declared categories, what may be text, and
 #: what is neither of these nor a number.
@@ -70,6 +75,47 @@ def readable(X: Any) -> Any:
     return X.to_pandas() if is_arrow else X
 
 
+def refuse_no_table(X: Any) -> None:
+    """Refuse dates, what a data frame can be made of, and one of its columns, as a table."""
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise TypeError("X is a structured array: pass pd.DataFrame(X), with pandas as pd.")
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
+        raise ValueError(f"X has dates or times. {ADVICE}")
+    if is_data_frame(X) or isinstance(X, np.ndarray) or is_sparse(X):
+        return
+    if isinstance(X, Mapping):
+        raise TypeError(
+            "X is a dict: pass pd.DataFrame(X) if it has columns, pd.DataFrame([X]) if it is one "
+            "row, with pandas as pd."
+        )
+    first = next(iter(X), None) if hasattr(X, "__iter__") else None
+    if isinstance(first, Mapping):
+        raise TypeError("X is a list of dicts: pass pd.DataFrame(X), with pandas as pd.")
+    if isinstance(first, str):
+        raise ValueError(
+            "Expected 2D array, got 1D array instead: X is a list of texts. Reshape your data: "
+            "turn texts into numbers in a pipeline, make_pipeline(TfidfVectorizer(), ...), with "
+            "TfidfVectorizer from sklearn.feature_extraction.text."
+        )
+    if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
+        name = "" if X.name in (None, "") else f", {X.name!r}"
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: X is a Series of {len(X):,} values{name}. "
+            "Reshape your data: if it is a column, pass X.to_frame(), a table of one column; if it "
+            "is a row, pass a table of one row, such as table[:1]."
+        )
+
+
+def refuse_no_rows(X: Any, estimator: str) -> None:
+    """Refuse a table without rows."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] == 0 and shape[1] > 0:
+        raise ValueError(
+            f"Found array with 0 sample(s): X has {shape[1]:,} columns and no rows, while a "
+            f"minimum of 1 is required by {estimator}. Look at what selects the rows before."
+        )
+
+
 def column_kinds(X: Any, categories: Collection[int] = ()) -> list[str]:
     """Types of the columns of a pandas or polars data frame, in short.
 
@@ -105,6 +151,11 @@ def is_missing(value: Any) -> bool:
     """Whether a value of a table stands for none: None, NaN, or one of pandas."""
     is_nan = isinstance(value, float | np.floating) and value != value
     return value is None or is_nan or type(value).__name__ in MISSING_TYPES
+
+
+def columns_of(known: Categories | None) -> list[int]:
+    """Numbers of the columns of categories; none where there are no categories."""
+    return [] if known is None else known.columns.tolist()
 
 
 def without_na(X: Any, categories: Collection[int]) -> Any:

@@ -22,17 +22,16 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from hardmargin.estimators._base.bad_input import explain, refuse_no_rows, refuse_no_table
-from hardmargin.estimators._base.categories import (
-    Categories,
-    EncodedTable,
-    columns_of,
-)
+from hardmargin.estimators._base.bad_input import explain
+from hardmargin.estimators._base.categories import Categories, EncodedTable
 from hardmargin.estimators._base.columns import (
     column_kinds,
+    columns_of,
     is_data_frame,
     readable,
     refuse_lazy_frame,
+    refuse_no_rows,
+    refuse_no_table,
     without_na,
 )
 from hardmargin.estimators._base.labels import (
