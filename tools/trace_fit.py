@@ -1,9 +1,10 @@
 """Count the functions, files and lines of the package that a fit goes through.
 
-``python tools/trace_fit.py`` prints one line per estimator; ``--list EnsembleSVC`` prints the
-functions called, file by file. A newcomer must read these files to understand a fit, so fewer are
-better. Special methods, properties and nested functions are not counted by themselves, but their
-lines are.
+``python tools/trace_fit.py`` prints one line per case; ``--list EnsembleSVC`` prints the functions
+called, in the order of their first calls, each below its file. A newcomer must read these files to
+understand a fit, so fewer are better. So are fewer switches: functions whose first call comes after
+one of another file. Special methods, properties and nested functions are not counted by themselves,
+but their lines are.
 """
 
 from __future__ import annotations
@@ -14,29 +15,69 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import groupby
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-from sklearn.datasets import load_breast_cancer
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_breast_cancer, make_classification
 
 import hardmargin
 
 PACKAGE = Path(hardmargin.__file__).parent
 
-ESTIMATORS = ("EnsembleSVC", "GreedySVC", "MarginDiscriminantAnalysis")
+#: Too many rows for one vote of all, so that experts learn parts of them.
+MANY_ROWS = 12_000
 
 
-def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]], int, int]:
-    """Run a call; return the functions that count, the depth of the calls and the lines of code."""
-    entered: set[CodeType] = set()
+def few_rows() -> tuple[Any, Any]:
+    """Return rows that one machine can take."""
+    return load_breast_cancer(return_X_y=True)
+
+
+def many_rows() -> tuple[Any, Any]:
+    """Generate rows that need experts."""
+    return make_classification(MANY_ROWS, 8, n_informative=5, random_state=0)
+
+
+CASES: dict[str, tuple[BaseEstimator, Callable[[], tuple[Any, Any]]]] = {
+    "EnsembleSVC": (hardmargin.EnsembleSVC(), few_rows),
+    "EnsembleSVC with experts": (hardmargin.EnsembleSVC(), many_rows),
+    "GreedySVC": (hardmargin.GreedySVC(), few_rows),
+    "MarginDiscriminantAnalysis": (hardmargin.MarginDiscriminantAnalysis(), few_rows),
+}
+
+
+class Way(NamedTuple):
+    """What a call goes through."""
+
+    functions: list[tuple[str, str]]  # their files and names, in the order of their first calls
+    n_lines: int
+    depth: int
+
+    @property
+    def by_file(self) -> list[tuple[str, list[str]]]:
+        """Functions that follow each other in one file, file after file."""
+        runs = groupby(self.functions, key=lambda function: function[0])
+        return [(file, [name for _, name in run]) for file, run in runs]
+
+    @property
+    def n_switches(self) -> int:
+        """How often a function is of another file than the one before."""
+        return max(0, len(self.by_file) - 1)
+
+
+def way_of(call: Callable[[], Any]) -> Way:
+    """Run a call, and note what it goes through."""
+    entered: dict[CodeType, None] = {}  # in the order of the first calls
     deepest = 0
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         nonlocal deepest
         if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
-            entered.add(frame.f_code)
+            entered.setdefault(frame.f_code)
             depth, outer = 0, frame
             while outer is not None:
                 depth += outer.f_code.co_filename.startswith(str(PACKAGE))
@@ -50,9 +91,9 @@ def functions_on_the_way(call: Callable[[], Any]) -> tuple[set[tuple[str, str]],
     finally:
         sys.setprofile(None)
         threading.setprofile(None)  # type: ignore[arg-type]
-    named = {(str(Path(c.co_filename).relative_to(PACKAGE)), c.co_qualname) for c in entered}
+    named = [(str(Path(c.co_filename).relative_to(PACKAGE)), c.co_qualname) for c in entered]
     n_lines = sum(len({line for *_, line in code.co_lines() if line}) for code in entered)
-    return {pair for pair in named if is_counted(*pair)}, deepest, n_lines
+    return Way([pair for pair in dict.fromkeys(named) if is_counted(*pair)], n_lines, deepest)
 
 
 def is_counted(file: str, name: str) -> bool:
@@ -69,23 +110,23 @@ def is_counted(file: str, name: str) -> bool:
 def main() -> None:
     """Trace the fits."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--list", metavar="ESTIMATOR", help="print what it calls")
+    parser.add_argument("--list", metavar="CASE", help="a case, or an estimator: print its calls")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    X, y = load_breast_cancer(return_X_y=True)
-    for name in [arguments.list] if arguments.list else ESTIMATORS:
-        fit = getattr(hardmargin, name)().fit
-        fit(X[:50], y[:50])  # so that loading and caching at a first fit are not counted
-        named, depth, n_lines = functions_on_the_way(lambda fit=fit: fit(X, y))
-        files = sorted({file for file, _ in named})
+    for name in [arguments.list] if arguments.list else CASES:
+        estimator, rows = CASES[name] if name in CASES else (getattr(hardmargin, name)(), few_rows)
+        X, y = rows()
+        clone(estimator).fit(X[:50], y[:50])  # loading and caching at a first fit do not count
+        way = way_of(partial(clone(estimator).fit, X, y))
+        n_files = len({file for file, _ in way.functions})
         print(
-            f"{name}: {len(named)} functions in {len(files)} files, {n_lines} lines of code, "
-            f"at most {depth} deep"
+            f"{name}: {len(way.functions)} functions in {n_files} files, {way.n_lines} lines of "
+            f"code, at most {way.depth} deep, {way.n_switches} switches of file"
         )
         if arguments.list:
-            for file in files:
+            for file, functions in way.by_file:
                 print(f"  {file}")
-                for function in sorted(function for f, function in named if f == file):
+                for function in functions:
                     print(f"    {function}")
 
 
