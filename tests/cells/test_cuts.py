@@ -213,6 +213,14 @@ def test_neither_side_of_a_cut_is_small(kind):
     assert sizes(cuts, X).min() >= LEAST_SIDE * 600
 
 
+@KIND
+@pytest.mark.parametrize("counts", [(6, 9, 5), (5, 9, 6)])
+def test_a_cut_beside_equal_rows_is_on_the_side_nearer_to_the_middle(kind, counts):
+    X = np.repeat([0.0, 1.0, 2.0], counts)[:, None].astype(np.float32)
+    found = sizes(cut(X, None, kind, max_rows=19), X)
+    assert sorted(found) == [6, 14]
+
+
 # --- seeds ----------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """The first look at sparse rows, and at rows of common norm."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
@@ -137,3 +139,38 @@ def test_paths_need_memory_for_rows_and_threads():
     assert 1 <= little.n_threads < 64
     with pytest.raises(ValueError, match="raise memory_limit"):
         with_room_for_weights(many, SPARSE, problem, 5, 2**12)
+
+
+def needed(X=SPARSE, n_machines=1, n_splits=5):
+    """Memory that one thread needs, as the error tells."""
+    problem = Problem(None, np.zeros(X.shape[0], np.int32), [([0], [1])] * n_machines)
+    with pytest.raises(ValueError, match="raise memory_limit") as caught:
+        with_room_for_weights(StagedVoteOptions(), X, problem, n_splits, 0)
+    return int(re.search(r"need ([\d,]+) bytes", str(caught.value))[1].replace(",", ""))
+
+
+def test_memory_holds_rows_twice_votes_of_machines_and_weights_of_splits():
+    n, n_columns = SPARSE.shape
+    denser = random_array(SPARSE.shape, density=0.02, format="csr", random_state=0)
+    wider = csr_array((SPARSE.data, SPARSE.indices, SPARSE.indptr), shape=(n, 2 * n_columns))
+    ends = np.append(SPARSE.indptr, [SPARSE.nnz] * n)
+    taller = csr_array((SPARSE.data, SPARSE.indices, ends), shape=(2 * n, n_columns))
+    assert needed(denser) - needed() == 2 * 12 * (denser.nnz - SPARSE.nnz)
+    assert needed(n_machines=3) - needed() == 2 * 48 * n
+    assert needed(n_splits=6) - needed() == 4 * 5 * n
+    assert needed(wider) - needed() == 4 * 8 * n_columns
+    assert needed(taller) - needed() == (48 + 4 * 5 * (1 + 5)) * n
+
+
+def test_each_further_thread_needs_weights_of_its_own():
+    n, n_columns = SPARSE.shape
+    problem = Problem(None, np.zeros(n, np.int32), [([0], [1])])
+    many, each = StagedVoteOptions(n_threads=64), 4 * (5 * (1 + 5) * n + 8 * n_columns)
+    for n_threads in (1, 2, 64):
+        enough = needed() + (n_threads - 1) * each
+        assert with_room_for_weights(many, SPARSE, problem, 5, enough).n_threads == n_threads
+        if n_threads > 1:
+            less = with_room_for_weights(many, SPARSE, problem, 5, enough - 1)
+            assert less.n_threads == n_threads - 1
+    with pytest.raises(ValueError, match="raise memory_limit"):
+        with_room_for_weights(many, SPARSE, problem, 5, needed() - 1)
