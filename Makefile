@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 60
 
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 WHEEL = $$(echo $(VENV)/wheel/*.whl)
 BUILD_REQUIRES := import tomllib; \
@@ -31,8 +32,8 @@ MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test reproduce docs docs-quick linkcheck package lint typecheck cpp-test \
-	cpp-test-threads asan-test free-threaded-test fuzz format clean
+.PHONY: help demo test test-all reproduce docs docs-quick linkcheck package lint typecheck \
+	cpp-test cpp-test-threads asan-test free-threaded-test fuzz format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' Makefile
@@ -41,9 +42,12 @@ demo: $(VENV)/.installed ## train on bundled data and compare with scikit-learn'
 	@$(BIN)/python examples/demo.py
 
 # Workers of pytest share the cores: threads of BLAS in one would wait for those in the others.
-test: export OPENBLAS_NUM_THREADS = 1
-test: $(VENV)/.test ## run the whole Python test suite
-	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
+test test-all free-threaded-test: export OPENBLAS_NUM_THREADS = 1
+test: $(VENV)/.test ## run the Python tests: every behaviour, and every option once
+	@$(PYTEST) $(PYTEST_ARGS)
+
+test-all: $(VENV)/.test ## run what `make test` leaves out: the other combinations of options
+	@$(PYTEST) -m full $(PYTEST_ARGS)
 
 reproduce: $(VENV)/.test ## quick run of the papers' tables and figures: build/report/index.html
 	@$(BIN)/hardmargin reproduce all --quick --out build/report
@@ -99,17 +103,15 @@ asan-test: $(VENV)/.dev ## run Python tests of the compiled core with the addres
 		-C cmake.define.HARDMARGIN_SANITIZE=address
 	@ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$(abspath build/asan) \
 		LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-		$(BIN)/python -m pytest -q -p no:cacheprovider $(ASAN_TESTS)
+		$(BIN)/python -m pytest -q -m '' -p no:cacheprovider $(ASAN_TESTS)
 
 # The newest releases of numpy and others may have no wheels for an older Python without the GIL.
 free-threaded-test: export PIP_PREFER_BINARY = 1
-free-threaded-test: export OPENBLAS_NUM_THREADS = 1
 free-threaded-test: $(VENV)/.installed ## run tests of threads and the core on a Python without the GIL
 	@$(PIP) install hypothesis pandas pytest pytest-xdist
 	@$(BIN)/python -c 'import sys; sys.exit(getattr(sys, "_is_gil_enabled", lambda: True)())' || \
 		{ echo "This Python has a GIL: make PYTHON=python3.14t VENV=.venv314t ..." >&2; exit 1; }
-	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS) \
-		$(FREE_THREADED_TESTS)
+	@$(PYTEST) -m '' $(PYTEST_ARGS) $(FREE_THREADED_TESTS)
 
 fuzz: $(VENV)/.test ## feed damaged files to every reader, for FUZZ_SECONDS
 	@$(BIN)/python tools/fuzz_readers.py --seconds $(FUZZ_SECONDS)

@@ -140,6 +140,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.once_per("model")
 @every_model
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_weights_of_any_size_are_accepted(model, weights):
@@ -147,6 +148,7 @@ def test_weights_of_any_size_are_accepted(model, weights):
     assert refusal is None or ONLY_EQUAL_WEIGHTS in refusal
 
 
+@pytest.mark.once_per("weights")
 @pytest.mark.parametrize("model", ["PathSVC, one C", "RigorousSVC, bound", "CoreVectorSVC"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_weights_of_any_size_with_many_classes(model, weights):
@@ -165,6 +167,7 @@ CLASS_WEIGHTS = {
 }
 
 
+@pytest.mark.once_per("model")
 @pytest.mark.parametrize("model", [n for n, m in MODELS.items() if hasattr(m, "class_weight")])
 @pytest.mark.parametrize("class_weight", CLASS_WEIGHTS)
 @pytest.mark.parametrize("sample_weight", [1.0, 1e300, 1e-300])
@@ -232,12 +235,14 @@ ROWS = {
 STANDARDIZED = {"EnsembleSVC", "RhoEnsembleSVC", "GreedySVC"}
 
 
+@pytest.mark.once_per("model")
 @every_model
 @pytest.mark.parametrize("rows", ROWS)
 def test_rows_of_any_size(model, rows):
     outcome(MODELS[model], ROWS[rows], Y)
 
 
+@pytest.mark.once_per("model")
 @pytest.mark.parametrize("model", [name for name in MODELS if name not in STANDARDIZED])
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 @pytest.mark.parametrize("size", [1e-160, 1e-100, 1e100, 1e150])
@@ -317,6 +322,7 @@ def parameter_cases():
                     yield pytest.param(model, {name: value}, id=f"{model}-{name}-{value!r}")
 
 
+@pytest.mark.once_per("changes")
 @pytest.mark.parametrize(("model", "changes"), list(parameter_cases()))
 def test_parameters_at_the_ends_of_their_ranges(model, changes):
     if {"degree", "coef0"} & changes.keys():
@@ -382,6 +388,7 @@ def test_core_sets_in_float32_accept_any_C(model, C):
     assert outcome(model, X, Y) is None
 
 
+@pytest.mark.once_per("weights")
 @pytest.mark.parametrize("model", IN_FLOAT32)
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_core_sets_in_float32_accept_any_weights(model, weights):
@@ -554,6 +561,7 @@ CHOOSERS = {"EnsembleSVC": EnsembleSVC, "GreedySVC": GreedySVC, "PathSVC": PathS
 every_chooser = pytest.mark.parametrize("chooser", CHOOSERS)
 
 
+@pytest.mark.once_per("splits")
 @every_chooser
 @pytest.mark.parametrize("splits", BAD_SPLITS)
 def test_bad_splits_are_refused(chooser, splits):
@@ -562,6 +570,7 @@ def test_bad_splits_are_refused(chooser, splits):
         CHOOSERS[chooser](cv=cv).fit(X, Y)
 
 
+@pytest.mark.once_per("splits")
 @every_chooser
 @pytest.mark.parametrize("splits", GOOD_SPLITS)
 def test_odd_splits_are_accepted(chooser, splits):

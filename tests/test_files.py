@@ -74,6 +74,7 @@ def test_support_rows_of_much_memory_are_in_a_file():
     np.testing.assert_array_equal(limited.predict(X), model.predict(X))
 
 
+@pytest.mark.once_per("model")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_model_is_that_of_rows_in_memory(model, dtype, in_file):
@@ -133,6 +134,7 @@ def test_rows_are_found_in_their_blocks():
     assert sorted(np.concatenate([at for _, at in found])) == list(range(41))
 
 
+@pytest.mark.once_per("method")
 @pytest.mark.parametrize("max_visits", [1, 4])
 @pytest.mark.parametrize("method", ["fused", "lazy", "bits", "lazy-bits"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -235,6 +235,7 @@ def test_compressed_models_do_not_depend_on_n_jobs():
         assert_same(models[0], other, "compress")
 
 
+@pytest.mark.once_per("estimator")
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -90,6 +90,7 @@ def fitted(name, n_classes):
     return clone(MODELS[name]).fit(*blobs(n_classes))
 
 
+@pytest.mark.once_per("name", "saved")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("saved", [by_pickle, by_skops])

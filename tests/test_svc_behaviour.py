@@ -62,6 +62,7 @@ def named_kernel_decisions(name, task):
 # Weights of rows and of classes
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_weights_of_one_change_nothing(name, task):
@@ -71,6 +72,7 @@ def test_weights_of_one_change_nothing(name, task):
     np.testing.assert_allclose(weighted, plain, atol=1e-9)
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_a_weight_of_zero_is_absence(name, task):
@@ -89,6 +91,7 @@ def test_a_class_of_weight_zero_is_absent(name):
     assert model.classes_.tolist() == ["ash", "beech"]
 
 
+@pytest.mark.once_per("name")
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("name", WEIGHING)
 def test_weights_move_decisions_to_the_heavy_rows(name, label):
@@ -116,6 +119,7 @@ BAD_WEIGHTS = {
 }
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @pytest.mark.parametrize("weights", BAD_WEIGHTS.values(), ids=BAD_WEIGHTS)
 def test_bad_weights_are_refused(weights, name):
@@ -123,6 +127,7 @@ def test_bad_weights_are_refused(weights, name):
         make(name).fit(TWO.X, TWO.y, sample_weight=weights)
 
 
+@pytest.mark.once_per("name")
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("name", [n for n in WEIGHING if n in SINGLE_LAYER])
 def test_class_weights_move_decisions_to_the_class(name, label):
@@ -144,6 +149,7 @@ def test_balanced_classes_find_more_of_the_rare_one(name):
 # Kernels
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_a_precomputed_kernel_is_the_named_one(name, task):
@@ -154,6 +160,7 @@ def test_a_precomputed_kernel_is_the_named_one(name, task):
     assert_close(found, named_kernel_decisions(name, task))
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_a_callable_kernel_is_the_named_one(name, task):
@@ -203,6 +210,7 @@ def test_gamma_scale_is_that_of_svc(name):
 # Decisions
 
 
+@pytest.mark.once_per("name", "multi_class")
 @every_classifier
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 @pytest.mark.parametrize("n_classes", [3, 5])
@@ -212,6 +220,7 @@ def test_many_classes_have_a_score_each(n_classes, multi_class, name):
     assert scores.shape == (len(X), n_classes)
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_the_class_of_the_largest_score_is_predicted(multi_class, name):

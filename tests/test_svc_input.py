@@ -43,6 +43,7 @@ def assert_close(found, expected):
 SPARSE = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array, sp.dok_array]
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_sparse_rows_give_the_decisions_of_dense_ones(name, task):
@@ -57,6 +58,7 @@ def test_sparse_rows_give_the_decisions_of_dense_ones(name, task):
     assert_close(sparse.decision_function(sp.csr_array(rows)), dense.decision_function(rows))
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @pytest.mark.parametrize("container", SPARSE)
 def test_every_sparse_format_is_accepted(container, name):
@@ -79,6 +81,7 @@ def test_indices_of_sparse_rows_may_be_in_any_order(name):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_sparse_queries_of_a_dense_fit(name, task):
@@ -88,6 +91,7 @@ def test_sparse_queries_of_a_dense_fit(name, task):
     )
 
 
+@pytest.mark.once_per("name")
 @every_task
 @every_classifier
 def test_dense_queries_of_a_sparse_fit(name, task):
@@ -114,6 +118,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_rows_of_any_layout_give_the_same_decisions(layout, name):
@@ -149,6 +154,7 @@ LABELS = {
 }
 
 
+@pytest.mark.once_per("y")
 @every_classifier
 @pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 def test_labels_of_every_kind(y, name):
@@ -211,6 +217,7 @@ MISSING_LABELS = {
 }
 
 
+@pytest.mark.once_per("bad")
 @every_classifier
 @pytest.mark.parametrize("bad", BAD_ROWS.values(), ids=BAD_ROWS)
 def test_bad_rows_are_refused(bad, name):
@@ -219,6 +226,7 @@ def test_bad_rows_are_refused(bad, name):
         make(name).fit(*arguments)
 
 
+@pytest.mark.once_per("y")
 @every_classifier
 @pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("y", MISSING_LABELS.values(), ids=MISSING_LABELS)
@@ -239,6 +247,7 @@ def test_missing_values_are_refused_or_filled(name):
         fitted(name).predict(rows)
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @pytest.mark.parametrize("parameters", [{"kernel": "gauss"}, {"gamma": -1.0}, {"gamma": "wide"}])
 def test_bad_kernels_are_refused(parameters, name):
@@ -302,6 +311,7 @@ BAD_QUERIES = {
 }
 
 
+@pytest.mark.once_per("name", "method")
 @every_method
 @pytest.mark.parametrize("bad", BAD_QUERIES.values(), ids=BAD_QUERIES)
 def test_bad_queries_are_refused(bad, name, method):

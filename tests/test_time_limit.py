@@ -49,6 +49,7 @@ def late():
     return Monitor(1.0, clock=Clock(step=2.0))
 
 
+@pytest.mark.once_per("estimator", "n_looks")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("kernel", KERNELS, ids=["rbf", "linear", "precomputed", "callable"])
 @pytest.mark.parametrize("n_classes", [2, 3])

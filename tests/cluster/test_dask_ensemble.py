@@ -61,6 +61,7 @@ def assert_same_models(local, on_cluster):
 # --- the same model -------------------------------------------------------------------------------
 
 
+@pytest.mark.once_per("sizes")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("sizes", [(250,) * 4, (600, 10, 90, 300)], ids=["even", "uneven"])
 def test_arrays(client, n_classes, sizes):

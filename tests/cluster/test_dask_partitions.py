@@ -69,6 +69,7 @@ IDIOMS = {
 }
 
 
+@pytest.mark.once_per("idiom")
 @pytest.mark.parametrize("idiom", IDIOMS.values(), ids=IDIOMS)
 @pytest.mark.parametrize("reader", ["read", "read_csv"])
 def test_rows_keep_their_labels(idiom, reader, client, request):
@@ -328,6 +329,7 @@ WITH_PREDICTIONS = {
 }
 
 
+@pytest.mark.once_per("way")
 @pytest.mark.parametrize("way", WITH_PREDICTIONS.values(), ids=WITH_PREDICTIONS)
 @pytest.mark.parametrize("reader", ["read", "read_csv"])
 def test_predictions_are_columns_of_their_rows(way, reader, model, client, request):

@@ -315,6 +315,7 @@ SPLITTERS = {
 }
 
 
+@pytest.mark.once_per("case")
 @CLASSES
 @pytest.mark.parametrize("case", SPLITTERS)
 def test_splits_of_any_kind(multi_class, case):

@@ -150,6 +150,7 @@ def test_the_held_out_error_is_that_of_new_rows(n_classes):
     assert model.cv_error_ == pytest.approx(1 - model.score(new, codes), abs=0.06)
 
 
+@pytest.mark.once_per("seed")
 @CLASSES
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_labels_of_noise_cannot_be_learned(n_classes, seed):

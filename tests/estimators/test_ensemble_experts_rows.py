@@ -105,6 +105,7 @@ def test_balanced_classes_shift_towards_the_minority():
 # --- splits and groups ----------------------------------------------------------------------------
 
 
+@pytest.mark.once_per("cv")
 @pytest.mark.parametrize(
     "cv",
     [
@@ -189,6 +190,7 @@ def test_copies_are_held_out_together(n_copies):
 # --- sparse rows ----------------------------------------------------------------------------------
 
 
+@pytest.mark.once_per("form")
 @CLASSES
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array])
 def test_sparse_rows_can_be_learned(form, n_classes):
@@ -278,6 +280,7 @@ def test_a_class_of_two_with_too_few_rows_leaves_one_machine(n_rare):
     assert np.isfinite(model.decision_function(QUERIES)).all()
 
 
+@pytest.mark.once_per("n_rare")
 @pytest.mark.parametrize("n_rare", [1, 3, 6, 20])
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_a_rare_class_among_three(n_rare, multi_class):
@@ -360,6 +363,7 @@ ODD = (
 )
 
 
+@pytest.mark.once_per("case")
 @pytest.mark.filterwarnings("ignore:.*look the same")
 @pytest.mark.filterwarnings("ignore:The rank of")
 @pytest.mark.parametrize("standardize", [True, False])

@@ -21,6 +21,7 @@ from hardmargin import EnsembleSVC
 EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 
+@pytest.mark.once_per("variant")
 @CLASSES
 @EVERY_VARIANT
 def test_decisions_probabilities_and_predictions_agree(multi_class, variant):
@@ -29,6 +30,7 @@ def test_decisions_probabilities_and_predictions_agree(multi_class, variant):
     assert hasattr(model, "predict_proba")
 
 
+@pytest.mark.once_per("variant")
 @CLASSES
 @EVERY_VARIANT
 def test_all_variants_learn(multi_class, variant):

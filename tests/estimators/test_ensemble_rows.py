@@ -259,6 +259,7 @@ ODD = (
 )
 
 
+@pytest.mark.once_per("case")
 @pytest.mark.filterwarnings("ignore:.*look the same to the")
 @pytest.mark.filterwarnings("ignore:Some values of columns x0, x1, x2, x3 are so large")
 @pytest.mark.filterwarnings("ignore:There are more columns")

@@ -191,6 +191,7 @@ def test_scores_the_wrong_way_round_leave_the_odds_of_the_classes(log_ratio):
     np.testing.assert_allclose(slope * (scores - threshold), np.log(odds), atol=1e-3)
 
 
+@pytest.mark.once_per("seed")
 @pytest.mark.filterwarnings("ignore:The held-out scores")
 @pytest.mark.parametrize("shares", [(0.9, 0.1), (0.8, 0.1, 0.1)])
 @pytest.mark.parametrize("seed", range(3))

@@ -81,6 +81,7 @@ def assert_same(one, other):
 # --- which model ---------------------------------------------------------------------------------
 
 
+@pytest.mark.once_per("n_classes")
 @BOTH
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_enough_time_gives_the_model_without_a_limit(estimator, n_classes):
@@ -145,6 +146,7 @@ def test_a_worse_model_of_more_rows_is_not_used(estimator, fits, monkeypatch):
     assert log_loss(Y_TEST, model.predict_proba(X_TEST)) < 0.69
 
 
+@pytest.mark.once_per("is_better")
 @BOTH
 @pytest.mark.parametrize("is_better", [True, False])
 def test_all_rows_out_of_time_are_judged_by_cross_validation(
@@ -297,6 +299,7 @@ def test_groups(estimator, max_time, fits):
     assert model.n_samples_fit_ == (N_ROWS if max_time > MAX_TIME else fits[-1])
 
 
+@pytest.mark.once_per("splits")
 @BOTH
 @pytest.mark.parametrize(
     "splits",

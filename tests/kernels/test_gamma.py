@@ -30,6 +30,7 @@ def rows(n: int = 23, d: int = 4) -> np.ndarray:
     return generator.normal(size=(n, d)) * (generator.random((n, d)) < 0.6) * np.arange(1, d + 1)
 
 
+@pytest.mark.once_per("kernel", "rule")
 @every_rule
 @every_kernel
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])

@@ -61,6 +61,7 @@ properties = settings(max_examples=40, deadline=None)
 # Shapes
 
 
+@pytest.mark.once_per("shape", "kernel")
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -129,6 +130,7 @@ def test_poly_of_any_degree_agrees_with_oracle(degree):
 # Expansions
 
 
+@pytest.mark.once_per("hold", "kernel")
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("n_machines", [1, 5, 13])
@@ -185,6 +187,7 @@ def in_every_order(X: np.ndarray, folder: Any) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.once_per("order", "held")
 @pytest.mark.parametrize("kernel", [DISTANCE[0], PRODUCT[1]], ids=by_name)
 @every_dtype
 @pytest.mark.parametrize("held", DTYPES)

@@ -17,6 +17,7 @@ STREAMED, STORED = 0, 2**30
 every_memory = pytest.mark.parametrize("memory", [STORED, STREAMED], ids=["stored", "streamed"])
 
 
+@pytest.mark.once_per("right", "kernel")
 @every_kernel
 @every_dtype
 @every_memory

@@ -43,6 +43,7 @@ def exact_block(kernel, width, n_rows, n_columns):
     return kernel_matrix(kernel, X, Z)
 
 
+@pytest.mark.once_per("width", "kernel")
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("width", WIDTHS)
@@ -101,6 +102,7 @@ def in_float32(X: sp.csr_array) -> sp.csr_array:
     return X.astype(np.float32)
 
 
+@pytest.mark.once_per("hold", "width")
 @pytest.mark.parametrize("kernel", [*DISTANCE, PRODUCT[0]], ids=by_name)
 @pytest.mark.parametrize("width", ["narrow", "wide"])
 @pytest.mark.parametrize(
@@ -200,6 +202,7 @@ def one_hot(codes: np.ndarray, n_categories: int) -> np.ndarray:
     return (codes[:, None] == np.arange(n_categories)).astype(np.float64)
 
 
+@pytest.mark.once_per("n_categories", "dtype")
 @distance_kernel
 @every_dtype
 @pytest.mark.parametrize("n_categories", [6, 12, 300])
@@ -236,6 +239,7 @@ def test_constant_columns_agree_with_oracle(kernel):
     assert_close(kernel.block(X), kernel_matrix(kernel, X), "float64")
 
 
+@pytest.mark.once_per("hold", "kernel")
 @every_kernel
 @every_dtype
 @pytest.mark.parametrize("hold", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -51,6 +51,7 @@ def exact_block(kernel, make, n_rows, n_columns):
     return kernel_matrix(kernel, make(n_rows, 1), make(n_columns, 2))
 
 
+@pytest.mark.once_per("make", "dtype", "kernel")
 @every_kernel
 @every_dtype
 @every_rows
@@ -65,6 +66,7 @@ def test_block_agrees_with_oracle(kernel, dtype, make, shape):
     np.testing.assert_allclose(block, expected, rtol=0, atol=atol)
 
 
+@pytest.mark.once_per("make", "kernel")
 @every_kernel
 @every_dtype
 @every_rows
@@ -97,6 +99,7 @@ def test_equal_rows_have_a_value_of_exactly_one(kernel, dtype, make):
     np.testing.assert_array_equal(kernel.block(X, copies, dtype=dtype).diagonal(), 1.0)
 
 
+@pytest.mark.once_per("make", "kernel")
 @every_kernel
 @every_dtype
 @every_rows
@@ -107,6 +110,7 @@ def test_the_matrix_of_rows_is_that_of_their_copies(kernel, dtype, make):
     np.testing.assert_array_equal(block, kernel.block(X, X.copy(), dtype=dtype))
 
 
+@pytest.mark.once_per("make", "kernel")
 @distance_kernel
 @every_dtype
 @pytest.mark.parametrize("make", [dense, sparse])
@@ -128,6 +132,7 @@ def test_near_rows_far_from_the_others_keep_their_precision(kernel, dtype, make,
     np.testing.assert_allclose(np.diag(block, 40), expected, rtol=tolerance)
 
 
+@pytest.mark.once_per("hold", "kernel")
 @distance_kernel
 @every_dtype
 @pytest.mark.parametrize("hold", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -39,6 +39,7 @@ def test_every_public_estimator_has_a_graph_or_says_what_to_use_instead(public):
     assert public in (*CLASSIFIERS, MarginDiscriminantAnalysis) or public.__name__ in INSTEAD
 
 
+@pytest.mark.once_per("data", "estimator")
 @pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
 @pytest.mark.parametrize("data", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
@@ -55,6 +56,7 @@ def test_ten_classes(estimator):
     assert_same_classes(clf, X[400:700])
 
 
+@pytest.mark.once_per("kernel")
 @pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels(estimator, kernel):
@@ -199,6 +201,7 @@ def test_compressed():
     assert_same_classes(compress(EnsembleSVC().fit(X, y), 40), X)
 
 
+@pytest.mark.once_per("estimator")
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -225,6 +228,7 @@ def test_scores_of_classifiers_without_probabilities(estimator, data):
     np.testing.assert_array_equal(label, clf.predict(X))
 
 
+@pytest.mark.once_per("kernel")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("data", [TWO, THREE], ids=["two", "three"])
 def test_core_vectors(kernel, data):
@@ -242,6 +246,7 @@ def test_rows_far_from_all_others():
     np.testing.assert_array_equal(label, clf.predict(X))
 
 
+@pytest.mark.once_per("kernel")
 @pytest.mark.filterwarnings("ignore:Some directions are not certified")  # a sigmoid is indefinite
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("solver", ["core", "newton", "nystroem"])

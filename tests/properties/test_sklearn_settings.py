@@ -52,6 +52,7 @@ def table(n=60):
     return pd.DataFrame({"height": height, "colour": colour, "age": rng.normal(size=n)}), y
 
 
+@pytest.mark.once_per("name")
 @every_setting
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_and_answers_are_the_same(name, setting):

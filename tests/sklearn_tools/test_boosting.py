@@ -14,6 +14,7 @@ def plain_and_boosted(name, task):
     return classifier(name).fit(task.X, task.y), boosted.fit(task.X, task.y).estimators_[0]
 
 
+@pytest.mark.once_per("name")
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 @pytest.mark.parametrize("name", SCALE_FREE)
 def test_the_first_machine_scores_as_the_plain_one(name, task):

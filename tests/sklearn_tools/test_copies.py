@@ -47,6 +47,7 @@ def through_joblib(model):
     return joblib.load(file)
 
 
+@pytest.mark.once_per("name")
 @every_estimator
 @pytest.mark.parametrize("place", ["bare", "pipeline"])
 @pytest.mark.parametrize("copied", [through_pickle, through_joblib])
@@ -84,6 +85,7 @@ def test_an_unknown_parameter_is_refused(name):
         clone(ESTIMATORS[name]).set_params(slack=1)
 
 
+@pytest.mark.once_per("name")
 @every_estimator
 @pytest.mark.parametrize("is_fitted", [False, True], ids=["unfitted", "fitted"])
 def test_the_html_repr_names_the_estimator(is_fitted, name):

@@ -41,6 +41,7 @@ def fitted_to_frames(name, frame):
     return classifier(name).fit(FRAMES[frame](TASK.X), SERIES[frame](TASK.y))
 
 
+@pytest.mark.once_per("name")
 @every_frame
 @every_classifier
 def test_frames_give_the_decisions_of_arrays(name, frame):
@@ -52,6 +53,7 @@ def test_frames_give_the_decisions_of_arrays(name, frame):
     )
 
 
+@pytest.mark.once_per("name")
 @every_frame
 @every_classifier
 def test_predictions_have_the_type_of_those_of_svc(name, frame):
@@ -87,6 +89,7 @@ def test_frames_after_arrays_give_a_warning(name, frame):
         fitted_to_arrays(name).predict(FRAMES[frame](TASK.X_test))
 
 
+@pytest.mark.once_per("name")
 @every_frame
 @every_classifier
 def test_frames_pass_between_the_steps_of_a_pipeline(name, frame):
@@ -141,6 +144,7 @@ def predicted(name, labels):
     return [model.fit(task.X, y).predict(task.X_test) for model in models]
 
 
+@pytest.mark.once_per("labels")
 @every_classifier
 @pytest.mark.parametrize("labels", LABELS)
 def test_predictions_have_the_type_of_the_labels(labels, name):
@@ -148,6 +152,7 @@ def test_predictions_have_the_type_of_the_labels(labels, name):
     assert described(found) == described(expected)
 
 
+@pytest.mark.once_per("labels")
 @every_classifier
 @pytest.mark.parametrize("labels", LABELS)
 def test_labels_of_any_type_are_learned(labels, name):

@@ -43,6 +43,7 @@ def fitted_directly(model, X, y, **metadata):
     return clone(model).fit(X, y, **metadata).decision_function(TASK.X_test)
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @routed_or_not
 def test_cross_validate_hands_weights_to_fit(is_routed, name):
@@ -64,6 +65,7 @@ def test_cross_validate_hands_weights_to_fit(is_routed, name):
     )
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @routed_or_not
 def test_a_search_hands_weights_to_fit(is_routed, name):
@@ -78,6 +80,7 @@ def test_a_search_hands_weights_to_fit(is_routed, name):
     )
 
 
+@pytest.mark.once_per("name")
 @every_classifier
 @routed_or_not
 def test_a_pipeline_hands_weights_to_fit(is_routed, name):

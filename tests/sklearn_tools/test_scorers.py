@@ -72,6 +72,7 @@ def score_or_error(scorer, model, task):
         return type(error)
 
 
+@pytest.mark.once_per("scorer")
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("scorer", SCORERS)
@@ -97,6 +98,7 @@ def search_scores(model, task, scorers):
     return {scorer: results[f"mean_test_{scorer}"] for scorer in scorers}
 
 
+@pytest.mark.once_per("name")
 @pytest.mark.parametrize(
     ("task", "place"),
     [("two classes", "bare"), ("many classes", "bare"), ("many classes", "pipeline")],

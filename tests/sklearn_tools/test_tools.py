@@ -160,6 +160,7 @@ def theirs(tool, is_probabilistic, task, place):
     return TOOLS[tool].run(reference(is_probabilistic, place), TASKS[task])
 
 
+@pytest.mark.once_per("tool", "task")
 @pytest.mark.parametrize(("tool", "name", "task", "place"), CELLS)
 def test_answers_have_the_types_shapes_and_scores_of_those_for_svc(tool, name, task, place):
     expected = theirs(tool, name in PROBABILISTIC, task, place)
@@ -179,6 +180,7 @@ def test_answers_are_the_same_when_transformers_make_frames(tool, name):
         np.testing.assert_array_equal(found[what], expected[what])
 
 
+@pytest.mark.once_per("tool")
 @pytest.mark.parametrize(("tool", "task", "place"), REFUSALS)
 def test_without_probabilities_the_error_is_that_of_svc(tool, task, place):
     run = TOOLS[tool].run

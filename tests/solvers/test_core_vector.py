@@ -64,6 +64,7 @@ def constraints_of(solutions, constraint, weights=None):
 # --- the optimum ---------------------------------------------------------------------------------
 
 
+@pytest.mark.once_per("C", "constraint")
 @pytest.mark.parametrize("tol", [0.05, 1e-4])
 @CONSTRAINT
 @pytest.mark.parametrize("C", [0.1, 1, 100, 1000])

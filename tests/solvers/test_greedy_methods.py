@@ -89,6 +89,7 @@ def test_rows_that_recur_are_chosen_in_order(name, method):
     assert_same_path(solution, recurring_path(name))
 
 
+@pytest.mark.once_per("method", "block_rows")
 @pytest.mark.parametrize("block_rows", [32, 256, 1000])
 @pytest.mark.parametrize("method", ["auto", "fused", "lazy", "bits", "lazy-bits"])
 @pytest.mark.parametrize("name", DISTANCE)
@@ -97,6 +98,7 @@ def test_methods_give_the_same_path_on_mixed_columns(name, method, block_rows):
     assert_same_path(solution, mixed_path(name, 1))
 
 
+@pytest.mark.once_per("kind", "method")
 @pytest.mark.parametrize("method", ["bits", "lazy-bits"])
 @pytest.mark.parametrize("kind", CATEGORIES)
 @pytest.mark.parametrize("name", DISTANCE)
@@ -128,6 +130,7 @@ def test_methods_give_the_same_path_on_sparse_mixed_columns(method):
     assert_same_path(solution, mixed_path("rbf", 1))
 
 
+@pytest.mark.once_per("method", "memory_bytes")
 @pytest.mark.parametrize("memory_bytes", [400_000, 2**30])
 @pytest.mark.parametrize("method", ["fused", "lazy", "bits", "lazy-bits", "auto"])
 @pytest.mark.parametrize("max_visits", [4, 64])
@@ -140,6 +143,7 @@ def test_methods_give_the_same_path_with_revisits(max_visits, method, memory_byt
     assert_same_path(solution, oracle(KERNELS["rbf"], X, y, max_visits=max_visits))
 
 
+@pytest.mark.once_per("method", "memory_bytes")
 @pytest.mark.parametrize("memory_bytes", [400_000, 2**30])
 @pytest.mark.parametrize("method", ["lazy", "auto"])
 @pytest.mark.parametrize("name", DISTANCE)
