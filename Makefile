@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 60
+MUTANTS ?= 500
+SEED ?= 0
 
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal
@@ -32,7 +34,7 @@ MAKEFLAGS += --no-builtin-rules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all reproduce docs docs-quick linkcheck package lint typecheck \
+.PHONY: help demo test test-all mutants reproduce docs docs-quick linkcheck package lint typecheck \
 	cpp-test cpp-test-threads asan-test free-threaded-test fuzz format clean
 
 help: ## show this list
@@ -48,6 +50,9 @@ test: $(VENV)/.test ## run the Python tests: every behaviour, and every option o
 
 test-all: $(VENV)/.test ## run what `make test` leaves out: the other combinations of options
 	@$(PYTEST) -m full $(PYTEST_ARGS)
+
+mutants: $(VENV)/.test ## break the code in MUTANTS random places, one at a time: which do tests see?
+	@$(BIN)/python tools/mutants.py --sample $(MUTANTS) --seed $(SEED)
 
 reproduce: $(VENV)/.test ## quick run of the papers' tables and figures: build/report/index.html
 	@$(BIN)/hardmargin reproduce all --quick --out build/report
