@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from oracles.cells import expand_oracle
 from problems.cells import cell_rows, cell_rules, halves, many_rows, one_cell
+from problems.clock import Clock
 from scipy.special import expit
 
 from hardmargin.cells import LayerInTraining
@@ -322,3 +323,24 @@ def test_members_are_rows_that_take_part():
     members = learned(rows, halves(4)).finished().members
     assert (codes[members] >= 0).all()
     assert len(np.unique(members)) == len(members)
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_cells_for_which_there_is_no_time_are_skipped(is_late):
+    X, codes = many_rows(200)
+    X = np.column_stack(
+        [np.where(np.arange(200) < 5, 1.0, -1.0), X[:, 1:]]
+    )  # a cell of too few rows for a machine
+    rows, cuts = cell_rows(X, codes), halves(4)
+    layer = LayerInTraining(cuts, rows, cell_rules(2, 4), None)
+    clock = Clock()
+    learn_in_time = layer._learn
+
+    def learn_and_wait(*arguments):
+        found = learn_in_time(*arguments)
+        clock.now = 200.0 if is_late else 0.0
+        return found
+
+    layer._learn = learn_and_wait
+    layer.learn(range(2), FEW, Monitor(100.0, clock=clock))
+    assert layer.skipped == ({1} if is_late else set())

@@ -156,3 +156,13 @@ def test_the_width_of_wide_sparse_rows_takes_no_loop_over_columns(rule):
     assert found == pytest.approx(
         resolve_gamma(rule, X[:, used].toarray(), kernel="laplacian"), rel=1e-9
     )
+
+
+@pytest.mark.parametrize(("coef0", "is_refused"), [(0.99, True), (1.01, False)])
+def test_a_fractional_power_needs_a_base_that_is_not_negative(coef0, is_refused):
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5]])  # x'z is no less than -1
+    if is_refused:
+        with pytest.raises(ValueError, match=r"degree=2\.5"):
+            make_kernel("poly", rows, gamma=1.0, degree=2.5, coef0=coef0)
+    else:
+        assert make_kernel("poly", rows, gamma=1.0, degree=2.5, coef0=coef0).degree == 2.5

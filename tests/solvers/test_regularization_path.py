@@ -134,6 +134,13 @@ def test_norms_between_breakpoints_and_back(share):
         assert path.C_of_norm(path.squared_norm_at(C)) == pytest.approx(C, rel=1e-4)
 
 
+def test_the_norm_at_the_end_of_a_path_and_beyond_is_its_last():
+    X, y = noisy()
+    path = trace(kernel_of(X, "rbf"), y)
+    for C in (path.C[-1], 2 * path.C[-1]):
+        assert path.squared_norm_at(C) == path.squared_norm[-1]
+
+
 def test_a_separable_path_ends_at_the_hard_margin():
     X = np.array([[0.0, 0.0], [0.0, 5.0], [3.0, 1.0]])
     y = np.array([-1.0, -1.0, 1.0])
