@@ -29,14 +29,10 @@ def shown_once(cases, *names, key=None):
         what = key(**options) if key else [options[name] for name in names]
         groups.setdefault(repr(what), []).append(place)  # options need not be hashable
     shown = {group[turn % len(group)] for turn, group in enumerate(groups.values())}
-    seen = {option for place in shown for option in named(cases[place])}
-    for place, options in enumerate(cases):
-        if not seen.issuperset(named(options)):
+    pairs = [{(name, repr(value)) for name, value in options.items()} for options in cases]
+    seen = {pair for place in shown for pair in pairs[place]}
+    for place, own in enumerate(pairs):
+        if not own <= seen:
             shown.add(place)
-            seen |= named(options)
+            seen |= own
     return shown
-
-
-def named(options):
-    """Options as pairs of names and values."""
-    return {(name, repr(value)) for name, value in options.items()}
