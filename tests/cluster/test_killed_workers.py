@@ -63,7 +63,10 @@ def pids(client):
     return [n.pid for n in nannies if n.process and n.process.status == Status.running]
 
 
-@pytest.mark.parametrize("seed", range(10))
+FURTHER_SEEDS = [pytest.param(seed, marks=pytest.mark.full) for seed in range(3, 10)]
+
+
+@pytest.mark.parametrize("seed", [*range(3), *FURTHER_SEEDS])
 def test_a_worker_that_is_killed_changes_nothing(seed, client):
     expected, seconds = local()
     rng = random.Random(seed)
