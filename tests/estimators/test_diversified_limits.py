@@ -119,7 +119,7 @@ def slow_layers(monkeypatch):
         return plain(layer, Z, y, **params)
 
     monkeypatch.setattr(diversified, "fit_second_layer", fit)
-    monkeypatch.setattr(diversified, "FIRST_ROWS", 200)
+    monkeypatch.setattr(diversified, "LEAST_LAYER_ROWS", 200)
     return sizes
 
 

@@ -229,8 +229,8 @@ def test_landmarks_of_every_kind(landmarks, multi_class):
 
 
 def test_large_models_are_close_to_exact_ones(monkeypatch):
-    monkeypatch.setattr(kernel_vote, "MAX_FLOAT64_ROWS", 10)
-    monkeypatch.setattr(kernel_vote, "MAX_FLOAT32_ROWS", 20)
+    monkeypatch.setattr(kernel_vote, "MAX_FLOAT64_VOTE_ROWS", 10)
+    monkeypatch.setattr(kernel_vote, "MAX_FLOAT32_VOTE_ROWS", 20)
     model = EnsembleSVC(random_state=0).fit(*two_classes())
     exact = fitted()
     assert model.cv_log_loss_ == pytest.approx(exact.cv_log_loss_, abs=0.02)

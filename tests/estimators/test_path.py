@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from hardmargin import HardMarginSVC, PathSVC
-from hardmargin.selection.regularization_path import Curve, validation_split
+from hardmargin.selection.regularization_path import ErrorCurve, validation_split
 from hardmargin.solvers import regularization_path
 from hardmargin.solvers.regularization_path import active_set, events
 from hardmargin.solvers.regularization_path.state import Stuck
@@ -362,7 +362,7 @@ def test_probabilities_are_hidden(fitted):
 
 
 def test_the_best_range_is_the_longest():
-    curve = Curve(np.array([0.1, 1.0, 2.0, 20.0, 100.0]), np.array([0.3, 0.1, 0.2, 0.1, 0.1]))
+    curve = ErrorCurve(np.array([0.1, 1.0, 2.0, 20.0, 100.0]), np.array([0.3, 0.1, 0.2, 0.1, 0.1]))
     C, error = curve.best()
     assert error == 0.1
     assert pytest.approx(np.sqrt(20 * 100)) == C

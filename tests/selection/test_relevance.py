@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from oracles.views import relevance
 
-from hardmargin.kernels import Kernel, Ranks, View
+from hardmargin.kernels import Kernel, Ranks, View, column_ends
 from hardmargin.selection import relevance as module
 from hardmargin.selection.relevance import column_scales, one_hot_columns, relevance_of
 from hardmargin.selection.vote import Vote
@@ -93,7 +93,7 @@ def test_every_view_is_judged_by_its_own_kernels():
 
 def test_single_precision_is_close(monkeypatch):
     expected = found()
-    monkeypatch.setattr(module, "MAX_FLOAT64_ROWS", 0)
+    monkeypatch.setattr(module, "MAX_FLOAT64_RELEVANCE_ROWS", 0)
     np.testing.assert_allclose(found(), expected, rtol=1e-4)
 
 
@@ -120,13 +120,15 @@ def test_machines_that_say_nothing_have_none():
 
 def test_columns_are_scaled_by_their_relevance():
     relevance = np.array([1.0, 0.3, 0.001, 0.3, 0.0])
-    scales = column_scales(relevance, X)
+    is_many_valued = column_ends(X).has_others
+    scales = column_scales(relevance, is_many_valued)
     np.testing.assert_array_equal(scales[:3], [1.0, 0.3, 0.02])
 
 
 def test_columns_of_two_values_are_scaled_by_powers_of_two():
-    assert column_scales(np.full(5, 0.3), X)[3] == 0.25
-    assert column_scales(np.full(5, 0.0), X)[3] == 1 / 64
+    is_many_valued = column_ends(X).has_others
+    assert column_scales(np.full(5, 0.3), is_many_valued)[3] == 0.25
+    assert column_scales(np.full(5, 0.0), is_many_valued)[3] == 1 / 64
 
 
 # One-hot encoding

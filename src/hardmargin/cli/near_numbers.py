@@ -33,7 +33,7 @@ class OddText(NamedTuple):
 
 
 def as_numbers(column: pd.Series, decimal: str) -> pd.Series:
-    """Read text as numbers; what is none is missing.
+    """Read text as numbers; text that is not a number becomes a missing value.
 
     Examples
     --------

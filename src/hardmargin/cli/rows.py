@@ -150,7 +150,7 @@ def open_rows(path: Path, written: TextFormat) -> TextRows | ParquetRows | Table
 
 
 def _numbers(texts: Any, written: TextFormat) -> Any:
-    """Turn text into numbers; it stays text if some is none, so that the first can be named."""
+    """Turn text into numbers if all of it is; if not, an error can name the first that is not."""
     import pyarrow as pa
 
     for name in ("float64", "int64", "bool"):  # also hexadecimal numbers, and truth values

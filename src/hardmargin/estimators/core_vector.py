@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, publish
 from hardmargin.estimators._base.options import Choice
 from hardmargin.kernels import KernelFunction
 from hardmargin.kernels.columns import KernelColumns
@@ -23,7 +23,7 @@ from hardmargin.resources import (
 )
 from hardmargin.solvers.core_sets import core_vector
 from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
-from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.solvers.problem import Problem
 from hardmargin.warn import warn_caller
 
 
@@ -219,11 +219,8 @@ default="rbf"
         """
         with self._fitting() as monitor:
             training = self._training(self._check_training(X, y, sample_weight))
-            finite_diagonal(
-                training.kernel, training.X, training.codes, squared=True, dtype=training.dtype
-            )
-            n_machines = len(training.machines)
-            budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * len(training.codes))
+            n_rows, n_machines = len(training.codes), len(training.machines)
+            budget = planned_bytes(self.memory_limit, CORE_ROW_BYTES * n_rows)
             columns_share, core_share = COLUMNS_SHARE, CORE_SHARE
             if n_machines == 1:  # one machine reuses columns too rarely for keeping them to pay
                 columns_share, core_share = 0.0, COLUMNS_SHARE + CORE_SHARE
@@ -234,8 +231,7 @@ default="rbf"
                 memory_bytes=int(columns_share * budget),
                 n_jobs=self.n_jobs,
             )
-            is_weighted = training.weights is not None or training.class_weights is not None
-            weights = training.row_weights() if is_weighted else None
+            weights = training.row_weights() if training.is_weighted else None
             seeds = self._new_generator().randint(2**31 - 1, size=n_machines)
             solutions = core_vector.solve(
                 Problem(columns, training.codes, training.machines, weights),
@@ -255,7 +251,7 @@ default="rbf"
             enough = ""
             if "core_full" in reasons:
                 most = columns.bytes_of_core_set(training.n_rows_of_largest)
-                enough = enough_memory(int(most / core_share), CORE_ROW_BYTES * len(training.codes))
+                enough = enough_memory(int(most / core_share), CORE_ROW_BYTES * n_rows)
             warn_if_unfinished(reasons, self.tol, "lower C, or use another kernel", enough)
             gaps = [s.certificate for s in solutions if s.stop_reason == "radius"]
             if max(gaps, default=0.0) > 1.0 - (1.0 - self.tol) ** 2:
@@ -263,14 +259,15 @@ default="rbf"
                     f"stopping='radius' stopped when the objective may still be {max(gaps):.0%} "
                     "from its optimum, which is common for large C; use stopping='margin'."
                 )
-            self.objective_ = one_or_all([s.objective for s in solutions])
-            self.lower_bound_ = one_or_all([s.lower_bound for s in solutions])
-            self.certificate_ = one_or_all([s.certificate for s in solutions])
-            self.core_size_ = one_or_all([s.core_size for s in solutions])
-            self.weight_norm_ = one_or_all([float(s.weight_norm) for s in solutions])
-            self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-            self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
-            self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+            publish(
+                self,
+                solutions,
+                "objective",
+                "lower_bound",
+                "core_size",
+                "n_kernel_evaluations",
+                weight_norm_=lambda s: float(s.weight_norm),
+            )
             self._store(training, solutions)
         return self
 

@@ -22,6 +22,7 @@ from hardmargin.kernels import (
     make_kernel,
 )
 from hardmargin.kernels.columns import KernelColumns
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.low_rank import LowRankMatrix, low_rank_matrix
 from hardmargin.kernels.matrix import dense_kernel
 from hardmargin.kernels.precision import precision, warn_if_flat
@@ -42,7 +43,7 @@ from hardmargin.solvers.core_sets.core_vector import CoreVectorOptions, Stopping
 from hardmargin.solvers.core_sets.dense import DenseOptions
 from hardmargin.solvers.core_sets.l2_svm import CONSTRAINTS, Constraint, L2Solution, Scope
 from hardmargin.solvers.core_sets.lagrangian import LagrangianOptions
-from hardmargin.solvers.problem import KernelRows, Problem, finite_diagonal, machines_of
+from hardmargin.solvers.problem import KernelRows, Problem, machines_of
 from hardmargin.warn import warn_caller
 
 Solver = Literal["core", "newton", "lagrangian", "nystroem"]
@@ -289,8 +290,6 @@ default="rbf"
             self._dtype_: Precision = precision(
                 X, "float64" if is_wide else self.dtype, self._kernel_
             )
-            if not self._kernel_.has_unit_diagonal:
-                finite_diagonal(self._kernel_, X, codes, squared=True, dtype=self._dtype_)
             rows = KernelRows(self._kernel_, X, self._dtype_)
             present = np.flatnonzero(codes >= 0)
             if len(present) < len(codes):  # a weight of zero leaves a row out
@@ -378,6 +377,8 @@ default="rbf"
         self, X: Rows, random: np.random.RandomState, monitor: Monitor
     ) -> LowRankMatrix | None:
         """Approximate the kernel; without time for that, core sets use the kernel itself."""
+        # Core sets square the values, but only know the kernel of the approximation.
+        check_diagonal(self._kernel_, X, squared=True, dtype=self._dtype_)
         with suppress(Stopped):
             return low_rank_matrix(
                 self._kernel_,

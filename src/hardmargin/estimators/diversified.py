@@ -56,7 +56,7 @@ from hardmargin.warn import Warned, held_back, warn_caller
 FIRST_SHARE = 0.7
 
 #: With a time limit, the second layer is first trained on this many rows, for this long at least.
-FIRST_ROWS, LEAST_SECONDS = 1_000, 0.1
+LEAST_LAYER_ROWS, LEAST_SECONDS = 1_000, 0.1
 
 #: Parameters that are passed on to the first layer unchanged.
 FIRST_LAYER = (
@@ -304,10 +304,9 @@ default="rbf"
         self
         """
         with self._fitting() as monitor:
-            X, codes, self.classes_, weights, *_ = self._check_training(X, y, sample_weight)
-            y, present = self.classes_[codes], codes >= 0
-            if weights is not None and (weights[present] == 1).all():
-                weights = None
+            given = self._check_training(X, y, sample_weight)
+            X, codes, self.classes_, *_ = given
+            y, present, weights = self.classes_[codes], codes >= 0, given.positive_weights
             final_params = self._final_params(weights, sample_weight, groups, params)
             if self.cv is None and groups is not None and "groups" not in final_params:
                 raise ValueError(
@@ -514,7 +513,7 @@ default="rbf"
         n_rows, best = len(codes), None
         sizes: Iterable[int] = [n_rows]
         if monitor.has_limit:
-            least = max(FIRST_ROWS, ROWS_PER_CLASS * len(self.classes_))
+            least = max(LEAST_LAYER_ROWS, ROWS_PER_CLASS * len(self.classes_))
             sizes = growing_sizes(Growth(n_rows, n_rows, least), monitor)
         ranks = random_ranks(codes, np.random.RandomState(seed))
         for size in sizes:

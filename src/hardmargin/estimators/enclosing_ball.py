@@ -38,7 +38,7 @@ from hardmargin.resources import (
 from hardmargin.selection.enclosing_ball import MAX_ROWS, drawn, fence, near_gamma, quantile, soft_C
 from hardmargin.solvers.core_sets import enclosing_ball
 from hardmargin.solvers.core_sets.enclosing_ball import BallOptions, BallSolution, HalfDistances
-from hardmargin.solvers.problem import Problem, finite_diagonal
+from hardmargin.solvers.problem import Problem
 from hardmargin.warn import warn_caller
 
 
@@ -415,9 +415,8 @@ default="rbf"
             with np.errstate(over="ignore", invalid="ignore"):
                 self._origin_ = np.mean(X, axis=0, dtype=np.float64)
                 X = X - self._origin_
-        finite_diagonal(self._kernel_, X, codes, dtype=self._dtype_)
         return HalfDistances(
-            self._kernel_, X, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
+            self._kernel_, X, codes >= 0, dtype=self._dtype_, memory_bytes=0, n_jobs=self.n_jobs
         )
 
     def _warn(self, solution: BallSolution, enough: str) -> None:

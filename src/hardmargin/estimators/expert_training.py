@@ -46,7 +46,7 @@ MOST_LOW_RANK_ROWS = 30_000
 
 #: Share of the memory for the rows that cuts are found on, and the least number of them.
 CUT_MEMORY = 0.125
-LEAST_CUT_ROWS = 2_000
+LEAST_CUT_ROOM = 2_000
 
 #: Memory that experts need per row, for coefficients, classes, weights, orders and cells. It may
 #: take this share of `memory_limit` before there is a warning.
@@ -250,7 +250,7 @@ def _most_stored_rows(vote: KernelVote, n_columns: int) -> int:
 
 def _most_cut_rows(limit: int, n_columns: int) -> int:
     """Rows of a sample that cuts are found on: they are copied a few times, in float32."""
-    return max(LEAST_CUT_ROWS, int(CUT_MEMORY * limit) // (4 * n_columns))
+    return max(LEAST_CUT_ROOM, int(CUT_MEMORY * limit) // (4 * n_columns))
 
 
 def warn_of_little_memory(plan: Plan, rows: TrainingRows) -> None:

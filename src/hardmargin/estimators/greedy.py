@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import Training
-from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, one_or_all, publish
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
@@ -699,21 +699,22 @@ default="cv"
             self.cv_log_loss_ = self.cv_error_ = float("nan")  # what was judged is not the model
 
     def _keep_paths(self, training: Training, solutions: list[GreedySolution]) -> None:
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.loss_path_, self.stage_indices_, self.stage_steps_ = (
-            one_or_all([s.history[name] for s in solutions]) for name in ("loss", "row", "step")
+        publish(
+            self,
+            solutions,
+            "n_kernel_evaluations",
+            "method",
+            loss_path_=lambda s: s.history["loss"],
+            stage_steps_=lambda s: s.history["step"],
+            weight_norm_=lambda s: float(np.sqrt(s.squared_norm)),
         )
-        self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
+        self.stage_indices_ = one_or_all([s.history["row"] for s in solutions])
         self.vc_bound_ = one_or_all(
             [
                 min(s.squared_radius * s.squared_norm, float(n_rows)) + 1.0
                 for s, n_rows in zip(solutions, training.machine_sizes, strict=True)
             ]
         )
-        self.certificate_ = one_or_all([s.certificate for s in solutions])
-        self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
-        self.stop_reason_: Any = one_or_all([s.stop_reason for s in solutions])
-        self.method_ = one_or_all([s.method for s in solutions])
         # The staged methods also need labels, and visited rows whose multiplier fell back to zero.
         self._stage_signs_ = [
             sides[training.codes[s.history["row"]]].astype(np.float64)

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, publish
 from hardmargin.kernels import KernelFunction
 from hardmargin.resources import planned_bytes
 from hardmargin.solvers import hard_margin
@@ -192,12 +192,13 @@ default="rbf"
             solutions = hard_margin.solve(training, options, part)
             warn_if_unfinished({s.stop_reason for s in solutions})
             margins = [_margin(s) for s in solutions]
-            self.weight_norm_ = one_or_all([1.0 / float(np.sqrt(m)) for m in margins])
-            self.margin_ = one_or_all([1.0 / (1.0 / float(np.sqrt(m))) for m in margins])
-            self.certificate_ = one_or_all([s.certificate for s in solutions])
-            self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-            self.n_kernel_evaluations_ = one_or_all([s.n_kernel_evaluations for s in solutions])
-            self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+            publish(
+                self,
+                solutions,
+                "n_kernel_evaluations",
+                weight_norm_=_weight_norm,
+                margin_=lambda s: 1.0 / _weight_norm(s),
+            )
             # Divided by the margin, the nearest rows score +1 and -1.
             scaled = [
                 replace(s, coefficients=s.coefficients / m, intercept=s.intercept / m)
@@ -221,6 +222,11 @@ def warn_if_unfinished(reasons: Collection[str]) -> None:
     ):
         if reason in reasons:
             warn_caller(message)
+
+
+def _weight_norm(solution: HardMarginSolution) -> float:
+    """``||w||`` of the plane on which the nearest rows score +1 and -1."""
+    return 1.0 / float(np.sqrt(_margin(solution)))
 
 
 def _margin(solution: HardMarginSolution) -> float:

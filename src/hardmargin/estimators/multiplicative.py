@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
-from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, publish
 from hardmargin.estimators._base.matrix import solve_on_matrices
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
@@ -243,7 +243,17 @@ default="rbf"
             part = monitor.part("relative gap", n_machines=n_machines)
             solutions = solve_on_matrices(multiplicative.solve, self, training, options, part)
             self._warn_of(solutions)
-            self._keep_paths(solutions)
+            publish(
+                self,
+                solutions,
+                margin_path_=lambda s: s.history["margin"],
+                objective_path_=lambda s: s.history["objective"],
+                error_path_=lambda s: s.history["error"],
+                learning_rate_=lambda s: s.last_rate,
+                weight_norm_=lambda s: float(np.sqrt(s.squared_norm)),
+                margin_=lambda s: float(s.history["margin"][-1]),
+                support_bound_=_support_bound,
+            )
             self._keep_stages(training, every, solutions)
             self._store(training, [_without_small(s) for s in solutions])
         return self
@@ -292,18 +302,6 @@ default="rbf"
                 yield scores[:, 1] if len(self.classes_) == 2 else scores
 
     staged_predict = staged_predict
-
-    def _keep_paths(self, solutions: Sequence[MultiplicativeSolution]) -> None:
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.margin_path_ = one_or_all([s.history["margin"] for s in solutions])
-        self.objective_path_ = one_or_all([s.history["objective"] for s in solutions])
-        self.error_path_ = one_or_all([s.history["error"] for s in solutions])
-        self.learning_rate_ = one_or_all([s.last_rate for s in solutions])
-        self.certificate_ = one_or_all([s.certificate for s in solutions])
-        self.weight_norm_ = one_or_all([float(np.sqrt(s.squared_norm)) for s in solutions])
-        self.margin_ = one_or_all([float(s.history["margin"][-1]) for s in solutions])
-        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
-        self.support_bound_ = one_or_all([_support_bound(s) for s in solutions])
 
     def _keep_stages(
         self,

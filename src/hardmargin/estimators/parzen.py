@@ -8,8 +8,9 @@ import numpy as np
 
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.kernels import KernelFunction
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.kernel import in_precision
-from hardmargin.solvers.problem import Expansion, finite_diagonal
+from hardmargin.solvers.problem import Expansion
 
 
 class ParzenClassifier(KernelClassifier):
@@ -137,7 +138,7 @@ default="rbf"
         """
         with self._fitting():
             training = self._training(self._check_training(X, y, sample_weight))
-            diagonal = finite_diagonal(training.kernel, training.X, training.codes)
+            diagonal = check_diagonal(training.kernel, training.X, training.codes >= 0)
             if diagonal is not None and training.kernel.name == "poly":
                 in_precision(diagonal, training.dtype)  # predictions would overflow
             weights = training.row_weights()

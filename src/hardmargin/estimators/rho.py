@@ -11,12 +11,13 @@ from sklearn.utils._param_validation import Interval, Real
 from sklearn.utils.metaestimators import available_if
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
-from hardmargin.estimators._base.estimator import one_or_all
+from hardmargin.estimators._base.estimator import publish
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.planes import (
     PATH_CONSTRAINTS,
     plane_stages,
+    publish_path,
     staged_decisions,
     train_planes,
 )
@@ -237,8 +238,8 @@ default="rbf"
             if self.solver == "smo":
                 self._store(training, self._optima(training, monitor))
             else:
-                planes = train_planes(self, training, monitor)
-                self.rho_ = one_or_all([float(s.history["rho"][-1]) for s in planes])
+                planes, self.rank_ = train_planes(self, training, monitor)
+                publish_path(self, planes, rho_=lambda s: float(s.history["rho"][-1]))
                 self._store(training, planes)
                 self._stages_ = plane_stages(planes, self.support_)
         return self
@@ -279,9 +280,5 @@ default="rbf"
         solutions = hard_margin.solve(training, options, part)
         warn_if_unfinished({s.stop_reason for s in solutions})
         self.rank_ = None
-        self.rho_ = one_or_all([s.rho for s in solutions])
-        self.rho_lower_bound_ = one_or_all([s.rho_lower_bound for s in solutions])
-        self.certificate_ = one_or_all([s.certificate for s in solutions])
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        publish(self, solutions, "rho", "rho_lower_bound")
         return solutions

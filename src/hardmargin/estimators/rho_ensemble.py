@@ -13,6 +13,7 @@ from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.planes import (
     PATH_CONSTRAINTS,
+    publish_path,
     staged_decisions,
     train_planes,
     vote_stages,
@@ -242,7 +243,8 @@ default="rbf"
                 rows = rows._replace(X=as_blocks(rows.X).map(self._scaling_.transform))
             training = self._training(rows)
             n_stages = None if self.n_stages == "eps" else int(self.n_stages)
-            solutions = train_planes(self, training, monitor, n_stages)
+            solutions, self.rank_ = train_planes(self, training, monitor, n_stages)
+            publish_path(self, solutions)
             self._store(training, [s.ensemble for s in solutions])
             self._stages_ = vote_stages(solutions, self.support_)
         return self

@@ -23,6 +23,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.matrix import as_precision
 from hardmargin.monitor import Monitor
 from hardmargin.resources import each_block, multiply
@@ -153,6 +154,7 @@ def low_rank_matrix(
         Its ``check`` is called while landmarks are found, and may raise ``Stopped``.
     """
     every = np.arange(X.shape[0]) if rows is None else np.asarray(rows)
+    check_diagonal(kernel, X, every, dtype=dtype)
     random = random_state or np.random.RandomState(0)
     # The factor, the values it is made of, and their product while it is being made.
     room = memory_bytes // (3 * len(every) * np.dtype(dtype).itemsize)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from hardmargin.kernels import Check, FloatArray, Kernel, KernelRows, Precision, Rows, is_sparse
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.kernel import in_precision
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import multiply
@@ -165,6 +166,8 @@ def kernel_matrix(
 ) -> StoredMatrix | StreamedMatrix:
     """Make the kernel matrix of some rows of X, stored if the memory, and the time, allow it.
 
+    Kernels whose values solvers cannot use are refused (``diagonal.py``).
+
     Parameters
     ----------
     kernel : Kernel
@@ -184,13 +187,14 @@ def kernel_matrix(
         If the time is up before the matrix is evaluated, it is not stored, and products with it
         raise ``Stopped``.
     """
-    if kernel.name == "precomputed":
-        values = X if rows is None else X[np.ix_(rows, rows)]
-        values = np.asarray(in_precision(values, dtype), order="C")
+    is_precomputed = kernel.name == "precomputed"
+    chosen = X if rows is None else X[np.ix_(rows, rows)] if is_precomputed else X[rows]
+    check_diagonal(kernel, chosen, dtype=dtype)
+    if is_precomputed:
+        values = np.asarray(in_precision(chosen, dtype), order="C")
         if not np.array_equal(values, values.T):
             values = (values + values.T) / 2
         return StoredMatrix(values, n_jobs)
-    chosen = X if rows is None else X[rows]
     n = int(chosen.shape[0])
     check = None if monitor is None else monitor.check
     at_once = None
@@ -221,6 +225,7 @@ def dense_kernel(
     monitor : Monitor, optional
         Says how much time there is.
     """
+    check_diagonal(rows.kernel, rows.X, squared=True, dtype=rows.dtype)
     n_bytes = 8 * int(rows.X.shape[0]) ** 2
     matrix = kernel_matrix(
         rows.kernel, rows.X, dtype=rows.dtype, memory_bytes=n_bytes, n_jobs=n_jobs, monitor=monitor

@@ -79,11 +79,11 @@ from hardmargin.kernels import (
     Rows,
     is_sparse,
 )
+from hardmargin.kernels.diagonal import LARGEST_SQUARED_VALUE
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.solvers.forward_selection import NestedLeastSquares, Selection
-from hardmargin.solvers.problem import LARGEST_SQUARED_VALUE
 
 #: Up to this many support rows, all of them are candidates and in the sample.
 MAX_WHOLE = 10_240

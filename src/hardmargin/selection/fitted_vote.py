@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, as_blocks, make_kernel
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.precision import precision, warn_if_flat
 from hardmargin.monitor import Monitor
 from hardmargin.prediction import Machines
@@ -26,7 +27,7 @@ from hardmargin.selection.plan import Plan
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.vote import Losses, VoteResult
 from hardmargin.selection.weights import log_weight_ratio
-from hardmargin.solvers.problem import Problem, finite_diagonal, machines_of
+from hardmargin.solvers.problem import Problem, machines_of
 from hardmargin.warn import warn_caller
 
 #: Up to this many rows, folds are made from several shuffles. That costs little there, and makes
@@ -124,8 +125,7 @@ def fit_vote(
         sample_weight=weights,
     )
     warn_if_flat(usual, X, weights)
-    if weights is not None and (weights[weights > 0] == 1).all():
-        weights = None
+    weights = rows.positive_weights
     dtype = precision(X, vote.dtype, usual)
     if folds is None:
         is_shuffled = not is_part and rows.n_rows <= MAX_SHUFFLED_ROWS
@@ -133,8 +133,7 @@ def fit_vote(
         folds = make_folds(plan.cv, X, codes, n_shuffles=n_shuffles, random_state=random)
     if folds.shortage:
         _warn_of_folds(folds)
-    if not usual.has_unit_diagonal:
-        finite_diagonal(usual, X, codes)
+    check_diagonal(usual, X, codes >= 0)
     problem = Problem(X, codes, machines_of(len(classes), plan.multi_class), weights)
     monitor = monitor.part("held-out loss", n_machines=len(problem.machines))
     if plan.is_linear and vote.rank in (None, "auto"):  # 2.

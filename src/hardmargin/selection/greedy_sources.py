@@ -20,6 +20,7 @@ from hardmargin.kernels import (
     KernelRows,
     Rows,
     as_blocks,
+    column_ends,
     is_sparse,
     make_kernel,
     resolve_gamma,
@@ -108,7 +109,10 @@ class Source:
     @cached_property
     def scales(self) -> list[FloatArray]:
         """What columns are multiplied by, for each split or for all."""
-        return [column_scales(known, self.values.X) for known in self.relevance]
+        if not self.relevance:
+            return []
+        is_many_valued = column_ends(self.values.X).has_others
+        return [column_scales(known, is_many_valued) for known in self.relevance]
 
     @property
     def for_all(self) -> Source:

@@ -31,6 +31,7 @@ from hardmargin.kernels import (
     Ranks,
     Rows,
     View,
+    column_ends,
     is_sparse,
 )
 from hardmargin.monitor import Monitor
@@ -61,8 +62,8 @@ from hardmargin.warn import warn_caller
 
 #: ``dtype="auto"`` stores kernel values in float64 up to the first number of rows, in float32 up to
 #: the second, and in 16 bits above.
-MAX_FLOAT64_ROWS = 500
-MAX_FLOAT32_ROWS = 700
+MAX_FLOAT64_VOTE_ROWS = 500
+MAX_FLOAT32_VOTE_ROWS = 700
 
 #: Up to this many rows, the distances between all of them are stored for all machines at once.
 MAX_SHARED_ROWS = 10_000
@@ -288,7 +289,11 @@ class KernelVote:
             found = {view: relevance_of(view, first, votes, X, weights, random) for view in views}
             known = {view: own for view, own in found.items() if own is not None}
             if known:
-                scaled = {v: replace(v, scales=column_scales(own, X)) for v, own in known.items()}
+                is_many_valued = column_ends(X).has_others
+                scaled = {
+                    view: replace(view, scales=column_scales(own, is_many_valued))
+                    for view, own in known.items()
+                }
                 pairs = [(scaled.get(view, view), name) for view, name in pairs]
                 widths, mean = SCALED_WIDTHS, np.mean(list(known.values()), axis=0)
                 relevance = mean / mean.max()
@@ -328,8 +333,10 @@ class KernelVote:
             if len(group) < len(machines):
                 codes = np.where(np.isin(codes, np.concatenate(group[0])), codes, np.int32(-1))
             n = int((codes >= 0).sum())
-            is_double = dtype == "float64" and (self.dtype == "float64" or n <= MAX_FLOAT64_ROWS)
-            compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_ROWS
+            is_double = dtype == "float64" and (
+                self.dtype == "float64" or n <= MAX_FLOAT64_VOTE_ROWS
+            )
+            compact = not is_double and self.dtype == "auto" and n > MAX_FLOAT32_VOTE_ROWS
             memory = self.memory_for(n, n_columns, n_families)
             spare = memory.room - memory.pairs
             kept = max(min(options.memory_bytes, spare), 0)

@@ -15,7 +15,7 @@ from hardmargin.solvers.regularization_path import RegularizationPath
 
 
 @dataclass(frozen=True)
-class Curve:
+class ErrorCurve:
     """An error as a function of C, which is a step function.
 
     Attributes
@@ -49,7 +49,7 @@ class HeldOutChoice(NamedTuple):
 
     C: float
     error: float
-    curve: Curve
+    curve: ErrorCurve
 
 
 def by_rows_held_out(
@@ -62,12 +62,12 @@ def by_rows_held_out(
     """Choose a C as in :func:`held_out_curve`; without parts, by the leave-one-out bound."""
     if not parts:
         none = np.empty(0)
-        return HeldOutChoice(loo_curve(path, C_min).best()[0], float("nan"), Curve(none, none))
+        return HeldOutChoice(loo_curve(path, C_min).best()[0], float("nan"), ErrorCurve(none, none))
     curve = held_out_curve(path, parts, positive, weights, C_min)
     return HeldOutChoice(*curve.best(), curve)
 
 
-def loo_curve(path: RegularizationPath, C_min: float | None) -> Curve:
+def loo_curve(path: RegularizationPath, C_min: float | None) -> ErrorCurve:
     """Return the leave-one-out bound from C_min on."""
     first = _least_C(path) if C_min is None else C_min
     return _curve(path.loo_C, path.loo_bound[0], path.loo_change, 1.0, first, float(path.C[-1]))
@@ -79,7 +79,7 @@ def held_out_curve(
     positive: NDArray[np.bool_],
     weights: FloatArray,
     C_min: float | None,
-) -> Curve:
+) -> ErrorCurve:
     """Return the held-out error for all C that every regularisation path reaches.
 
     Parameters
@@ -133,14 +133,14 @@ def _errors(
 
 def _curve(
     places: FloatArray, start: float, changes: FloatArray, mass: float, first: float, last: float
-) -> Curve:
+) -> ErrorCurve:
     """Add up changes, as shares of the mass, and cut the range."""
     first = min(first, last)
     wrong = start + np.concatenate([[0.0], np.cumsum(changes)])
     values = np.maximum(wrong, 0.0) / mass  # rounding can make a sum of weights negative
     inside = (places > first) & (places < last)
     C = np.concatenate([[first], np.unique(places[inside]), [last]])
-    return Curve(C, values[np.searchsorted(places, C, side="right")])
+    return ErrorCurve(C, values[np.searchsorted(places, C, side="right")])
 
 
 def validation_split(

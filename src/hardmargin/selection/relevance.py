@@ -36,7 +36,7 @@ LEAST_CATEGORIES = 3
 NUMBERS_AT_ONCE = 10_000_000
 
 #: Up to this many rows, derivatives are float64.
-MAX_FLOAT64_ROWS = 500
+MAX_FLOAT64_RELEVANCE_ROWS = 500
 
 #: Differences between the two values of a column could overflow at larger gammas.
 _LARGEST_GAMMA = 80.0
@@ -161,7 +161,7 @@ def relevance_of(
     used = np.unique(np.concatenate([vote.rows for vote in votes]))
     of_machines = [np.searchsorted(used, vote.rows) for vote in votes]
     slopes = [vote.slope for vote in votes]
-    dtype: Precision = "float64" if len(used) <= MAX_FLOAT64_ROWS else "float32"
+    dtype: Precision = "float64" if len(used) <= MAX_FLOAT64_RELEVANCE_ROWS else "float32"
     parts = []
     for k, kernel in enumerate(kernels):
         C = np.zeros((len(used), len(votes)), dtype=dtype)
@@ -196,14 +196,20 @@ def relevance_of(
     return np.asarray(np.sqrt(squares / largest))
 
 
-def column_scales(relevance: FloatArray, X: NDArray[Any]) -> FloatArray:
+def column_scales(relevance: FloatArray, is_many_valued: NDArray[np.bool_]) -> FloatArray:
     """Turn relevance into the factors of the columns, which are at least `LEAST_SCALE`.
 
     For columns of two values they are powers of two. Such columns of equal scale can be packed as
     bits, and predictions are much faster where most columns are of this kind.
+
+    Parameters
+    ----------
+    relevance : (d,) array
+        Relevance of the columns.
+    is_many_valued : (d,) bool array
+        Which columns have more than two values.
     """
     scales = np.maximum(relevance, LEAST_SCALE)
-    is_many_valued = column_ends(X).has_others
     return np.where(is_many_valued, scales, np.exp2(np.round(np.log2(scales))))
 
 

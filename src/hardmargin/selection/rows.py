@@ -51,6 +51,18 @@ class TrainingRows(NamedTuple):
         """Number of rows that take part."""
         return int((self.codes >= 0).sum())
 
+    def with_weights(self, weights: FloatArray | None) -> TrainingRows:
+        """Return the same with other weights: None where all are one."""
+        is_plain = weights is None or bool((weights == 1).all())
+        return self._replace(weights=None if is_plain else weights)
+
+    @property
+    def positive_weights(self) -> FloatArray | None:
+        """Weights for those who leave out rows of code -1: None where all others weigh one."""
+        if self.weights is None or (self.weights[self.weights > 0] == 1).all():
+            return None
+        return self.weights
+
     def all_made(self) -> TrainingRows:
-        """Return the same with rows that are there, if they were to be made when needed."""
+        """Return the same with all rows made, if they were to be made when needed."""
         return self._replace(X=self.X[:]) if isinstance(self.X, MadeRows) else self

@@ -49,7 +49,8 @@ of them and finally exceeds them. The equality also needs the minimum of eq. (20
 minimises an upper bound of it that holds for hypotheses within [-1, 1], that is, for kernels with
 values within [-1, 1]; its steps are never longer.
 
-This module is for comparisons and shares no code with ``rho.py``.
+No estimator needs this module. It is for comparisons, such as the gallery's
+``examples/published/plot_2_adaboost.py``, and shares no code with ``rho.py``.
 """
 
 from __future__ import annotations

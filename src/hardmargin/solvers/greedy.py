@@ -35,12 +35,12 @@ import numpy as np
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
 from hardmargin.kernels.blocks import FileRows, as_blocks, no_room
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited
 from hardmargin.solvers.problem import (
     Problem,
     Solution,
-    finite_diagonal,
 )
 
 #: Raised where values of the kernel, or sums of them, are NaN or infinite.
@@ -140,9 +140,7 @@ def solve(
     kernel = rows.kernel
     if weights is not None:
         codes = np.where(weights > 0, codes, -1).astype(np.int32)
-    diagonal = None
-    if not kernel.has_unit_diagonal:
-        diagonal = finite_diagonal(kernel, rows.X, codes, dtype=rows.dtype)
+    diagonal = check_diagonal(kernel, rows.X, codes >= 0, dtype=rows.dtype)
     if options.method.startswith("lazy") and not kernel.has_unit_diagonal:
         raise ValueError(
             f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "

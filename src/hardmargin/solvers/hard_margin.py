@@ -36,11 +36,11 @@ from dataclasses import dataclass
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.problem import (
     Problem,
     Solution,
-    finite_diagonal,
 )
 
 #: Steps allowed by default: the first number, or the second per row if that is more. Without a
@@ -123,7 +123,9 @@ def solve(
             classes=codes,
             n_classes=problem.n_classes,
             machines=problem.machines,
-            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True, dtype=rows.dtype),
+            diagonal=check_diagonal(
+                rows.kernel, rows.X, codes >= 0, squared=True, dtype=rows.dtype
+            ),
             bias=options.fit_intercept,
             tol=options.tol,
             max_stages=most_steps(options.max_stages, len(codes)),

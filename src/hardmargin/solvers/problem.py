@@ -19,9 +19,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
+from hardmargin.kernels import FloatArray
 from hardmargin.kernels import KernelRows as KernelRows
-from hardmargin.kernels.kernel import in_precision
 
 #: Classes on the negative side, and on the positive.
 Machine: TypeAlias = tuple[Sequence[int], Sequence[int]]
@@ -30,12 +29,6 @@ Machine: TypeAlias = tuple[Sequence[int], Sequence[int]]
 Values = TypeVar("Values")
 
 IntArray: TypeAlias = NDArray[np.int32]
-
-#: Kernels whose largest k(x, x) is smaller, but not zero, would make coefficients overflow.
-LEAST_KERNEL_VALUE = 1e-250
-
-#: Squares of larger kernel values, and sums of such squares, overflow.
-LARGEST_SQUARED_VALUE = 1e150
 
 
 @dataclass(frozen=True)
@@ -167,59 +160,3 @@ def machines_of(n_classes: int, multi_class: str) -> list[Machine]:
         return [([i], [j]) for i, j in combinations(range(n_classes), 2)]
     everyone = range(n_classes)
     return [([other for other in everyone if other != c], [c]) for c in everyone]
-
-
-def finite_diagonal(
-    kernel: Kernel,
-    X: Rows,
-    classes: NDArray[np.int32],
-    *,
-    squared: bool = False,
-    dtype: Precision = "float64",
-) -> FloatArray | None:
-    """Return ``k(x, x)`` of every row; refuse sizes that solvers cannot use.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Any kernel.
-    X : rows
-        Rows, or the kernel matrix for a precomputed kernel.
-    classes : (n,) int32 array
-        Class of every row; negative for rows that take no part.
-    squared : bool
-        Whether the solver squares kernel values.
-    dtype : {"float32", "float64"}
-        Precision of the values in training; it must hold them.
-
-    Returns
-    -------
-    (n,) array, or None where all values are one
-    """
-    if kernel.has_unit_diagonal:
-        return None
-    diagonal = kernel.diagonal(X)
-    own = kernel.name in ("callable", "precomputed")
-    sizes = np.abs(diagonal[classes >= 0])
-    if not np.isfinite(sizes).all():
-        if own:
-            raise ValueError(
-                "The kernel's values k(x, x) must be finite; some are NaN or infinite."
-            )
-        raise ValueError(
-            f"kernel={kernel.name!r} overflows on these rows: k(x, x) is not finite for some; "
-            "scale the features (for instance with StandardScaler) or lower degree, gamma or coef0."
-        )
-    in_precision(sizes, dtype)
-    largest = float(sizes.max(initial=0.0))
-    advice = "scale the kernel" if own else "scale the features (for instance with StandardScaler)"
-    if squared and largest > LARGEST_SQUARED_VALUE:
-        raise ValueError(
-            f"The kernel's values k(x, x) go up to {largest:.2g}, whose square overflows; {advice}."
-        )
-    if 0 < largest < LEAST_KERNEL_VALUE:
-        raise ValueError(
-            f"The kernel's values k(x, x) are at most {largest:.2g}, too small for coefficients to "
-            f"be finite; {advice}."
-        )
-    return diagonal

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 
 from hardmargin import _core
 from hardmargin.kernels import KernelRows
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.hard_margin import most_steps
-from hardmargin.solvers.problem import Problem, Solution, finite_diagonal
+from hardmargin.solvers.problem import Problem, Solution
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ def solve(
             n_classes=problem.n_classes,
             machines=problem.machines,
             weights=problem.weights,
-            diagonal=finite_diagonal(rows.kernel, rows.X, codes, squared=True, dtype=rows.dtype),
+            diagonal=check_diagonal(
+                rows.kernel, rows.X, codes >= 0, squared=True, dtype=rows.dtype
+            ),
             C=options.C,
             tol=options.tol,
             max_stages=most_steps(options.max_stages, len(codes)),

@@ -61,6 +61,9 @@ from hardmargin.warn import warn_caller
 class Training(Problem[KernelRows]):
     """A classification problem, ready for a solver.
 
+    Its `weights` are those of the samples alone: where class weights only move thresholds, solvers
+    must not see them. Other solvers are given `row_weights`, which has both.
+
     Attributes
     ----------
     classes : (n_classes,) array
@@ -86,6 +89,11 @@ class Training(Problem[KernelRows]):
     def dtype(self) -> Precision:
         """Precision of kernel values."""
         return self.values.dtype
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether samples or classes have weights."""
+        return self.weights is not None or self.class_weights is not None
 
     def row_weights(self) -> FloatArray:
         """Sample weights, times the weights of the classes."""
@@ -335,9 +343,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         warn_if_flat(settled, X, weights)
         if self._division_ is None and self._has_too_many_pairs(len(classes)):
             self._divide(len(classes), "ovr")
-        if weights is not None and (weights[weights > 0] == 1).all():
-            weights = None
-        class_weights = None
+        weights, class_weights = rows.positive_weights, None
         if self.class_weight is not None:
             class_weights = self._class_weights(classes, codes, weights)
         machines = machines_of(len(classes), self._division)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from inspect import signature
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +72,7 @@ from hardmargin.resources import (
 )
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.weights import moderate
+from hardmargin.solvers.problem import Solution
 from hardmargin.warn import warn_caller
 
 #: Counts that parameters may give: they fit the integers of the compiled core.
@@ -221,9 +223,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
         codes = (np.cumsum(is_used) - 1)[codes].astype(np.int32)
         if weights is not None:
             codes[weights == 0] = -1
-            weights = None if (weights == 1).all() else weights
         warn_of_quantities(classes, codes)
-        return TrainingRows(X, codes, classes, weights)
+        return TrainingRows(X, codes, classes, None).with_weights(weights)
 
     def _check_unlabelled(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
         """Validate rows and weights; at least one row must have a positive weight."""
@@ -319,6 +320,34 @@ def one_or_all(values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return values[0]
     return list(values) if isinstance(values[0], np.ndarray) else np.array(values)
+
+
+def publish(
+    estimator: BaseEstimator,
+    solutions: Sequence[Solution],
+    *fields: str,
+    **values: Callable[[Any], Any],
+) -> None:
+    """Set attributes of an estimator from the solutions of its machines.
+
+    There are always ``certificate_``, ``n_iter_`` and ``stop_reason_``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets the attributes.
+    solutions : sequence of Solution
+        One per machine.
+    *fields : str
+        Fields of a solution that become attributes too, with an underscore.
+    **values : callable
+        Further attributes, as functions of a solution.
+    """
+    for field in ("certificate", "stop_reason", *fields):
+        values[f"{field}_"] = attrgetter(field)
+    values["n_iter_"] = attrgetter("n_stages")
+    for name, value in values.items():
+        setattr(estimator, name, one_or_all([value(solution) for solution in solutions]))
 
 
 def check_weights(X: Rows, sample_weight: Any) -> FloatArray:

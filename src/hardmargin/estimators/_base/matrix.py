@@ -15,11 +15,12 @@ from sklearn.utils._param_validation import Interval
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
 from hardmargin.estimators._base.estimator import COUNT
 from hardmargin.estimators._base.options import Choice
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.low_rank import LANDMARKS, LowRankMatrix, low_rank_matrix
 from hardmargin.kernels.matrix import KernelMatrix, kernel_matrix
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes, tasks_at_once
-from hardmargin.solvers.problem import Problem, Solution, finite_diagonal
+from hardmargin.solvers.problem import Problem, Solution
 from hardmargin.warn import warn_caller
 
 #: Share of the memory limit that a kernel matrix may take; the rest is for copies and vectors.
@@ -42,7 +43,6 @@ def low_rank_of(
     rank: Any = classifier.rank
     if rank is None:
         return None
-    finite_diagonal(training.kernel, training.X, training.codes, dtype=training.dtype)
     try:
         return low_rank_matrix(
             training.kernel,
@@ -94,7 +94,8 @@ def solve_on_matrices(
     list of Solution
         Over the rows of `training`.
     """
-    finite_diagonal(training.kernel, training.X, training.codes, dtype=training.dtype)
+    # Here for all machines, as the matrix of the last may be evaluated after hours of training.
+    check_diagonal(training.kernel, training.X, training.codes >= 0, dtype=training.dtype)
     every = np.flatnonzero(training.codes >= 0)
     weights, machines = training.row_weights(), training.machines
     rows_of = [training.rows_of(m) for m in range(len(machines))]

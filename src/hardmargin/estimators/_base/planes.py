@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, Real
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
-from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, publish
 from hardmargin.estimators._base.matrix import (
     LOW_RANK_CONSTRAINTS,
     low_rank_of,
@@ -66,13 +66,13 @@ class Stages:
 
 def train_planes(
     classifier: KernelClassifier, training: Training, monitor: Monitor, n_stages: int | None = None
-) -> list[RhoSolution]:
-    """Train the machines of a classifier, warn about early ends, and set the path's attributes.
+) -> tuple[list[RhoSolution], int | None]:
+    """Train the machines of a classifier, and warn about early ends.
 
     Parameters
     ----------
     classifier : RhoSVC or RhoEnsembleSVC
-        Its parameters apply, and the attributes are set on it.
+        Its parameters apply.
     training : Training
         The machines.
     monitor : Monitor
@@ -82,8 +82,10 @@ def train_planes(
 
     Returns
     -------
-    list of RhoSolution
+    solutions : list of RhoSolution
         Over the rows of `training`; at low rank, over the landmarks.
+    rank : int or None
+        Rank of the kernel; None for the kernel itself.
     """
     if classifier.eps_stop > classifier.eps_start:
         raise ValueError(
@@ -106,10 +108,29 @@ def train_planes(
         rho.solve, classifier, training, options, part, low_rank=low_rank, together=True
     )
     _warn_of(solutions, is_low_rank=low_rank is not None)
-    classifier.rank_ = None if low_rank is None else low_rank.rank
-    _keep_paths(classifier, solutions)
     every = np.flatnonzero(training.codes >= 0)
-    return [_over_support(solution, low_rank, every) for solution in solutions]
+    solutions = [_over_support(solution, low_rank, every) for solution in solutions]
+    return solutions, None if low_rank is None else low_rank.rank
+
+
+def publish_path(
+    classifier: KernelClassifier,
+    solutions: Sequence[RhoSolution],
+    **values: Callable[[RhoSolution], Any],
+) -> None:
+    """Set the attributes of the path, and those of `values` (see `publish`)."""
+    publish(
+        classifier,
+        solutions,
+        "n_stages",
+        "rho_lower_bound",
+        stage_weights_=lambda s: s.history["rate"],
+        stage_intercepts_=lambda s: s.history["bias"],
+        rho_path_=lambda s: s.history["rho"],
+        eps_path_=lambda s: s.history["epsilon"],
+        cosine_path_=lambda s: s.history["cosine"],
+        **values,
+    )
 
 
 def plane_stages(solutions: Sequence[RhoSolution], support: NDArray[Any]) -> list[Stages] | None:
@@ -198,18 +219,6 @@ def _over_support(
             solution.ensemble, rows=landmarks, coefficients=collapsed(solution.ensemble)
         ),
     )
-
-
-def _keep_paths(classifier: KernelClassifier, solutions: Sequence[RhoSolution]) -> None:
-    classifier.n_stages_ = classifier.n_iter_ = one_or_all([s.n_stages for s in solutions])
-    classifier.stage_weights_ = one_or_all([s.history["rate"] for s in solutions])
-    classifier.stage_intercepts_ = one_or_all([s.history["bias"] for s in solutions])
-    classifier.rho_path_ = one_or_all([s.history["rho"] for s in solutions])
-    classifier.eps_path_ = one_or_all([s.history["epsilon"] for s in solutions])
-    classifier.cosine_path_ = one_or_all([s.history["cosine"] for s in solutions])
-    classifier.rho_lower_bound_ = one_or_all([s.rho_lower_bound for s in solutions])
-    classifier.certificate_ = one_or_all([s.certificate for s in solutions])
-    classifier.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
 
 
 def _warn_of(solutions: Sequence[RhoSolution], *, is_low_rank: bool) -> None:

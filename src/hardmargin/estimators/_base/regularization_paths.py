@@ -15,15 +15,16 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier, Training
-from hardmargin.estimators._base.estimator import COUNT, one_or_all
+from hardmargin.estimators._base.estimator import COUNT, one_or_all, publish
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.kernels import FloatArray
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.matrix import StoredMatrix, kernel_matrix
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import memory_bytes, single_threaded_blas, tasks_at_once
 from hardmargin.selection.folds import Folds
 from hardmargin.solvers import regularization_path
-from hardmargin.solvers.problem import Expansion, Problem, finite_diagonal
+from hardmargin.solvers.problem import Expansion, Problem
 from hardmargin.solvers.regularization_path import (
     RegularizationPath,
     RegularizationPathOptions,
@@ -160,10 +161,7 @@ class RegularizationPathClassifier(KernelClassifier):
         self._training_ = training
         self.path_: Any = paths[0] if len(paths) == 1 else paths
         self.path_rows_ = one_or_all([training.rows_of(m) for m in range(len(paths))])
-        self.loo_path_ = one_or_all([path.loo_bound for path in paths])
-        self.certificate_ = one_or_all([s.certificate for s in solutions])
-        self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-        self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+        publish(self, solutions, loo_path_=lambda s: s.path.loo_bound)
 
     def _store_at(
         self, training: Training, paths: Sequence[RegularizationPath], Cs: Sequence[float]
@@ -239,7 +237,8 @@ def follow_paths(
     folds : Folds, optional
         The splits.
     """
-    finite_diagonal(training.kernel, training.X, training.codes)
+    # Here for all machines, as the matrix of the last may be evaluated after hours of training.
+    check_diagonal(training.kernel, training.X, training.codes >= 0)
     if training.kernel.name == "precomputed":
         _check_symmetry(training.X)
     limit = memory_bytes(classifier.memory_limit)

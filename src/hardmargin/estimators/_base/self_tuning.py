@@ -101,8 +101,7 @@ class SelfTuningClassifier(KernelClassifier):
         weights hide.
         """
         if rows.weights is not None:
-            weights = as_rows(rows.weights)
-            rows = rows._replace(weights=None if (weights == 1).all() else weights)
+            rows = rows.with_weights(as_rows(rows.weights))
         self.is_categorical_: NDArray[np.bool_] | None = None
         if self._categories_ is not None:
             self.is_categorical_ = np.isin(
@@ -184,7 +183,7 @@ class SelfTuningClassifier(KernelClassifier):
             monitor.checkpoint.write()
 
     def _name_of_fit(self, rows: TrainingRows, groups: Any) -> str:
-        """Tell this fit from others that have another result."""
+        """Name this fit: fits with another result have another name."""
         weights = np.empty(0) if rows.weights is None else rows.weights
         parameters = self.get_params(deep=False)
         described = [

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval
 
 from hardmargin.estimators._base.classifier import KernelClassifier
-from hardmargin.estimators._base.estimator import one_or_all
+from hardmargin.estimators._base.estimator import publish
 from hardmargin.resources import memory_bytes
 from hardmargin.solvers import soft_margin
 from hardmargin.solvers.soft_margin import SoftMarginOptions
@@ -117,8 +117,6 @@ class SoftMarginSVC(KernelClassifier):
                 )
             if "max_time" in reasons:
                 warn_caller("The SVM of the second layer stopped at max_time; raise it.")
-            self.certificate_ = one_or_all([s.certificate for s in solutions])
-            self.n_iter_ = one_or_all([s.n_stages for s in solutions])
-            self.stop_reason_ = one_or_all([s.stop_reason for s in solutions])
+            publish(self, solutions)
             self._store(training, solutions)
         return self

@@ -20,7 +20,7 @@ from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.rho import RhoOptions
 
 __all__ = [
-    "DataSet",
+    "Ijcai07Set",
     "Result",
     "also_at_hand",
     "curve_tasks",
@@ -42,8 +42,8 @@ FIGURE_1, FIGURE_2 = "ijcai07-figure1", "ijcai07-figure2"
 
 
 @dataclass(frozen=True)
-class DataSet:
-    """One row of the tables.
+class Ijcai07Set:
+    """A data set of the paper, and how it is used.
 
     Parameters
     ----------
@@ -68,18 +68,18 @@ class DataSet:
 
 
 DATA_SETS = {
-    "cancer": DataSet("ida-breast-cancer", is_pool=True),
-    "diabetis": DataSet("ida-diabetis", is_pool=True, scale=True, quick=("pima", 468, 300)),
-    "german": DataSet("ida-german", is_pool=True),
-    "titanic": DataSet("ida-titanic", is_pool=True, quick=("titanic", 150, 2051)),
-    "waveform": DataSet("ida-waveform", is_pool=True),
-    "astro": DataSet("svmguide1"),
-    "adult1": DataSet("a1a"),
-    "adult2": DataSet("a2a"),
-    "adult3": DataSet("a3a"),
-    "web1": DataSet("w1a"),
-    "web2": DataSet(None),
-    "adult": DataSet("a9a", rank=400),
+    "cancer": Ijcai07Set("ida-breast-cancer", is_pool=True),
+    "diabetis": Ijcai07Set("ida-diabetis", is_pool=True, scale=True, quick=("pima", 468, 300)),
+    "german": Ijcai07Set("ida-german", is_pool=True),
+    "titanic": Ijcai07Set("ida-titanic", is_pool=True, quick=("titanic", 150, 2051)),
+    "waveform": Ijcai07Set("ida-waveform", is_pool=True),
+    "astro": Ijcai07Set("svmguide1"),
+    "adult1": Ijcai07Set("a1a"),
+    "adult2": Ijcai07Set("a2a"),
+    "adult3": Ijcai07Set("a3a"),
+    "web1": Ijcai07Set("w1a"),
+    "web2": Ijcai07Set(None),
+    "adult": Ijcai07Set("a9a", rank=400),
 }
 QUICK_DRAWS, N_DRAWS = 3, 100
 #: Ends the names of rows with the realizations that the folder has.
@@ -303,7 +303,7 @@ def splits_of(name: str, settings: Settings, is_drawn: bool = False) -> list[Spl
     return [(X[train], data.y[train], X[test], data.y[test]) for train, test in data.splits]
 
 
-def _scaled(data_set: DataSet, X: Any) -> Any:
+def _scaled(data_set: Ijcai07Set, X: Any) -> Any:
     return (X - X.mean(axis=0)) / X.std(axis=0) if data_set.scale else X
 
 

@@ -20,7 +20,7 @@ from hardmargin.reproduction.parts import Cell, Curve, CutError, Settings, Task
 from hardmargin.reproduction.sources import Split, folder_set
 
 __all__ = [
-    "DataSet",
+    "Mcs06Set",
     "base_tasks",
     "figure_1_tasks",
     "noise_tasks",
@@ -35,8 +35,8 @@ FIGURE_1, FIGURE_2, FIGURE_3 = "mcs06-figure1", "mcs06-figure2", "mcs06-figure3"
 
 
 @dataclass(frozen=True)
-class DataSet:
-    """One data set.
+class Mcs06Set:
+    """A data set of the paper, and how it is used.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ class DataSet:
 
 
 DATA_SETS = {
-    "optdigits": DataSet("optdigits", small=True),
-    "satimage": DataSet("satimage", small=True),
-    "pendigits": DataSet("pendigits", small=True),
-    "letters": DataSet("letter-uci"),
+    "optdigits": Mcs06Set("optdigits", small=True),
+    "satimage": Mcs06Set("satimage", small=True),
+    "pendigits": Mcs06Set("pendigits", small=True),
+    "letters": Mcs06Set("letter-uci"),
     # Standardised, the few rows that use a pixel at the border would be far from all others.
-    "mnist": DataSet("mnist", divide_by=255.0, is_large=True),
-    "usps": DataSet(None, is_large=True),
-    "face": DataSet(None, is_large=True),
+    "mnist": Mcs06Set("mnist", divide_by=255.0, is_large=True),
+    "usps": Mcs06Set(None, is_large=True),
+    "face": Mcs06Set(None, is_large=True),
 }
 QUICK_SET, QUICK_ROWS = "digits", (300, 200)
 

@@ -49,6 +49,7 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
 from hardmargin.kernels.columns import ROWS_PER_CACHE_LINE, KernelColumns
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.core_sets.core_set import CoreSet, Goal, IndexArray, Limits, Priced
 from hardmargin.solvers.core_sets.l2_svm import (
@@ -133,6 +134,7 @@ def solve(
         Those of the first machine first.
     """
     run, columns = options or CoreVectorOptions(), problem.values
+    check_diagonal(columns.kernel, columns.X, problem.codes >= 0, squared=True, dtype=columns.dtype)
     tasks, at_once = columns.for_tasks(len(problem.machines), run.memory_bytes)
     found = train_machines(
         problem,

@@ -47,8 +47,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardmargin.kernels import FloatArray
+from hardmargin.kernels import FloatArray, Kernel, Precision, Rows
 from hardmargin.kernels.columns import KernelColumns
+from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
 from hardmargin.solvers.core_sets.core_set import CoreSet, IndexArray, Limits, Priced
 from hardmargin.solvers.core_sets.core_vector import INNER_SHARE, grow
@@ -135,8 +136,9 @@ class BallSolution(Solution):
 class HalfDistances(KernelColumns):
     """Minus half of the squared distances between rows, in place of the kernel.
 
-    Parameters are those of :class:`~hardmargin.kernels.columns.KernelColumns`. Values are in units
-    of about the largest k(x, x), so that their squares do not overflow.
+    Parameters are those of :class:`~hardmargin.kernels.columns.KernelColumns`, and a mask of the
+    rows that take part. Values are in units of about the largest k(x, x), so that their squares do
+    not overflow.
 
     Examples
     --------
@@ -148,8 +150,17 @@ class HalfDistances(KernelColumns):
     array([0., 1., 9.])
     """
 
-    def __init__(self, *args: Any, **parameters: Any) -> None:
-        super().__init__(*args, **parameters)
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Rows,
+        among: NDArray[np.bool_] | None = None,
+        *,
+        dtype: Precision = "float64",
+        **parameters: Any,
+    ) -> None:
+        check_diagonal(kernel, X, among, dtype=dtype)
+        super().__init__(kernel, X, dtype=dtype, **parameters)
         largest = float(np.abs(self.diagonal[np.isfinite(self.diagonal)]).max(initial=0.0))
         #: A power of two, so that dividing by it does not round.
         self.unit = float(np.exp2(np.floor(np.log2(largest)))) if largest > 0 else 1.0
