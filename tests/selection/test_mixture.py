@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import log_softmax
@@ -79,6 +79,7 @@ def test_the_loss_is_that_of_the_mixture():
     sharpness=st.floats(0.01, 8.0),
     seed=st.integers(0, 10_000),
 )
+@example(n=2, n_classes=2, n_experts=2, sharpness=0.75, seed=1)
 @settings(deadline=None, max_examples=60)
 def test_no_expert_alone_is_better(n, n_classes, n_experts, sharpness, seed):
     truth, codes = problem(n, n_classes, seed)

@@ -19,6 +19,10 @@ LARGEST_WEIGHT = 3.0
 #: err from becoming too sure.
 SPREAD_OF_SUM = 0.5
 
+#: The search for weights begins again, at most this often, where it ended on a steeper slope.
+MOST_STARTS = 5
+FLAT = 1e-3
+
 
 class LogProbabilities:
     """How log-probabilities of the classes turn into decisions and probabilities."""
@@ -68,12 +72,14 @@ def mixture_weights(
         value = shares @ (np.log(total) + largest) + stiffness * excess**2 / 2
         return float(value), slopes + stiffness * excess
 
-    start = np.full(n_experts, 1 / n_experts)
-    found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, LARGEST_WEIGHT)] * n_experts
-    )
-    mixture = mixed(logs, found.x)
-    return np.asarray(found.x), float(-shares @ mixture[is_own])
+    at, bounds = np.full(n_experts, 1 / n_experts), [(0.0, LARGEST_WEIGHT)] * n_experts
+    for _ in range(MOST_STARTS):
+        found = minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds)
+        at = np.asarray(found.x)
+        # What the gradient allows within the bounds: L-BFGS-B can end where a step failed.
+        if np.abs(at - np.clip(at - found.jac, 0.0, LARGEST_WEIGHT)).max() < FLAT:
+            break
+    return at, float(-shares @ mixed(logs, at)[is_own])
 
 
 def mixed(logs: Sequence[NDArray[Any]], weights: FloatArray) -> FloatArray:
