@@ -9,8 +9,8 @@ from problems.clock import Clock
 from scipy.special import expit
 
 from hardmargin.cells import LayerInTraining
+from hardmargin.cells.experts import CANDIDATES
 from hardmargin.cells.machines import LEAST_PROBABILITY, LEAST_ROWS, learn
-from hardmargin.estimators.experts import CANDIDATES
 from hardmargin.kernels import Kernel
 from hardmargin.monitor import Monitor
 from hardmargin.selection.folds import make_folds

@@ -18,9 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin import EnsembleSVC, resources
-from hardmargin.cells import layer
-from hardmargin.estimators import expert_training
-from hardmargin.estimators.experts import TABLE
+from hardmargin.cells import layer, training
+from hardmargin.cells.experts import TABLE
 from hardmargin.monitor import Monitor
 from hardmargin.selection.kernel_vote import COPIES_OF_ROWS
 from hardmargin.selection.plan import Plan
@@ -163,7 +162,7 @@ def test_labels_of_noise_cannot_be_learned(n_classes, seed):
 
 def test_a_mixture_in_which_nothing_helps_knows_nothing(monkeypatch):
     monkeypatch.setattr(
-        "hardmargin.estimators.experts.mixture_weights",
+        "hardmargin.cells.experts.mixture_weights",
         lambda logs, codes, weights: (np.zeros(len(logs)), 0.0),
     )
     model = experts().fit(*many_rows())
@@ -261,7 +260,7 @@ def test_a_fit_of_many_rows_removes_all_traces_of_one_machine():
 @pytest.mark.parametrize(
     "where",
     [
-        "estimators.expert_training.fit_experts",
+        "cells.training.fit_experts",
         "selection.plan.find_row_scaling",
         "selection.fitted_vote.make_folds",
     ],
@@ -427,7 +426,7 @@ def test_a_limit_on_stages_holds_in_cells():
 
 
 def test_little_memory_warns(monkeypatch):
-    monkeypatch.setattr(expert_training, "BYTES_PER_ROW", 0)
+    monkeypatch.setattr(training, "BYTES_PER_ROW", 0)
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
     X, y = many_rows()
     copies = 8 * COPIES_OF_ROWS * 100 * X.shape[1]
@@ -493,7 +492,7 @@ def test_enough_time_changes_nothing():
 @pytest.mark.filterwarnings("ignore:Training stopped at max_time")
 @pytest.mark.parametrize("is_over", [False, True])
 def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, is_over):
-    fit_sample, sizes = expert_training.Here.fit_sample, []
+    fit_sample, sizes = training.Here.fit_sample, []
 
     def worse_and_worse(self, sample, *rest):
         voted = fit_sample(self, sample, *rest)
@@ -505,8 +504,8 @@ def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, i
         return 0.0 if is_over and len(sizes) == 2 else 10.0
 
     monkeypatch.setattr(Plan, "growth", lambda *_: None)  # no smaller fits before this one
-    monkeypatch.setattr(expert_training.Here, "fit_sample", worse_and_worse)
-    monkeypatch.setattr("hardmargin.estimators.experts._Judge.needs_whole", lambda *_: True)
+    monkeypatch.setattr(training.Here, "fit_sample", worse_and_worse)
+    monkeypatch.setattr("hardmargin.cells.experts._Judge.needs_whole", lambda *_: True)
     monkeypatch.setattr(Monitor, "seconds_left", property(seconds_left))
     model = experts(max_time=1000, n_trees=1).fit(*many_rows())
     assert sizes == [150, 300]

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from hardmargin.estimators.experts import Whole, _apart
+from hardmargin.cells.experts import SampleVote, _apart
 from hardmargin.selection.folds import make_folds
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
@@ -171,7 +171,7 @@ def test_rows_that_share_a_group_with_training_rows_are_not_new():
     codes = y.astype(np.int32)
     folds = make_folds(GroupKFold(4), X, codes, groups=groups)
     taught, is_new = _apart(np.random.RandomState(0).permutation(1000), codes, folds)
-    whole = Whole(None, np.arange(2), taught[:200], taught[:50], np.empty((50, 2)), is_new)
+    whole = SampleVote(None, np.arange(2), taught[:200], taught[:50], np.empty((50, 2)), is_new)
     fair = np.flatnonzero(whole.is_fair(np.arange(1000)))
     new = np.setdiff1d(fair, whole.held_rows)
     assert len(new) >= 200

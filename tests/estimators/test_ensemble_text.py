@@ -174,7 +174,7 @@ def test_time_is_planned_for_the_machines_that_are_trained(monkeypatch):
 
 def test_little_memory_for_text_says_nothing_of_cells(monkeypatch):
     monkeypatch.setattr("hardmargin.selection.plan.MAX_STORED_ROWS", 1_000)
-    monkeypatch.setattr("hardmargin.estimators.expert_training.BYTES_PER_ROW", 10_000)
+    monkeypatch.setattr("hardmargin.cells.training.BYTES_PER_ROW", 10_000)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "memory_limit is too small")
         EnsembleSVC(memory_limit="40MB").fit(*many_documents())

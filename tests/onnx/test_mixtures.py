@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 from problems.onnx_sessions import assert_same_classes, run
 
-import hardmargin.estimators.expert_training as expert_training
-import hardmargin.estimators.experts as experts
+import hardmargin.cells.experts as experts
+import hardmargin.cells.training as training
 import hardmargin.selection.plan as plan
 from hardmargin import EnsembleSVC, compress
 from hardmargin.onnx import machines, to_onnx
@@ -35,7 +35,7 @@ def model(n_classes, is_sparse=False, **params):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.setattr(plan, "MAX_STORED_ROWS", 300)
-        patch.setattr(expert_training, "FIRST_SAMPLE_ROWS", 200)
+        patch.setattr(training, "FIRST_SAMPLE_ROWS", 200)
         patch.setattr(experts, "LEAST_CUT_ROWS", 200)
         clf = EnsembleSVC(**params).fit(X[:N_TRAIN], y[:N_TRAIN])
     assert len(clf._experts_.layers) > 0  # otherwise these tests would show little

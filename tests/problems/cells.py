@@ -66,9 +66,9 @@ def few_rows_are_many(monkeypatch, most=300):
     for name, value in (
         ("selection.plan.MAX_STORED_ROWS", most),
         ("selection.plan.FIRST_SAMPLE_ROWS", most // 2),
-        ("estimators.expert_training.FIRST_SAMPLE_ROWS", most // 2),
-        ("estimators.experts.LEAST_CUT_ROWS", 400),
-        ("estimators.experts.PILOT_CELLS", 3),
+        ("cells.training.FIRST_SAMPLE_ROWS", most // 2),
+        ("cells.experts.LEAST_CUT_ROWS", 400),
+        ("cells.experts.PILOT_CELLS", 3),
     ):
         monkeypatch.setattr(f"hardmargin.{name}", value)
 

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import hardmargin.estimators.expert_training as expert_training
-import hardmargin.estimators.experts as experts
+import hardmargin.cells.experts as experts
+import hardmargin.cells.training as training
 import hardmargin.reduction as reduction
 import hardmargin.selection.plan as plan
 from hardmargin import EnsembleSVC, compress
@@ -42,7 +42,7 @@ def fitted(X, y, **params):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         patch.setattr(plan, "MAX_STORED_ROWS", 180)
-        patch.setattr(expert_training, "FIRST_SAMPLE_ROWS", 130)
+        patch.setattr(training, "FIRST_SAMPLE_ROWS", 130)
         patch.setattr(experts, "LEAST_CUT_ROWS", 200)
         return EnsembleSVC(**params).fit(X, y)
 

@@ -93,7 +93,7 @@ TABLE = np.dtype(
 
 
 @dataclass(frozen=True)
-class Whole:
+class SampleVote:
     """The vote on a sample of all rows, and the probabilities of rows that it had held out.
 
     Attributes
@@ -119,10 +119,10 @@ class Whole:
     held_probabilities: FloatArray
     is_new: NDArray[np.bool_] | None = None
 
-    def without_held_rows(self) -> Whole:
+    def without_held_rows(self) -> SampleVote:
         """Leave out what only training needs."""
         nothing = self.held_rows[:0], self.held_probabilities[:0]
-        return Whole(self.model, self.classes, self.rows, *nothing)
+        return SampleVote(self.model, self.classes, self.rows, *nothing)
 
     def log_probabilities(self, raw: Rows, prior: FloatArray) -> NDArray[np.float32]:
         """Log-probabilities of rows."""
@@ -149,7 +149,7 @@ class Whole:
 
 
 #: Trains the vote on some rows.
-FitWhole = Callable[[NDArray[np.intp], Monitor], Whole]
+FitSample = Callable[[NDArray[np.intp], Monitor], SampleVote]
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Experts:
         Training rows, as cells see them: all, or those that cells need.
     layers : list of Layer
         The trees that take part.
-    whole : Whole or None
+    whole : SampleVote or None
         The vote on a sample of all rows, if it takes part.
     weights : (n_experts,) array
         Weights of the layers and, last, of `whole`.
@@ -185,7 +185,7 @@ class Experts:
     prior: FloatArray
     support: Rows
     layers: list[Layer]
-    whole: Whole | None
+    whole: SampleVote | None
     weights: FloatArray
     table: NDArray[Any]
     relevance: FloatArray | None
@@ -255,7 +255,7 @@ class Mixture:
     prior: FloatArray
     seen: CellRows
     layers: list[LayerInTraining]
-    whole: Whole | None
+    whole: SampleVote | None
     weights: FloatArray
     table: NDArray[Any]
     relevance: FloatArray | None
@@ -323,7 +323,7 @@ class ExpertRows:
     seen: CellRows
     units: FloatArray
     begin_layer: Callable[[Cuts, CellRules], LayerInTraining]
-    fit_whole: FitWhole
+    fit_whole: FitSample
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ class ExpertOptions:
 
 def fit_experts(
     rows: ExpertRows,
-    make_rules: Callable[[Whole], CellRules],
+    make_rules: Callable[[SampleVote], CellRules],
     folds: Folds | None,
     options: ExpertOptions,
     monitor: Monitor,
@@ -445,7 +445,7 @@ class _Judge:
     ----------
     raw, rows : rows or RowBlocks, and CellRows
         Training rows as they came, and as cells see them.
-    whole : Whole
+    whole : SampleVote
         The vote on a sample of all rows.
     prior : (n_classes,) array
         Shares of the classes.
@@ -453,7 +453,7 @@ class _Judge:
 
     raw: Rows | RowBlocks
     rows: CellRows
-    whole: Whole
+    whole: SampleVote
     prior: FloatArray
 
     def some(self, order: NDArray[np.intp]) -> NDArray[np.intp]:

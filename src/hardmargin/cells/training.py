@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
-from hardmargin.estimators.experts import (
+from hardmargin.cells.experts import (
     LARGEST_CELL,
     LEAST_SCALE,
     ExpertOptions,
     ExpertRows,
     Mixture,
-    Whole,
+    SampleVote,
     as_cells_see,
     fit_experts,
     scaled_for_cells,
@@ -131,7 +131,7 @@ def train_experts(
     if vote.rank == "auto":
         most = _most_stored_rows(vote, n_columns)
 
-    def fit_whole(some: NDArray[np.intp], part: Monitor) -> Whole:
+    def fit_whole(some: NDArray[np.intp], part: Monitor) -> SampleVote:
         give_back_memory()  # of what has scaled the rows
         known, own_codes = np.unique(codes[some], return_inverse=True)
         own_weights = None if weights is None else weights[some]
@@ -147,7 +147,7 @@ def train_experts(
             own_folds = given_folds(folds.among(some), sample.X, sample.codes)
         voted = workplace.fit_sample(sample, of_sample, own_folds, seed, part)
         held = voted.judged
-        return Whole(as_model(voted), voted.classes, some, some[held.rows], held.probabilities)
+        return SampleVote(as_model(voted), voted.classes, some, some[held.rows], held.probabilities)
 
     mixture = fit_experts(
         ExpertRows(X, seen, units, partial(workplace.begin_layer, seen), fit_whole),
@@ -202,7 +202,7 @@ def _cell_rules(
     is_two_valued: NDArray[np.bool_],
     folds: Folds | None,
     seed: int,
-    whole: Whole,
+    whole: SampleVote,
 ) -> CellRules:
     """Say how cells are learned, once the vote on a sample is known."""
     known = getattr(whole.model, "encoded_relevance_", np.ones(len(is_two_valued)))

@@ -19,6 +19,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
+from hardmargin.cells.experts import Mixture
+from hardmargin.cells.training import train_experts
 from hardmargin.dask.cluster import Cluster, DaskRows, identity, side_by_side, time_limit
 from hardmargin.dask.layer import DaskLayer, LayerOnCluster
 from hardmargin.dask.partitions import Labels, values_of
@@ -28,8 +30,6 @@ from hardmargin.estimators._base.labels import check_label_type
 from hardmargin.estimators._base.one_model import fitted_attributes, on_one_model
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.ensemble import EnsembleSVC
-from hardmargin.estimators.expert_training import train_experts
-from hardmargin.estimators.experts import Mixture
 from hardmargin.kernels import Rows, is_sparse
 from hardmargin.kernels.blocks import stacked
 from hardmargin.monitor import Monitor

@@ -20,12 +20,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import Layer
+from hardmargin.cells.experts import SampleVote, as_cells_see
 from hardmargin.dask.cluster import Cluster, held, shipped
 from hardmargin.dask.expressions import map_delayed
 from hardmargin.dask.layer import LayerOnCluster
 from hardmargin.dask.partitions import facts_of, in_order, partitions, refuse_other_columns
 from hardmargin.estimators.ensemble import EnsembleSVC
-from hardmargin.estimators.experts import Whole, as_cells_see
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.resources import single_threaded_blas
 from hardmargin.selection.calibration import winning_codes
@@ -151,7 +151,7 @@ class Voters(NamedTuple):
     model: EnsembleSVC
     prior: FloatArray
     weights: FloatArray
-    whole: Whole | None
+    whole: SampleVote | None
     class_weights: FloatArray | None
 
 

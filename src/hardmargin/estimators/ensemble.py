@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.cells.experts import TABLE, Experts, Mixture
+from hardmargin.cells.training import Here, train_experts, warn_of_little_memory
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
-from hardmargin.estimators.expert_training import Here, train_experts, warn_of_little_memory
-from hardmargin.estimators.experts import TABLE, Experts, Mixture
 from hardmargin.kernels import GAMMA_RULES, NAMED_KERNELS, KernelFunction
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
@@ -69,7 +69,7 @@ class EnsembleSVC(SelfTuningClassifier):
     the model is a mixture of experts: one vote as above on a sample of up to 10,000 rows, and trees
     whose cells have machines of their own, so that time grows in proportion to the number of rows.
     What suits the data is found on held-out rows; `experts_` shows it. See
-    ``hardmargin.estimators.experts`` and ``hardmargin.cells``.
+    ``hardmargin.cells.experts`` and ``hardmargin.cells``.
 
     Parameters
     ----------

@@ -94,6 +94,8 @@ SPLITTERS = (
 #: stay importable from here: files name it.
 TRUSTED = (
     "hardmargin.cells.cuts.Cuts",
+    "hardmargin.cells.experts.Experts",
+    "hardmargin.cells.experts.SampleVote",
     "hardmargin.cells.layer.Layer",
     "hardmargin.estimators._base.categories.Categories",
     "hardmargin.estimators._base.classifier.Training",

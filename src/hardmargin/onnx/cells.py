@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.cells.cuts import Cuts
+from hardmargin.cells.experts import Experts, SampleVote
 from hardmargin.cells.layer import Layer
 from hardmargin.cells.machines import LEAST_PROBABILITY
-from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.kernels.kernel import MAX_FLOAT32_FEATURE
 from hardmargin.onnx.expansion import distances_by_column, squared_distances
@@ -81,7 +81,7 @@ def _check_size(experts: Experts) -> None:
     check_bytes(n_bytes, experts.support.shape, was_sparse=is_sparse(experts.support))
 
 
-def _whole_logs(graph: Graph, rows: str, whole: Whole, prior: FloatArray) -> str:
+def _whole_logs(graph: Graph, rows: str, whole: SampleVote, prior: FloatArray) -> str:
     """Log-probabilities of the vote on a sample of all rows."""
     probabilities = classified(graph, rows, whole.model).probabilities
     assert probabilities is not None

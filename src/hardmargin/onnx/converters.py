@@ -23,6 +23,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from hardmargin.cells.experts import Experts
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.columns import is_data_frame, readable
 from hardmargin.estimators._base.estimator import check_model
@@ -31,7 +32,6 @@ from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
 from hardmargin.estimators.diversified import DiversifiedSVC
 from hardmargin.estimators.enclosing_ball import MinimumEnclosingBall
 from hardmargin.estimators.ensemble import EnsembleSVC
-from hardmargin.estimators.experts import Experts
 from hardmargin.estimators.greedy import GreedySVC
 from hardmargin.estimators.hard_margin import HardMarginSVC
 from hardmargin.estimators.multiplicative import MultiplicativeSVC

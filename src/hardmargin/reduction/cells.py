@@ -33,9 +33,9 @@ import scipy.linalg
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from hardmargin.cells.experts import Experts, SampleVote
 from hardmargin.cells.layer import Layer, packed
 from hardmargin.cells.machines import seen_rows
-from hardmargin.estimators.experts import Experts, Whole
 from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.prediction.machines import some_of
@@ -180,12 +180,12 @@ def _smaller(
 
 
 def _smaller_whole(
-    whole: Whole,
+    whole: SampleVote,
     rows: Rows | None,
     share: float,
     random: np.random.RandomState,
     monitor: Monitor,
-) -> Whole:
+) -> SampleVote:
     """Compress the vote on a sample, and forget the rows that it had held out."""
     n = _n_kept(share, len(whole.model.support_))
     model = expansion.unchanged(whole.model)
