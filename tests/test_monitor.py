@@ -8,6 +8,7 @@ from problems.clock import Clock, set_clock
 from problems.two_class import KERNELS, mixed, small, solve
 
 from hardmargin import GreedySVC, progress
+from hardmargin.checkpoint import Checkpoint
 from hardmargin.monitor import Event, Monitor, Stopped
 from hardmargin.progress import progress_lines
 
@@ -345,3 +346,28 @@ def test_an_estimator_out_of_time_keeps_what_it_chose(monkeypatch):
         model = GreedySVC(max_time=150.0, verbose=1, random_state=0).fit(X, y)
     assert len(model.cv_results_["gamma"]) > 1
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_once_a_step_was_cut_short_no_later_step_is_kept_or_read(tmp_path):
+    def steps(monitor, clock=None):
+        monitor.checkpoint = Checkpoint(tmp_path / "steps", "this fit")
+        part = monitor.part(share=0.5)
+        found = [part.once("first", lambda: clock and setattr(clock, "now", 6.0))]
+        found.append(monitor.once("second", lambda: "of a short first" if clock else "whole"))
+        monitor.checkpoint.write()
+        return found, monitor.was_cut_short
+
+    clock = Clock()
+    assert steps(Monitor(10.0, clock=clock), clock) == ([None, "of a short first"], True)
+    assert steps(Monitor()) == ([None, "whole"], False)
+    assert steps(Monitor(10.0, clock=(clock := Clock())), clock) == ([None, "whole"], False)
+
+
+def test_a_fit_within_a_fit_keeps_no_steps(tmp_path):
+    monitor = Monitor(10.0, clock=(clock := Clock()))
+    monitor.checkpoint = Checkpoint(tmp_path / "steps", "this fit")
+    some = monitor.without_checkpoint()
+    some.part(share=0.5).once("a step", lambda: setattr(clock, "now", 6.0))
+    assert not monitor.knows("a step")
+    assert not monitor.was_cut_short
+    assert some.was_cut_short

@@ -32,7 +32,7 @@ SECONDS_BETWEEN = 5.0
 REST = 20.0
 
 #: Its number changes with what the steps are made of.
-_MAGIC = b"hardmargin checkpoint 4\n"
+_MAGIC = b"hardmargin checkpoint 5\n"
 _DIGEST_BYTES = 32
 
 _Key: TypeAlias = tuple[str, int]  # the name of a step, and which one of that name it is

@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
+from threading import Event as Flag
 from typing import TypeAlias, TypeVar
 
 from hardmargin.checkpoint import Checkpoint, Unfinished
@@ -116,6 +118,7 @@ class Monitor:
         self._ended_by: str | None = None
         self._out_of_time = "max_time"
         self._is_cancelled = False
+        self._cut_short = Flag()  # shared by all parts
         self._what, self._n_machines, self._n_done = "violation", 1, 0
         self._unit, self._begun = "machine", self._start
 
@@ -160,6 +163,15 @@ class Monitor:
         whole._is_divided = False
         return whole
 
+    def without_checkpoint(self) -> Monitor:
+        """Make a monitor for another fit within this one, as of some of the rows.
+
+        Its steps have the names of those of the whole fit, and other results.
+        """
+        other = self.part()
+        other.checkpoint, other._cut_short = None, Flag()
+        return other
+
     def to_finish(self, seconds: float) -> Monitor:
         """Make a monitor for what a fit that was ended early still needs; otherwise return self.
 
@@ -198,6 +210,9 @@ class Monitor:
     def once(self, step: str, compute: Callable[[], Result]) -> Result:
         """Return the result of a step: from the checkpoint, if the same fit has made it before.
 
+        Once a step was cut short, the checkpoint rests: later steps may build on that step, and
+        then differ from those of a fit that has the time.
+
         Parameters
         ----------
         step : str
@@ -205,14 +220,34 @@ class Monitor:
         compute : callable
             Makes the result.
         """
-        if self.checkpoint is None:
-            return compute()
-        result: Result = self.checkpoint.step(step, compute, lambda: self.seconds_left > 0)
+        if self.checkpoint is None or self.was_cut_short:
+            return self._watched(compute)
+        watched = partial(self._watched, compute)
+        result: Result = self.checkpoint.step(step, watched, lambda: not self.was_cut_short)
         return result
+
+    def _watched(self, compute: Callable[[], Result]) -> Result:
+        """Make a step, and note whether it was cut short."""
+        try:
+            return compute()
+        finally:
+            if self.seconds_left <= 0:
+                self.note_cut()
+
+    @property
+    def was_cut_short(self) -> bool:
+        """Whether a step of the fit was cut short."""
+        return self._cut_short.is_set()
+
+    def note_cut(self) -> None:
+        """Note that a step of the fit was cut short."""
+        self._cut_short.set()
 
     def knows(self, step: str) -> bool:
         """Whether the checkpoint has the result of the next step of that name."""
-        return self.checkpoint is not None and self.checkpoint.knows(step)
+        if self.checkpoint is None or self.was_cut_short:
+            return False
+        return self.checkpoint.knows(step)
 
     def once_from_state(self, step: str, compute: Callable[[Monitor], Result]) -> Result:
         """Return the result of a step whose machines can resume from a state, as `once` does.
@@ -225,7 +260,7 @@ class Monitor:
             Makes the result; its monitor has the states as `unfinished`.
         """
         part = self.part()
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and not self.was_cut_short:
             part.unfinished = self.checkpoint.unfinished(step)
         return self.once(step, lambda: compute(part))
 

@@ -10,7 +10,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from problems.cells import few_rows_are_many, many_rows
+from problems.clock import Clock, set_clock
 from problems.processes import CONTEXT
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from hardmargin import EnsembleSVC, GreedySVC, checkpoint
@@ -123,6 +125,49 @@ def test_broken_off_again_and_again(path, steps):
             continue
     queries = many_rows(700, 3)[0]
     np.testing.assert_array_equal(found.predict_proba(queries), expected.predict_proba(queries))
+
+
+#: Fits that try some of the rows first if time is limited, and one that does not.
+IN_TIME = {
+    "vote on a sample": EnsembleSVC(max_cell_rows=100, n_trees=1),
+    "vote on all": EnsembleSVC(kernel="linear"),
+    "greedy": GreedySVC(kernel="rbf"),
+    "greedy of one gamma": GreedySVC(gamma=0.1),
+}
+
+
+@pytest.mark.parametrize("fit", IN_TIME)
+def test_a_fit_that_ran_out_of_time_goes_on_to_the_same_model(fit, path, monkeypatch):
+    X, y = many_rows(700)
+    clock = Clock(step=1.0)
+    set_clock(monkeypatch, clock)
+    plain = clone(IN_TIME[fit]).fit(X, y)
+    expected, seconds = plain.decision_function(X), clock.now
+    for share in (0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.2, 1.5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            limited = clone(IN_TIME[fit]).set_params(checkpoint=path, max_time=share * seconds)
+            is_same = (limited.fit(X, y).decision_function(X) == expected).all()
+        assert path.exists() or is_same
+        found = clone(IN_TIME[fit]).set_params(checkpoint=path).fit(X, y)
+        np.testing.assert_array_equal(found.decision_function(X), expected)
+        assert not path.exists()
+
+
+def test_calls_of_little_time_come_to_the_end(path, monkeypatch):
+    X, y = many_rows(700)
+    set_clock(monkeypatch, clock := Clock(step=1.0))
+    expected = GreedySVC().fit(X, y)
+    seconds = 0.7 * clock.now
+    n_calls = 0
+    while path.exists() or n_calls == 0:
+        n_calls += 1
+        assert n_calls < 30
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = GreedySVC(checkpoint=path, max_time=seconds).fit(X, y)
+    assert n_calls > 1
+    np.testing.assert_array_equal(found.decision_function(X), expected.decision_function(X))
 
 
 def broken_off(fit, path, steps, limit=1):

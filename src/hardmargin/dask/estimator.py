@@ -300,7 +300,7 @@ class OnCluster(NamedTuple):
         arguments = pickle.dumps((rows, own, folds, seed, monitor.seconds_left))
 
         def fit() -> Any:
-            return self.cluster.results([self.cluster.submit(_fit_sample_of, arguments)])[0]
+            return self._result(self.cluster.submit(_fit_sample_of, arguments), monitor)
 
         fitted: FittedVote
         fitted, caught = monitor.once("vote on a sample", fit)
@@ -328,13 +328,20 @@ class OnCluster(NamedTuple):
 
         def fit() -> Any:
             task = self.cluster.submit(_fit_vote_of, blocks.blocks, pickle.dumps(arguments))
-            return self.cluster.results([task])[0]
+            return self._result(task, monitor)
 
         fitted: FittedVote
         fitted, used, caught = monitor.once("vote", fit)
         random.set_state(used.get_state())  # the worker had a copy
         _warn_again(caught)
         return fitted
+
+    def _result(self, task: Any, monitor: Monitor) -> Any:
+        """Wait for a step of the fit; note whether it was cut short."""
+        found, was_cut_short = self.cluster.results([task])[0]
+        if was_cut_short:
+            monitor.note_cut()
+        return found
 
 
 class _Fitted(NamedTuple):
@@ -404,14 +411,15 @@ def _warn_again(held: Sequence[Warned]) -> None:
 def _fit_sample_of(arguments: bytes) -> Any:
     rows, own, folds, seed, seconds = pickle.loads(arguments)
     random, monitor = np.random.RandomState(seed), Monitor(time_limit(seconds))
-    return _recorded(lambda: fit_vote(rows, _as_here(own), folds, random, monitor))
+    found = _recorded(lambda: fit_vote(rows, _as_here(own), folds, random, monitor))
+    return found, monitor.was_cut_short
 
 
 def _fit_vote_of(blocks: Sequence[Rows], arguments: bytes) -> Any:
     rows, own, folds, random, seconds = pickle.loads(arguments)
     rows, monitor = rows._replace(X=stacked(blocks)), Monitor(time_limit(seconds))
     fitted, held = _recorded(lambda: fit_vote(rows, _as_here(own), folds, random, monitor))
-    return fitted, random, held
+    return (fitted, random, held), monitor.was_cut_short
 
 
 def _as_here(own: Plan) -> Plan:

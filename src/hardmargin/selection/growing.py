@@ -163,12 +163,14 @@ def growing_sizes(growth: Growth, monitor: Monitor) -> Iterator[int]:
     fits: list[tuple[int, float]] = []
     for _ in range(MAX_FITS):
         if size is None:
-            return
+            break
         before = monitor.seconds_left
         yield size
         left = monitor.seconds_left
         fits.append((size, before - left))
         size = next_size(fits, growth, left)
+    if monitor.checkpoint is not None and fits[-1][0] < growth.n_rows and monitor.seconds_left > 0:
+        yield growth.n_rows  # what there is time for is kept for the next call
 
 
 def next_size(fits: Sequence[tuple[int, float]], growth: Growth, seconds_left: float) -> int | None:

@@ -289,7 +289,8 @@ def settled(
     vote = replace(first.vote, kernel="linear") if first.is_linear else first.vote
     make_kernels = partial(vote.plain_kernels, with_linear=True)
     machines = machines_of(len(rows.classes), first.multi_class)
-    look = first_look(sample, seen, make_kernels, machines, vote.options, part)
+    compare = partial(first_look, sample, seen, make_kernels, machines, vote.options, part)
+    look = part.once("look at a sample", compare)
     if look is None:
         return first
     is_linear = first.is_linear or (first.open_kernels and look.is_linear)

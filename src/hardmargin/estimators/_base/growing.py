@@ -87,7 +87,7 @@ def best_in_time(
         give_back_memory()  # memory that smaller fits have freed would count towards this one
         if size < growth.n_rows:
             some = np.flatnonzero(subsample(codes, ranks, size))
-            fit = fit_some(some, copy.deepcopy(random), watch)
+            fit = fit_some(some, copy.deepcopy(random), watch.without_checkpoint())
             loss = _judge(fit.model, rows, aside)
             if best is None or loss < least:
                 best, least = fit, loss

@@ -177,7 +177,7 @@ class SelfTuningClassifier(KernelClassifier):
         except BaseException:
             monitor.checkpoint.write()
             raise
-        if monitor.seconds_left > 0:
+        if monitor.seconds_left > 0 and not monitor.was_cut_short:
             monitor.checkpoint.remove()
         else:
             monitor.checkpoint.write()
