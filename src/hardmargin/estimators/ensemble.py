@@ -202,8 +202,10 @@ default="cv"
         Log-loss and share of errors on held-out rows, weighted by sample and class weights.
         Relevance has seen the labels of these rows. Where it is used, the log-loss is therefore
         raised by 0.9 times the root of the number of different scales, divided by the number of
-        rows, which makes up for that on average; the error is not raised. That is not enough where
-        there are more columns than rows, so a warning says so.
+        rows, which makes up for that on average; the error is not raised. That is not enough from
+        one column per ten or five rows on; where there are more columns than rows, a warning says
+        so. ``relevance=False`` avoids it. With a column of many categories, both are too high, as
+        held-out rows are coded from fewer rows than new ones.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one, on average over
         the views. If several columns were made from one (to mark missing values, for instance), it

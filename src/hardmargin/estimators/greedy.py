@@ -251,7 +251,8 @@ default="cv"
     cv_log_loss_, cv_error_ : float
         Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
         by sample and class weights; NaN if no rows could be held out, or if the final fit was ended
-        early. As the same rows made the choice, both are a little too low.
+        early. As the same rows made the choice, both are a little too low. With a column of many
+        categories both are too high, as held-out rows are coded from fewer rows than new ones.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one. If several
         columns were made from one (to mark missing values, for instance), it is the largest of
