@@ -6,6 +6,7 @@ import sklearn
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    StratifiedGroupKFold,
     cross_val_predict,
     cross_val_score,
     cross_validate,
@@ -91,6 +92,13 @@ def test_a_search_alone_says_what_to_do(clf):
     with pytest.raises(ValueError, match="All the 3 fits failed") as caught:
         search.fit(X, Y, groups=GROUPS)
     assert "search.fit(X, y, groups=groups, <step>__groups=groups)" in str(caught.value)
+
+
+@pytest.mark.parametrize("splitter", [GroupKFold(5), StratifiedGroupKFold(5)])
+def test_a_splitter_without_groups_says_where_they_go(splitter, clf):
+    message = rf"cv={type(splitter).__name__}\(...\) needs groups.* fit\(X, y, groups=groups\)"
+    with pytest.raises(ValueError, match=message):
+        clf.set_params(cv=splitter).fit(X, Y)
 
 
 def test_cross_validation_with_groups_for_the_splitter_only_says_what_to_do(clf):

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
@@ -93,6 +94,15 @@ def test_float32_is_only_advised_where_it_may_help():
 def test_what_the_graph_takes_must_be_rows(rows):
     with pytest.raises(ValueError, match="X must be rows"):
         to_onnx(GreedySVC().fit(X, Y), rows)
+
+
+def test_texts_are_transformed_before_the_graph():
+    texts = [f"{'good' if k % 2 else 'bad'} text {k % 7}" for k in range(60)]
+    pipe = make_pipeline(TfidfVectorizer(), GreedySVC(max_visits=1)).fit(texts, np.arange(60) % 2)
+    for rows in (texts, np.array(texts), np.array(texts, dtype=object)):
+        with pytest.raises(ValueError, match=r"Z = pipe\[:-1\].transform\(X\)") as raised:
+            to_onnx(pipe, rows)
+        assert "text 3" not in str(raised.value)
 
 
 def test_too_large(monkeypatch):

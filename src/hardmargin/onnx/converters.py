@@ -103,6 +103,7 @@ def convert(model: Any, X: Any, *, target_opset: int | dict[str, int] | None, op
     register()
     _refuse_indicators(model)
     X = readable(X)
+    _refuse_texts(model, X)
     types, is_plain = _input_types(X), options is None
     if all(isinstance(key, str) for key in options or {}):
         plain = {"zipmap": False} if is_classifier(model) else {}
@@ -151,6 +152,22 @@ def _refuse_indicators(model: Any) -> None:
             )
 
 
+def _refuse_texts(model: Any, X: Any) -> None:
+    """Refuse texts, which vectorizers take, for a pipeline."""
+    is_flat = hasattr(X, "__iter__") and not is_data_frame(X) and getattr(X, "ndim", 1) == 1
+    if hasattr(model, "steps") and is_flat and isinstance(next(iter(X), None), str):
+        raise ValueError(
+            "X is a list of texts, not rows: transform texts before the graph: "
+            "Z = pipe[:-1].transform(X); to_onnx(pipe[-1], Z)."
+        )
+
+
+def _briefly(X: Any) -> str:
+    """Show what was given, without its values where there are many."""
+    shape = getattr(X, "shape", (len(X),) if hasattr(X, "__len__") else None)
+    return repr(X) if shape is None else f"{type(X).__name__} of shape {shape}"
+
+
 def _advice(model: Any, message: str) -> str:
     """Say which estimator skl2onnx does not know, and what can be done without it."""
     found = re.search(r"<class '(?:.*\.)?(\w+)'>", message)
@@ -181,7 +198,7 @@ def _input_types(X: Any) -> list[tuple[str, Any]]:
     if len(getattr(X, "shape", ())) != 2:
         raise ValueError(
             "X must be rows (an array of two dimensions or a data frame) or the number of "
-            f"columns, got {X!r}."
+            f"columns, got {_briefly(X)}."
         )
     return [("X", _tensor_type(X)([None, X.shape[1]]))]
 

@@ -21,9 +21,9 @@ BoolArray = NDArray[np.bool_]
 #: The default of scikit-learn where `cv` is None.
 DEFAULT_FOLDS = 5
 
-#: Advice where a splitter needs groups and ``fit`` was given none.
+#: Where groups come from if ``fit`` is called by others.
 MISSING_GROUPS = (
-    "cv needs groups, and fit was given none: fit(X, y, groups=groups). With cross_val_score, "
+    "With cross_val_score, "
     "cross_validate and cross_val_predict, pass params={'groups': groups} (in a pipeline "
     "params={'<step>__groups': groups}), besides groups=groups for the outer splitter. A search "
     "passes them on to a step of a pipeline: "
@@ -295,7 +295,7 @@ def _of_splitter(cv: Any, X: Any, codes: NDArray[np.int32], groups: Any) -> Fold
                 if groups is not None:
                     error.add_note("groups must be of one type that can be sorted, without NaN.")
                 elif "groups" in str(error):
-                    error.add_note(MISSING_GROUPS)
+                    raise _without_groups(cv) from error
                 raise
     for split in splits:
         for part, masks in zip(_pair(split), (trains, tests), strict=True):
@@ -308,6 +308,16 @@ def _of_splitter(cv: Any, X: Any, codes: NDArray[np.int32], groups: Any) -> Fold
     if (folds.train & folds.test).any():
         return replace(folds, shortage="some splits hold out rows that they train on as well")
     return folds
+
+
+def _without_groups(cv: Any) -> ValueError:
+    """Say that a splitter needs groups, and ``fit`` was given none."""
+    error = ValueError(
+        f"cv={type(cv).__name__}(...) needs groups, and fit was given none: pass fit(X, y, "
+        "groups=groups)."
+    )
+    error.add_note(MISSING_GROUPS)
+    return error
 
 
 def _pair(split: Any) -> tuple[Any, Any]:
