@@ -248,6 +248,12 @@ PLACES = {
     "a polars column": (pl.Series("age", X[:, 0]), "1D array.* Series of 40 values, 'age'"),
     "a list of texts": (Texts(f"text {i}" for i in range(40)), r"TfidfVectorizer\("),
     "a column of texts": (pd.Series([f"text {i}" for i in range(40)]), r"TfidfVectorizer\("),
+    "a named column of texts": (
+        pd.Series(["a", "b"] * 20, name="island"),
+        r"categories, .* table\[\['island'\]\]; .*TfidfVectorizer\(",
+    ),
+    "an array of texts": (np.array(["a", "b"] * 20, dtype=object), r"1D array.*pd.DataFrame\("),
+    "an array of strings": (np.array(["a", "b"] * 20), r"1D array.*TfidfVectorizer\("),
     "no rows": (FRAME[:0], "X has 3 columns and no rows"),
     "no rows of strings": (FRAME[:0].astype(str), "X has 3 columns and no rows"),
 }
@@ -524,3 +530,32 @@ def test_sparse_indices_of_either_size(index):
 def test_a_class_weight_dict_may_name_labels_that_do_not_occur():
     model = GreedySVC(class_weight={0: 1.0, 1: 1.0, 7: 3.0}).fit(X, Y)
     assert model.classes_.tolist() == [0, 1]
+
+
+def test_no_labels_for_no_rows():
+    for dtype in ("str", object):
+        with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+            EnsembleSVC().fit(FRAME[:0], pd.Series([], dtype=dtype))
+
+
+def test_an_array_of_numbers_and_strings_names_what_takes_it():
+    rows = np.hstack([X.astype(object), np.array([["a"], ["b"]] * 20, dtype=object)])
+    with pytest.raises(ValueError, match=r"pass a data frame.*categorical_features=\[3\]"):
+        EnsembleSVC().fit(rows, Y)
+    EnsembleSVC(categorical_features=[3]).fit(rows, Y)
+    with pytest.raises(ValueError, match="Turn the column into numbers"):
+        ParzenClassifier().fit(rows, Y)
+
+
+def test_missing_values_are_refused_in_sparse_rows_alone():
+    rows = sp.csr_array(changed(X, (7, 1), np.nan))
+    with pytest.raises(ValueError, match=r"not in sparse rows: pass X.toarray\(\)") as caught:
+        EnsembleSVC().fit(rows, Y)
+    assert "does not accept" not in str(caught.value)
+    EnsembleSVC().fit(rows.toarray(), Y)
+
+
+def test_empty_columns_keep_their_names():
+    with pytest.warns(UserWarning, match="ignored: column size. They keep their names"):
+        model = GreedySVC(1.0, max_visits=1).fit(FRAME.assign(size=np.nan), Y)
+    assert list(model.get_feature_names_out()) == ["age", "income", "size"]

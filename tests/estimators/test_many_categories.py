@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from hardmargin import EnsembleSVC, GreedySVC, compress
 from hardmargin.estimators._base import effects
+from hardmargin.estimators._base.disguise import advice_on
 from hardmargin.selection.folds import make_folds
 
 BOTH = pytest.mark.parametrize("estimator", [EnsembleSVC, GreedySVC])
@@ -116,6 +117,10 @@ DISGUISED = {
         [f"€ 1,{k % 99 + 100}.50" for k in range(200)],
         r"numbers .*pd.to_numeric\(X\['a'\]\)",
     ),
+    "numbers of Europe": (
+        [f"{k % 99},5" for k in range(200)],
+        r"numbers .*pd.to_numeric\(X\['a'\].str.replace\(',', '.'\)\) reads them",
+    ),
     "numbers": ([f"{k % 99}.5" for k in range(200)], r"numbers .*pd.to_numeric\(X\['a'\]\)"),
 }
 
@@ -129,6 +134,18 @@ def test_dates_and_numbers_kept_as_strings_are_named(kind):
     quick(categorical_features=["a"]).fit(frame, frame["x"])  # warnings are errors
     with pytest.raises(ValueError, match=rf"its own, .* rows. They are {words}"):
         quick().fit(frame[:75], frame["x"][:75])
+
+
+def test_the_advice_on_decimal_commas_reads_them():
+    texts = pd.Series([f"{k},25" for k in range(200)])
+    assert pd.to_numeric(texts.str.replace(",", ".")).tolist() == [k + 0.25 for k in range(200)]
+    assert "replace" not in advice_on("a", [f"{k},250" for k in range(1, 200)])  # thousands
+
+
+def test_text_that_a_vectorizer_passed_on_is_refused_with_advice():
+    frame = pd.DataFrame({"a": [f"text number {k} of many" for k in range(90)]})
+    with pytest.raises(ValueError, match="passes text through needs a smaller cardinality_thr"):
+        quick().fit(frame, np.arange(90) % 2)
 
 
 def test_codes_are_no_numbers():

@@ -63,18 +63,25 @@ def explain(
     elif "Input X contains NaN" in message:
         place = _find(X, _is_nan, skipped)
         _say(error, f"The first is {place}." if place else "")
+        if fills and is_sparse(X):  # what scikit-learn says next is of estimators that take none
+            first, *_ = str(error).split("\n")
+            error.args = (
+                f"{first} Missing values are taken in dense rows, not in sparse rows: pass "
+                "X.toarray(), or fill them, for instance with SimpleImputer().",
+            )
+            return
         error.add_note(
             "Missing values can be filled in a pipeline: "
             "make_pipeline(SimpleImputer(), StandardScaler(), ...)."
         )
     elif strange := columns_without_numbers(X, categories) if fills else []:
-        _say_what_is_no_number(error, X, skipped)
+        _say_what_is_no_number(error, X, skipped, fills=fills)
         error.add_note(
             f"Not all values are numbers in {', '.join(map(repr, strange))}: these columns had "
             "numbers in fit, or categorical_features=None says that there are no categories."
         )
     elif "could not convert string" in message or "float() argument" in message:
-        _say_what_is_no_number(error, X, skipped)
+        _say_what_is_no_number(error, X, skipped, fills=fills)
         error.add_note(
             "Columns of text or categories can be encoded in a pipeline, for instance with skrub: "
             "make_pipeline(TableVectorizer(), ...). EnsembleSVC and GreedySVC take categories as "
@@ -82,7 +89,9 @@ def explain(
         )
 
 
-def _say_what_is_no_number(error: Exception, X: Any, skipped: Collection[int]) -> None:
+def _say_what_is_no_number(
+    error: Exception, X: Any, skipped: Collection[int], *, fills: bool
+) -> None:
     place = _find(X, _is_no_number, skipped)
     if place is None:
         return
@@ -90,6 +99,16 @@ def _say_what_is_no_number(error: Exception, X: Any, skipped: Collection[int]) -
     if str(place.value).lower() in ("true", "false"):
         column = f"X[{place.column!r}]" if is_data_frame(X) else f"X[:, {place.column!r}]"
         advice = f"{column} == {place.value!r} is a column of booleans, which are numbers."
+    elif fills and not is_data_frame(X):
+        strange = [
+            int(column)
+            for column, _, values in _columns(X)
+            if column not in skipped and any(map(_is_no_number, values.tolist()))
+        ]
+        advice = (
+            "If the values are categories, pass a data frame, whose columns have types, or list "
+            f"the columns: categorical_features={strange}. Otherwise turn them into numbers."
+        )
     _say(error, f"This is {place}, which is not a number. {advice}")
 
 

@@ -16,6 +16,7 @@ from hardmargin.estimators._base.columns import (
     ADVICE,
     DECLARED,
     MAYBE_TEXT,
+    WITHOUT_VALUE,
     Values,
     column_kinds,
     columns_of,
@@ -68,6 +69,9 @@ class Found(NamedTuple):
     strings: set[str | None]
     n_present: int
 
+
+#: Advice to those who have followed it.
+_PASSED = " (one that passes text through needs a smaller cardinality_threshold)"
 
 #: What some columns have, by their numbers.
 ColumnValues: TypeAlias = dict[int, Found]
@@ -328,7 +332,7 @@ def find_categories_in_parts(
     if not found:
         return None
     if empty := [names[j] for j, values in found.items() if values <= {None}]:
-        warn_caller(f"Columns without any value are ignored: {listed(empty)}.", UserWarning)
+        warn_caller(WITHOUT_VALUE.format(listed(empty)), UserWarning)
     known = tuple(_in_order(values) for values in found.values())
     return Categories(np.array(list(found)), len(names), known, tuple(effects))
 
@@ -429,8 +433,8 @@ def _refuse_text(column: Any, strings: list[Any], numbers: list[Any]) -> None:
     lines = "".join(f"    {step},\n" for step in steps)
     raise ValueError(
         f"Column {column!r} has text, another one in nearly every row. Turn it into numbers in a "
-        "pipeline, for instance with skrub, make_pipeline(TableVectorizer(), ...), or with "
-        f"scikit-learn, make_pipeline(to_numbers, ...), where\n\nto_numbers = "
+        f"pipeline, for instance with skrub, make_pipeline(TableVectorizer(), ...){_PASSED}, or "
+        f"with scikit-learn, make_pipeline(to_numbers, ...), where\n\nto_numbers = "
         f"make_column_transformer(\n{lines})"
     )
 
@@ -441,7 +445,7 @@ def _check_many(
     """Refuse a column whose values are no categories: nearly all different, or too many."""
     advice = advice or (
         "If these are numbers of rows, or names, drop the column. If it is text, turn it into "
-        "numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...)."
+        f"numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...){_PASSED}."
     )
     what = "categories" if is_declared else "different strings"
     if n_different > UNIQUE_SHARE * n_present:

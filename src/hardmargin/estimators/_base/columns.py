@@ -38,6 +38,11 @@ ADVICE = (
     "Turn it into numbers first, for instance with skrub: make_pipeline(TableVectorizer(), ...)."
 )
 
+#: The warning of columns that are empty in every row.
+WITHOUT_VALUE = (
+    "Columns without any value are ignored: {}. They keep their names, and have no effect."
+)
+
 
 class Values(NamedTuple):
     """Values of a column.
@@ -81,7 +86,7 @@ def refuse_no_table(X: Any) -> None:
         raise TypeError("X is a structured array: pass pd.DataFrame(X), with pandas as pd.")
     if getattr(getattr(X, "dtype", None), "kind", "") in ("M", "m"):
         raise ValueError(f"X has dates or times. {ADVICE}")
-    if is_data_frame(X) or isinstance(X, np.ndarray) or is_sparse(X):
+    if is_data_frame(X) or is_sparse(X) or getattr(X, "ndim", 1) != 1:
         return
     if isinstance(X, Mapping):
         raise TypeError(
@@ -93,10 +98,13 @@ def refuse_no_table(X: Any) -> None:
         raise TypeError("X is a list of dicts: pass pd.DataFrame(X), with pandas as pd.")
     if isinstance(first, str):
         raise ValueError(
-            "Expected 2D array, got 1D array instead: X is a list of texts. Reshape your data: "
-            "turn texts into numbers in a pipeline, make_pipeline(TfidfVectorizer(), ...), with "
+            "Expected 2D array, got 1D array instead: X is a list of texts. Reshape your data: if "
+            f"these are categories, pass a table of one column, {_as_table(X)}; if they are text, "
+            "turn it into numbers in a pipeline, make_pipeline(TfidfVectorizer(), ...), with "
             "TfidfVectorizer from sklearn.feature_extraction.text."
         )
+    if isinstance(X, np.ndarray):
+        return
     if hasattr(X, "to_frame") and len(getattr(X, "shape", ())) == 1:
         name = "" if X.name in (None, "") else f", {X.name!r}"
         raise ValueError(
@@ -104,6 +112,13 @@ def refuse_no_table(X: Any) -> None:
             "Reshape your data: if it is a column, pass X.to_frame(), a table of one column; if it "
             "is a row, pass a table of one row, such as table[:1]."
         )
+
+
+def _as_table(column: Any) -> str:
+    """Say what makes a table of one column."""
+    if not hasattr(column, "to_frame"):
+        return "pd.DataFrame({'name': X}), with pandas as pd"
+    return "X.to_frame()" if column.name in (None, "") else f"table[[{column.name!r}]]"
 
 
 def refuse_no_rows(X: Any, estimator: str) -> None:

@@ -12,6 +12,10 @@ DECORATED = re.compile(
     r"\s*[+-]?\s*[$€£¥]?\s*[+-]?(?:\d+|\d{1,3}(?:[.,'\u2019\s]\d{3})+)(?:[.,]\d+)?\s*[$€£¥%]?\s*"
 )
 
+#: Numbers with decimal commas, and those among them that cannot divide thousands instead.
+WITH_COMMA = re.compile(r"\s*[+-]?\d+(?:,\d+)?\s*")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?(?:\d+,(?!\d{3}\s*$)|0,)\d+\s*")
+
 #: Dates as 2024-12-31 or 31.12.2024, perhaps with a time.
 DATE = re.compile(r"\s*(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})(?:[T\s].*)?")
 
@@ -31,6 +35,8 @@ def advice_on(column: Any, values: Collection[str | None]) -> str:
     'They are dates kept as strings: sk'
     >>> advice_on("size", ["S", "L", "12"])
     ''
+    >>> advice_on("eu", ["38,7", "40,25", "12"])[34:]
+    "pd.to_numeric(X['eu'].str.replace(',', '.')) reads them."
     """
     some = list(islice((value for value in values if value is not None), FIRST_LOOK))
 
@@ -41,6 +47,11 @@ def advice_on(column: Any, values: Collection[str | None]) -> str:
         return (
             "They are dates kept as strings: skrub turns them into numbers, "
             "make_pipeline(TableVectorizer(), ...)."
+        )
+    if are(WITH_COMMA) and any(DECIMAL_COMMA.fullmatch(value) for value in some):
+        return (
+            "They are numbers kept as strings: "
+            f"pd.to_numeric(X[{column!r}].str.replace(',', '.')) reads them."
         )
     if are(DECORATED) and not are(CODE):
         return (

@@ -88,7 +88,7 @@ def refuse_mixed_labels(y: Any) -> None:
     if isinstance(y, list | tuple) or str(getattr(y, "dtype", "")).lower() != "object":
         return
     kinds = sorted({type(label).__name__ for label in np.asarray(y).ravel().tolist()})
-    if kinds in (["str"], ["bool"]):
+    if kinds in ([], ["str"], ["bool"]):
         return
     labels = "y.astype(int)" if kinds == ["int"] else "[str(label) for label in y]"
     raise ValueError(

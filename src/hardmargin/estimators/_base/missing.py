@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardmargin.estimators._base.columns import WITHOUT_VALUE
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, as_blocks, is_sparse
 from hardmargin.scaling.columns import NUMBERS_AT_ONCE, listed, sampled
 from hardmargin.warn import warn_caller
@@ -105,7 +106,7 @@ def find_filling(
     incomplete, is_empty = n_missing > 0, n_missing == n_rows
     if is_empty.any():
         empty = listed(feature_names()[np.flatnonzero(is_empty)])
-        warn_caller(f"Columns without any value are ignored: {empty}.", UserWarning)
+        warn_caller(WITHOUT_VALUE.format(empty), UserWarning)
     sample, w = sampled(blocks, weights)
     medians = np.full(blocks.n_columns, np.nan)
     complete, step = np.flatnonzero(~incomplete), max(1, NUMBERS_AT_ONCE // len(sample))
