@@ -1,24 +1,27 @@
 """``hardmargin compare``: classifiers side by side, and a report that a browser shows."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from problems.browser import overflow, screenshot
-from problems.processes import CONTEXT
+from problems.processes import CONTEXT, output_of
 from problems.rivals import Broken, Grouped, Slow
 from problems.tables import customers, write_customers
 
 from hardmargin.cli import compare as comparing
 from hardmargin.cli import main
 from hardmargin.comparison import measure as measuring
+from hardmargin.comparison import memory, rivals
 from hardmargin.comparison.measure import (
     Measured,
     error_of,
     log_loss_of,
     make_splits,
     measure,
+    prepare,
     reliability,
 )
 from hardmargin.comparison.page import html_report
@@ -124,7 +127,8 @@ def test_machines_read_json(capsys, monkeypatch, tmp_path, compared):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model", "ensemblesv"], "did you mean 'ensemblesvc'"),
+        (["--model", "ensemblesv"], "did you mean 'EnsembleSVC'"),
+        (["--model", "tree of trees"], "there are EnsembleSVC, GreedySVC, SVC, logistic regr"),
         (["--target", "nothing"], "no column 'nothing'"),
     ],
 )
@@ -133,6 +137,46 @@ def test_wrong_requests(capsys, tmp_path, arguments, message):
     given = ["compare", str(path), "-o", str(tmp_path / "r.html"), "--target", "churn"]
     assert main([*given, *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_classifier_that_is_not_installed(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(rivals, "find_spec", lambda _: None)
+    path = write_customers(tmp_path)
+    arguments = ["--target", "churn", "--model", "LightGBM", "-o", str(tmp_path / "r.html")]
+    assert main(["compare", str(path), *arguments]) == 2
+    assert "LightGBM is not installed; pip install lightgbm." in capsys.readouterr().err
+
+
+def test_imports_are_made_before_the_time_of_classifiers_begins(monkeypatch):
+    asked = []
+    monkeypatch.setattr(measuring, "multiprocessing", FORKED)
+    monkeypatch.setattr(CONTEXT, "set_forkserver_preload", asked.append, raising=False)
+    prepare(customers())
+    prepare(customers()[["age"]])
+    assert [("skrub" in modules) for modules in asked] == [True, False]
+
+
+TAKES = """
+import sys
+import numpy as np
+from hardmargin.comparison.memory import PeakMemory
+large = np.ones(30_000_000)  # what this process had before does not count
+del large
+memory = PeakMemory()
+taken = np.ones(int(sys.argv[1]))
+del taken
+print(memory.megabytes())
+"""
+
+
+def test_memory_is_what_a_process_takes_from_then_on():
+    assert 75 < float(output_of(TAKES, "10000000")) < 100
+
+
+def test_a_peak_that_is_not_known_is_no_number(monkeypatch):
+    monkeypatch.setattr(memory, "FORGET", Path("/no/where"))
+    monkeypatch.setattr(memory, "_of_usage", lambda: 100.0)
+    assert memory.PeakMemory().megabytes() is None
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from hardmargin.comparison.measure import (
     log_loss_of,
     make_splits,
     measure,
+    prepare,
 )
 from hardmargin.io import write_whole
 from hardmargin.reproduction.progress import Progress
@@ -79,7 +80,7 @@ def compare(
     tested.
     """
     from hardmargin.comparison.page import html_report
-    from hardmargin.comparison.rivals import known_rivals
+    from hardmargin.comparison.rivals import NOT_OURS, known_rivals
 
     check_output(output, force=force)
     deadline = deadline_of(max_time)
@@ -87,8 +88,11 @@ def compare(
     if names:
         by_name = {rival.name.lower(): rival for rival in rivals}
         for name in names:
+            if name.lower() in NOT_OURS and name.lower() not in by_name:
+                raise InputError(f"--model: {name} is not installed; pip install {name.lower()}.")
             if name.lower() not in by_name:
-                hint = did_you_mean(name.lower(), by_name) or f"; there are {', '.join(by_name)}."
+                installed = [rival.name for rival in rivals]
+                hint = did_you_mean(name, installed) or f"; there are {', '.join(installed)}."
                 raise InputError(f"--model: there is no {name!r}{hint}")
         rivals = [by_name[name.lower()] for name in dict.fromkeys(names)]
     with spoken_warnings():
@@ -103,6 +107,7 @@ def compare(
         )
     splits = make_splits(codes, table.groups, seed)
     begin, measured = time.monotonic(), []
+    prepare(table.X)
     quiet = as_json or not sys.stderr.isatty()
     with Progress(len(rivals), quiet=quiet) as progress:
         for k, rival in enumerate(rivals):
@@ -139,7 +144,7 @@ def compare(
             f"{100 * error_of(m, codes)[0]:.2f}",
             f"{log_loss_of(m, codes):.4f}",
             f"{m.fit_seconds:.2f}",
-            "" if m.memory is None else f"{m.memory:.0f}",
+            "not measured" if m.memory is None else f"{m.memory:.0f}",
             m.note,
         ]
         for m in known

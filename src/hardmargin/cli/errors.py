@@ -42,6 +42,7 @@ def require_unique(path: Path, names: Iterable[str]) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint that lists similar names, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=2, cutoff=0.6)
-    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    """Return a hint that lists similar names, in any case, or nothing."""
+    by_lower = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=2, cutoff=0.6)
+    return f"; did you mean {' or '.join(repr(by_lower[c]) for c in close)}?" if close else ""

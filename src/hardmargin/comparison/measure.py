@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.comparison.pipelines import fit_in_groups
+from hardmargin.comparison.memory import PeakMemory
+from hardmargin.comparison.pipelines import fit_in_groups, has_others
 from hardmargin.comparison.rivals import Rival
 from hardmargin.comparison.summary import last_step, summary_of
 
@@ -28,6 +29,13 @@ MAX_TEST_ROWS = 25_000
 
 #: Share of a limit that is for fits; starting a process and predicting take the rest.
 SHARE_OF_FITS = 0.6
+
+#: How processes start. Where a fork is safe, they are forked from one that has done the imports.
+START = "forkserver" if sys.platform == "linux" else "spawn"
+
+#: What nearly all classifiers import, and what is imported for columns other than numbers.
+IMPORTS = ("hardmargin", "sklearn.ensemble", "sklearn.impute", "sklearn.linear_model")
+IMPORTS_OF_OTHERS = "skrub"
 
 #: Probabilities below this count as this.
 LEAST_PROBABILITY = 1e-15
@@ -115,6 +123,17 @@ def make_splits(codes: NDArray[np.intp], groups: Any, seed: int) -> list[Split]:
     return list(splitter.split(X, codes, groups))
 
 
+def prepare(X: Any) -> None:
+    """Import once what classifiers need for a table, so that no process of theirs waits for it."""
+    context = multiprocessing.get_context(START)
+    context.set_forkserver_preload([*IMPORTS, *([IMPORTS_OF_OTHERS] if has_others(X) else [])])
+    if START != "forkserver":
+        return
+    with ProcessPoolExecutor(1, mp_context=context) as pool, _deaf_to_ctrl_c():
+        running = pool.submit(int)
+    running.result()
+
+
 def measure(
     rival: Rival,
     X: Any,
@@ -145,7 +164,7 @@ def measure(
     is_limited : bool, default=False
         Whether classifiers of ours are told the time, in which they find the best model they can.
     """
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context(START)
     max_time = SHARE_OF_FITS * max_seconds / len(splits) if is_limited and rival.is_ours else None
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         with _deaf_to_ctrl_c():
@@ -202,7 +221,7 @@ def _measure(
     rows, predicted, chances, fit_seconds, predict_seconds = [], [], [], [], []
     note, model = "", None
     rival.make(X, seed)  # imports what it needs
-    before = _peak_memory()
+    memory = PeakMemory()
     with threadpool_limits(1):
         for train, test in splits:
             if rival.max_rows is not None and len(train) > rival.max_rows:
@@ -226,7 +245,6 @@ def _measure(
             rows.append(test)
             chances.append(full)
             predicted.append(np.asarray(model.predict(_some(X, test)), dtype=np.intp).ravel())
-    after = _peak_memory()
     return Measured(
         rival.name,
         rival.is_ours,
@@ -235,7 +253,7 @@ def _measure(
         np.vstack(chances),
         float(np.mean(fit_seconds)),
         float(np.mean(predict_seconds)),
-        None if before is None or after is None else max(after - before, 0.0),
+        memory.megabytes(),
         note,
         summary_of(model) if rival.is_ours else {},
     )
@@ -243,16 +261,6 @@ def _measure(
 
 def _some(X: Any, rows: NDArray[np.intp]) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def _peak_memory() -> float | None:
-    """Return the largest memory of this process so far, in megabytes."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    unit = 1e6 if sys.platform == "darwin" else 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def error_of(measured: Measured, codes: NDArray[np.intp]) -> tuple[float, float, float]:

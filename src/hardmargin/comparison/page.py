@@ -101,7 +101,7 @@ def _numbers(
             _number(f"{loss:.4f}", loss == best_loss),
             _number(f"{m.fit_seconds:.2f}"),
             _number(f"{1_000 * m.predict_seconds:.1f}"),
-            _number("" if m.memory is None else f"{m.memory:.0f}"),
+            _number("not measured" if m.memory is None else f"{m.memory:.0f}"),
             f'<td class="state">{escape(m.note)}</td>',
         )
         lines.append(f"<tr>{name}{''.join(cells)}</tr>")

@@ -22,7 +22,7 @@ def with_strings(classifier: Any, X: Any) -> Any:
     """Leave numbers, categories, however many, and missing values to a classifier of ours."""
     from sklearn.pipeline import make_pipeline
 
-    if not _has_others(X):
+    if not has_others(X):
         return classifier
     vectorizer = _vectorizer(X, SHARE_OF_CATEGORIES, low_cardinality="passthrough")
     return make_pipeline(vectorizer, classifier)
@@ -32,7 +32,7 @@ def with_categories(classifier: Any, X: Any) -> Any:
     """Leave numbers, categories, if these are few, and missing values to the classifier."""
     from sklearn.pipeline import make_pipeline
 
-    if not _has_others(X):
+    if not has_others(X):
         return classifier
     from skrub import ToCategorical
 
@@ -50,7 +50,7 @@ def with_numbers(classifier: Any, X: Any, *, is_scaled: bool = True) -> Any:
         scaler = MaxAbsScaler().set_output(transform="default")
         return make_pipeline(scaler, classifier) if is_scaled else classifier
     steps = [
-        *([_vectorizer(X)] if _has_others(X) else []),
+        *([_vectorizer(X)] if has_others(X) else []),
         SimpleImputer(strategy="median", add_indicator=True),
         *([StandardScaler()] if is_scaled else []),
     ]
@@ -63,7 +63,7 @@ def _is_number(dtype: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(dtype))
 
 
-def _has_others(X: Any) -> bool:
+def has_others(X: Any) -> bool:
     """Whether rows have columns other than numbers, as only frames may have."""
     return hasattr(X, "columns") and not all(map(_is_number, X.dtypes))
 

@@ -12,6 +12,9 @@ from hardmargin.comparison.pipelines import with_categories, with_numbers, with_
 #: A kernel SVM of scikit-learn takes minutes on more rows than this: it is trained on a sample.
 MAX_SVC_ROWS = 10_000
 
+#: Packages of boosted trees, which may be installed.
+NOT_OURS = ("lightgbm", "xgboost", "catboost")
+
 
 @dataclass(frozen=True)
 class Rival:
@@ -54,14 +57,9 @@ def known_rivals() -> list[Rival]:
         Rival("random forest", _forest),
         Rival("boosted trees", _boosted, settings="HistGradientBoostingClassifier, defaults"),
     ]
-    for package, name, make in (
-        ("lightgbm", "LightGBM", _lightgbm),
-        ("xgboost", "XGBoost", _xgboost),
-        ("catboost", "CatBoost", _catboost),
-    ):
-        if find_spec(package) is not None:
-            rivals.append(Rival(name, make))
-    return rivals
+    others = {"LightGBM": _lightgbm, "XGBoost": _xgboost, "CatBoost": _catboost}
+    installed = {name: make for name, make in others.items() if find_spec(name.lower())}
+    return [*rivals, *(Rival(name, make) for name, make in installed.items())]
 
 
 def _ensemble(X: Any, seed: int) -> Any:
