@@ -518,3 +518,25 @@ def test_a_model_takes_no_more_memory_than_it_may(capsys, tmp_path, trained, com
     rest["export"] = ["--onnx", tmp_path / "m.onnx"]
     err = refused(capsys, command, trained / "model.skops", *rest[command], "--max-bytes", 1000)
     assert "--max-bytes" in err
+
+
+def test_names_are_not_called_numbers(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    customers().assign(name=[f"name {k}" for k in range(240)]).to_csv(path, index=False)
+    assert main(["train", str(path), "--target", "name", "-o", str(tmp_path / "m.skops")]) == 2
+    line = capsys.readouterr().err
+    assert "learns at most 120 classes from 240 rows. Are they names of the rows?" in line
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--set", "gamma=abc"], "hardmargin: --set gamma=abc: The 'gamma' parameter"),
+        (["--n-jobs", "0"], "hardmargin: --n-jobs: The 'n_jobs' parameter"),
+    ],
+)
+def test_a_wrong_value_is_blamed_on_its_option(capsys, tmp_path, option, message):
+    path = write_customers(tmp_path)
+    arguments = ["--target", "churn", "-o", str(tmp_path / "m.skops"), *option]
+    assert main(["train", str(path), *arguments]) == 2
+    assert capsys.readouterr().err.startswith(message)

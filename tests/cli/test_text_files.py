@@ -130,6 +130,41 @@ def test_other_columns_are_not_doubted(tmp_path):
     training_table(path, TextFormat(), "churn", ("age",), None)  # warnings are errors
 
 
+def with_second_header(folder, lines):
+    """A table of numbers with more lines below the header."""
+    numbers = customers()[["age", "calls"]].fillna(1.0).assign(churn=customers()["churn"])
+    header, *rows = numbers.to_csv(index=False).splitlines()
+    return write(folder, "\n".join([header, *lines, *rows, ""]))
+
+
+def test_a_second_header_is_named_once(capsys, tmp_path):
+    path = with_second_header(tmp_path, ["continuous,discrete,yes"])
+    _, _, err = train(capsys, path)
+    assert err == (
+        f"warning: {path}: line 2 looks like a second header, with 'continuous', 'discrete' in 2 "
+        "columns that have numbers below, which are read as text; --skip-lines 1 leaves it out.\n"
+    )
+
+
+def test_lines_below_the_header_can_be_left_out(capsys, tmp_path):
+    path = with_second_header(tmp_path, ["continuous,discrete,yes", ""])
+    found = read_table(path, TextFormat(skipped=2)).X
+    assert len(found) == 240
+    assert found["age"].dtype == float
+    code, _, err = train(capsys, path, "--skip-lines", "2")
+    assert (code, err) == (0, "")
+    model = tmp_path / "m.skops"
+    found = tmp_path / "p.csv"
+    assert run(capsys, "predict", model, path, "--skip-lines", "2", "-o", found)[0] == 0
+    assert len(pd.read_csv(found)) == 240
+    bad = write(tmp_path, path.read_text() + "many,1,yes\n", "b.csv")
+    _, _, err = run(capsys, "predict", model, bad, "--skip-lines", "2", "-o", tmp_path / "q.csv")
+    assert "line 244, column 'age': 'many' is not a number" in err
+    ragged = write(tmp_path, path.read_text() + "1,2,yes,4\n", "c.csv")
+    _, _, err = train(capsys, ragged, "--skip-lines", "2")
+    assert "c.csv, line 244: it has 4 columns" in err
+
+
 def test_blank_cells_are_missing_numbers(capsys, tmp_path):
     path, _ = written_ages(tmp_path, lambda k, age: "  " if k < 9 else age)
     assert train(capsys, path)[2] == ""

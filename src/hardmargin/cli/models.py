@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,7 +83,18 @@ def make_estimator(
             hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}."
             raise InputError(f"--set {setting}: {found} has no parameter {parameter!r}; {hint}")
         estimator.set_params(**{parameter: value_of(text)})
+    try:
+        estimator._validate_params()
+    except ValueError as error:
+        raise InputError(f"{_option_of(str(error), settings)}: {error}") from error
     return estimator
+
+
+def _option_of(message: str, settings: Sequence[str]) -> str:
+    """Name the option whose value an estimator has refused."""
+    name = (re.search(r"'(\w+)' parameter", message) or ["", ""])[1]
+    given = [setting for setting in settings if setting.startswith(f"{name}=")]
+    return f"--set {given[-1]}" if given else f"--{name.replace('_', '-')}"
 
 
 def value_of(text: str) -> Any:

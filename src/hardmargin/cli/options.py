@@ -46,9 +46,11 @@ def reading_options(command: Command) -> Command:
         encoding: str,
         decimal: str | None,
         missing: tuple[str, ...],
+        skip_lines: int,
         **others: Any,
     ) -> Any:
-        return command(written=TextFormat(delimiter, encoding, decimal, missing), **others)
+        written = TextFormat(delimiter, encoding, decimal, missing, skipped=skip_lines)
+        return command(written=written, **others)
 
     return _apply(
         [
@@ -76,6 +78,14 @@ def reading_options(command: Command) -> Command:
                 metavar="TEXT",
                 help="Stands for a missing value in a text file, as an empty cell and NA do; "
                 "repeatable.",
+            ),
+            click.option(
+                "--skip-lines",
+                type=click.IntRange(min=0),
+                default=0,
+                metavar="N",
+                help="Leave out so many lines below the header of a text file, such as a second "
+                "header.",
             ),
         ],
         with_format,

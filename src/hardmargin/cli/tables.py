@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,9 @@ TRUTH = {"false": 0.0, "true": 1.0}
 
 #: A target with more different values than this is not a class.
 MOST_CLASSES = 1_000
+
+#: If so many columns of numbers begin with text, that is a second header.
+LEAST_OF_HEADER = 2
 
 #: Names of arrays in npz files.
 ROW_NAMES, TARGET_NAMES = ("X", "data", "rows"), ("y", "target", "labels")
@@ -129,9 +132,8 @@ def training_table(
     """
     table = with_target(read_table(path, written), target, drop, groups)
     if table.written is not None:
-        for name, kind in kinds_of(table.X).items():
-            if kind == "text":
-                _warn_of_odd_text(table, name)
+        texts = [name for name, kind in kinds_of(table.X).items() if kind == "text"]
+        _warn_of_odd_texts(table, {n: o for n in texts if (o := _odd_text(table, n)) is not None})
     return table
 
 
@@ -142,19 +144,33 @@ def place_of(table: Table, row: int, name: str) -> str:
     return f"{table.path}, line {line_of_row(table.path, table.written, row)}, column {name!r}"
 
 
-def _warn_of_odd_text(table: Table, name: str) -> None:
-    texts, decimal = present_texts(table.X[name]), _decimal(table)
-    odd = odd_text(texts, decimal)
-    if odd is None:
-        return
-    n_numbers = as_numbers(texts, decimal).count()
+def _odd_text(table: Table, name: str) -> OddText | None:
+    return odd_text(present_texts(table.X[name]), _decimal(table))
+
+
+def _warn_of_odd_texts(table: Table, odd: Mapping[str, OddText]) -> None:
+    """Warn of the first text in columns of numbers; once if a line seems to be a second header."""
     assert table.written is not None  # others have no text that may be meant as numbers
-    line = line_of_row(table.path, table.written, odd.row)
-    warn_caller(
-        f"{table.path}, column {name!r}: {n_numbers:,} of {len(texts):,} values are numbers, but "
-        f"line {line} has {odd.text!r}, so it is read as text; {odd.advice}.",
-        UserWarning,
-    )
+    header = [name for name, found in odd.items() if found.row == 0]
+    if len(header) >= LEAST_OF_HEADER and len(header) > len(odd) / 2:
+        line = line_of_row(table.path, table.written, 0)
+        texts = list(dict.fromkeys(odd[name].text for name in header))
+        warn_caller(
+            f"{table.path}: line {line} looks like a second header, with {_listed(texts)} in "
+            f"{len(header):,} columns that have numbers below, which are read as text; "
+            f"--skip-lines {table.written.skipped + 1} leaves it out.",
+            UserWarning,
+        )
+        odd = {name: found for name, found in odd.items() if name not in header}
+    for name, found in odd.items():
+        texts = present_texts(table.X[name])
+        n_numbers = as_numbers(texts, _decimal(table)).count()
+        line = line_of_row(table.path, table.written, found.row)
+        warn_caller(
+            f"{table.path}, column {name!r}: {n_numbers:,} of {len(texts):,} values are numbers, "
+            f"but line {line} has {found.text!r}, so it is read as text; {found.advice}.",
+            UserWarning,
+        )
 
 
 def _decimal(table: Table) -> str:
@@ -358,10 +374,16 @@ def _with_classes(table: Table) -> Table:
             f"{table.path}, column {name!r}: {same}, so there is nothing to "
             f"learn{_missing_labels(table, len(table.y) - len(known))}."
         )
-    if n_classes > min(MOST_CLASSES, max(len(table.y) // 2, 2)):
+    most = min(MOST_CLASSES, max(len(table.y) // 2, 2))
+    if n_classes > most:
+        is_text = getattr(getattr(table.y, "dtype", None), "kind", "O") not in "biufMm"
+        advice = "predicts classes, not numbers. Cut it into classes first"
+        if is_text:
+            advice = f"learns at most {most:,} classes from {len(table.y):,} rows. Are they names "
+            advice += "of the rows? Otherwise merge rare ones"
         raise InputError(
             f"{table.path}, column {name!r} has {n_classes:,} different values: hardmargin "
-            "predicts classes, not numbers. Cut it into classes first."
+            f"{advice}."
         )
     return table
 

@@ -57,6 +57,8 @@ class TextFormat:
         What stands for a missing value, besides `MISSING`.
     block : int
         Bytes to parse at a time.
+    skipped : int
+        Lines below the header that are no rows.
     """
 
     delimiter: str | None = None
@@ -64,6 +66,7 @@ class TextFormat:
     decimal: str | None = None
     missing: tuple[str, ...] = ()
     block: int = BLOCK
+    skipped: int = 0
 
     @property
     def all_missing(self) -> tuple[str, ...]:
@@ -173,10 +176,21 @@ def _opened(path: Path, found: TextFormat, block: int, columns: Sequence[str] | 
         convert.column_types = dict.fromkeys(columns, pa.binary())
     return arrow.open_csv(
         path,
-        # With a single thread, errors have the number of the row.
-        arrow.ReadOptions(encoding=found.encoding, use_threads=False, block_size=block),
+        _read_options(replace(found, block=block), is_single=True),
         arrow.ParseOptions(delimiter=found.delimiter, newlines_in_values=True),
         convert,
+    )
+
+
+def _read_options(found: TextFormat, *, is_single: bool) -> Any:
+    """Say how to read; with a single thread, errors have the number of the row."""
+    from pyarrow import csv as arrow
+
+    return arrow.ReadOptions(
+        encoding=found.encoding,
+        use_threads=not is_single,
+        block_size=found.block,
+        skip_rows_after_names=found.skipped,
     )
 
 
@@ -211,21 +225,22 @@ def line_of_row(path: Path, found: TextFormat, row: int) -> int:
     path, found
         The file, and how it is written.
     row : int
-        0 is the first row below the header.
+        0 is the first row below the header, and below lines that are skipped.
     """
     opened: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     with opened(path, "rt", encoding=found.encoding, errors="replace", newline="") as text:
         records = csv.reader(text, delimiter=found.delimiter or ",")
         line, n_before = 1, 0
         try:
-            for record in records:
-                n_before += bool(record)
+            for number, record in enumerate(records):
+                is_skipped = 1 <= number <= found.skipped
+                n_before += bool(record) and not is_skipped
                 if n_before == row + 2:
                     return line
                 line = records.line_num + 1
         except (csv.Error, EOFError):  # such as a cell that is too long for this reader
             pass
-    return row + 2
+    return row + 2 + found.skipped
 
 
 def _delimiter(start: str) -> str:
@@ -257,23 +272,19 @@ def _read(path: Path, written: TextFormat, texts: Sequence[str] = ()) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow
 
-    encoding = written.encoding
     parse = arrow.ParseOptions(delimiter=written.delimiter, newlines_in_values=True)
     convert = _conversion(written)
     convert.column_types = dict.fromkeys(texts, pa.string())
     with _refusing(path, written):
         try:
-            several = arrow.ReadOptions(encoding=encoding, block_size=written.block)
-            table = arrow.read_csv(path, several, parse, convert)
+            options = _read_options(written, is_single=False)
+            table = arrow.read_csv(path, options, parse, convert)
         except (pa.ArrowInvalid, UnicodeError) as error:
             if _needs_larger_block(error, written.block):
                 larger = replace(written, block=written.block * LINES_OF_BLOCK)
                 return _read(path, larger, texts)
-            # With a single thread, errors have the number of the row.
-            single = arrow.ReadOptions(
-                encoding=encoding, use_threads=False, block_size=written.block
-            )
-            table = arrow.read_csv(path, single, parse, convert)
+            options = _read_options(written, is_single=True)
+            table = arrow.read_csv(path, options, parse, convert)
     names = _names(path, table.schema, written)
     if table.num_rows == 0:
         raise InputError(f"{path} has a header and no rows.")
@@ -298,7 +309,7 @@ def _read_error(path: Path, message: str, written: TextFormat) -> str:
     """Turn the reader's message into a line that names the line of the file."""
     if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message):
         row, expected, found = ragged.groups()
-        line = line_of_row(path, written, int(row) - 2)
+        line = line_of_row(path, replace(written, skipped=0), int(row) - 2)
         return (
             f"{path}, line {line}: it has {found} columns, the header has {expected}, divided by "
             f"{written.delimiter!r}; --delimiter names another mark."
