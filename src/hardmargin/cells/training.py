@@ -126,7 +126,8 @@ def train_experts(
     seen, units, is_two_valued = _seen_by_cells(rows, scaling, plan.budget.most_row_bytes)
     prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
     n_columns = 0 if is_sparse(X) else X.shape[1]
-    of_sample = replace(plan, has_cells=False).within(_beside(plan.budget, len(codes)))
+    of_sample = replace(plan, has_cells=False, is_of_sample=True)
+    of_sample = of_sample.within(_beside(plan.budget, len(codes)))
     vote, most = of_sample.vote, MOST_LOW_RANK_ROWS
     if vote.rank == "auto":
         most = _most_stored_rows(vote, n_columns)

@@ -33,6 +33,7 @@ from hardmargin.dask.partitions import (
     in_order,
     labels_of,
     merged,
+    or_refusal,
     partitions_of_all,
     print_of,
     refuse_other_columns,
@@ -125,6 +126,14 @@ class Cluster:
         self.wait(tasks)
         with self._connected():
             return self._client.gather(list(tasks))
+
+    def accepted(self, tasks: Sequence[distributed.Future]) -> Any:
+        """Wait for tasks of `or_refusal`, and return their results; raise the first refusal."""
+        found = self.results(tasks)
+        for own in found:
+            if isinstance(own, Exception):
+                raise own
+        return found
 
     def check(self) -> None:
         """Refuse to go on without the scheduler."""
@@ -337,8 +346,8 @@ def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, 
                 name, blocks, parts[name], cluster
             ):
                 same.add(name)
-    labels: list[Labels] = cluster.results(
-        [cluster.submit(labels_of, part, b) for b, part in enumerate(parts["y"])]
+    labels: list[Labels] = cluster.accepted(
+        [cluster.submit(or_refusal, labels_of, part, b) for b, part in enumerate(parts["y"])]
     )
     _refuse_other_lengths("y", n_rows, [len(own.codes) for own in labels], "y" in same)
     refuse_other_kinds("y", [(f"in partition {b}", own.kind) for b, own in enumerate(labels)])
@@ -347,8 +356,8 @@ def side_by_side(X: Any, y: Any, cluster: Cluster, **others: Any) -> tuple[Any, 
         if given is None:
             values.append(None)
         elif is_far(given):
-            found = [cluster.submit(values_of, part, name) for part in parts[name]]
-            entries = cluster.results(found)
+            found = [cluster.submit(or_refusal, values_of, part, name) for part in parts[name]]
+            entries = cluster.accepted(found)
             _refuse_other_lengths(name, n_rows, list(map(len, entries)), name in same)
             values.append(np.concatenate(entries))
         else:

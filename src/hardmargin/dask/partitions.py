@@ -7,7 +7,7 @@ which also read every file once. Others are put side by side by the numbers of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -216,6 +216,14 @@ def labels_of(part: Any, number: int) -> Labels:
             "into strings, y.astype(str)."
         ) from None
     return Labels(classes, codes.astype(np.int32), kind)
+
+
+def or_refusal(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function; an error in what it was given is returned, as workers log what is raised."""
+    try:
+        return function(*args)
+    except (TypeError, ValueError) as error:
+        return error
 
 
 def values_of(part: Any, name: str) -> NDArray[Any]:

@@ -195,7 +195,11 @@ def _warn_of_stops(voted: VoteResult, plan: Plan) -> None:
     """Warn of paths that a limit has cut short."""
     reasons = {path.stop_reason for own in voted.votes for path in own.paths}
     if "max_time" in reasons:
-        warn_caller("Training stopped at max_time; the model is that of the stages so far.")
+        warn_caller(
+            "max_time ended the vote on a sample early."
+            if plan.is_of_sample
+            else "Training stopped at max_time; the model is that of the stages so far."
+        )
     elif "max_stages" in reasons and plan.max_stages is not None:
         n_stages, what = plan.vote.options.n_stages, "while their held-out loss still fell"
         if n_stages is not None:

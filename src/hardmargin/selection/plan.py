@@ -141,6 +141,8 @@ class Plan:
         Rows of the largest machine.
     has_cells : bool
         Whether trees of cells share the rows, as a machine would have too many.
+    is_of_sample : bool
+        Whether this is the vote on a sample, beside such trees.
     open_scaling, open_kernels : bool
         Whether a sample may settle `standardized`, and `is_linear`.
     max_cell_rows : int or None
@@ -164,6 +166,7 @@ class Plan:
     multi_class: str
     largest: int
     has_cells: bool
+    is_of_sample: bool
     open_scaling: bool
     open_kernels: bool
     max_cell_rows: int | None
@@ -239,6 +242,7 @@ def plan(rows: TrainingRows, params: Parameters, budget: Budget) -> Plan:
         multi_class=multi_class,
         largest=largest,
         has_cells=False,
+        is_of_sample=False,
         open_scaling=params.standardize == "auto" and scales and has_choice,
         open_kernels=has_words and params.gamma == "cv" and not (is_linear or is_small),
         max_cell_rows=params.max_cell_rows,
