@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "hardmargin/aligned.hpp"
+
 namespace nb = nanobind;
 
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -52,22 +54,27 @@ struct Vector {
               to_array(source, name, nb::dtype<std::remove_const_t<T>>(), 1, !std::is_const_v<T>)),
           data(static_cast<T*>(const_cast<void*>(array.data()))), size(array.shape(0)) {
         if (size < 2 || array.stride(0) == 1) return;
-        if constexpr (std::is_const_v<T>) {
-            copy_ = std::make_shared<std::vector<std::remove_const_t<T>>>(size);
-            for (std::size_t i = 0; i < size; ++i)
-                (*copy_)[i] = data[static_cast<std::int64_t>(i) * array.stride(0)];
-            data = copy_->data();
-        } else {
-            refuse(name, " must be contiguous");
-        }
+        if constexpr (std::is_const_v<T>) copy();
+        else refuse(name, " must be contiguous");
     }
     Vector(nb::handle source, const std::string& name, std::size_t expected)
         : Vector(source, name) {
         if (size != expected) refuse(name, " has ", size, " entries, expected ", expected);
     }
 
+    // Whoever writes into the array from here on does not change `data`.
+    void copy() {
+        if (copy_) return;
+        copy_ = std::make_shared<Copy>(size);
+        const std::int64_t stride = size < 2 ? 1 : array.stride(0);
+        for (std::size_t i = 0; i < size; ++i)
+            (*copy_)[i] = data[static_cast<std::int64_t>(i) * stride];
+        data = copy_->data();
+    }
+
   private:
-    std::shared_ptr<std::vector<std::remove_const_t<T>>> copy_;
+    using Copy = hardmargin::RawVector<std::remove_const_t<T>>;
+    std::shared_ptr<Copy> copy_;
 };
 
 // A matrix with contiguous rows, which follow one another without overlap.

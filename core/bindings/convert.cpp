@@ -24,6 +24,8 @@ void set_sparse(HeldMatrix& held, const nb::tuple& parts, const std::string& nam
     if (held.data.size() > 1 && held.data.stride(0) != 1) refuse(name, "[0] must be contiguous");
     held.indices = {parts[1], name + "[1]", held.data.size()};
     held.row_starts = {parts[2], name + "[2]"};
+    held.indices.copy();
+    held.row_starts.copy();
     check_starts(name + "[2]", held.row_starts, held.indices.size);
     std::int64_t n_cols = 0;
     if (!nb::try_cast<std::int64_t>(parts[3], n_cols, false))
@@ -67,13 +69,13 @@ void HeldMatrix::check_apart_from(const std::string& name, const Array& written,
 }
 
 std::pair<HeldMatrix, HeldMatrix> to_matrices(nb::handle queries, nb::handle support) {
-    std::pair<HeldMatrix, HeldMatrix> both{to_matrix(queries, "queries"),
-                                           to_matrix(support, "support")};
-    const std::size_t n_cols = both.first.matrix.n_cols;
+    const HeldMatrix held = to_matrix(queries, "queries");
+    const HeldMatrix other = support.is(queries) ? held : to_matrix(support, "support");
+    const std::size_t n_cols = held.matrix.n_cols;
     if (n_cols == 0) refuse("queries has 0 columns, expected at least 1");
-    if (both.second.matrix.n_cols != n_cols)
-        refuse("support has ", both.second.matrix.n_cols, " columns, but queries has ", n_cols);
-    return both;
+    if (other.matrix.n_cols != n_cols)
+        refuse("support has ", other.matrix.n_cols, " columns, but queries has ", n_cols);
+    return {held, other};
 }
 
 KernelSpec to_kernel(nb::handle spec) {

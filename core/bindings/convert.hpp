@@ -8,7 +8,8 @@
 #include "hardmargin/kernel.hpp"
 #include "hardmargin/matrix.hpp"
 
-// A matrix and the arrays it points into.
+// A matrix and the arrays it points into. Where entries are stored (of sparse rows) is a checked
+// copy: another thread may write into the caller's arrays, and a wild index would be followed.
 struct HeldMatrix {
     hardmargin::Matrix matrix;
     Array data;
@@ -22,7 +23,8 @@ struct HeldMatrix {
 // A 2-d array, or the tuple (data, indices, indptr, n_cols) of a CSR matrix.
 HeldMatrix to_matrix(nb::handle source, const std::string& name);
 
-// Both matrices, which must have the same number of columns, at least one.
+// Both matrices, which must have the same number of columns, at least one. One object given twice
+// is read once.
 std::pair<HeldMatrix, HeldMatrix> to_matrices(nb::handle queries, nb::handle support);
 
 // The tuple (name, gamma, coef0, degree); "sqeuclidean" and "cityblock" are distances alone.
