@@ -4,16 +4,15 @@
 #include <cmath>
 #include <limits>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "hardmargin/errors.hpp"
+#include "hardmargin/greedy_state.hpp"
 #include "hardmargin/level.hpp"
 
 namespace hardmargin {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
 
 // Bounds are widened by `slack` for the rounding of kernel values. Changes of a gradient below
 // `negligible` are dropped (even 1e5 of them stay below the noise of the arithmetic).
@@ -91,24 +90,10 @@ class Greedy {
     }
 
   private:
-    struct Block {
-        std::size_t begin;   // of its lanes
-        std::size_t n_rows;  // lanes in use
-        std::size_t n_lanes;
-        double label;
-        std::size_t n_spent = 0;               // rows that cannot be chosen again
-        std::size_t first_best = unknown;      // lane of the best row, if known
-        std::vector<std::uint32_t> pending{};  // stages not applied yet
-    };
     struct Choice {
         std::size_t block = unknown;
         std::size_t lane = 0;
         double violation = 0;
-    };
-    struct Stage {
-        std::uint32_t column;
-        double label;
-        double step;
     };
 
     void add_blocks(const std::vector<Part<T>>& parts) {
@@ -126,7 +111,7 @@ class Greedy {
         std::size_t b = 0;
         for (const Part<T>& part : parts)
             for (const auto& from : part.rows->blocks) {
-                const Block& block = blocks_[b++];
+                const GreedyBlock& block = blocks_[b++];
                 std::copy_n(part.rows->ids.data() + from.first_tile * lanes<T>, block.n_lanes,
                             ids_.data() + block.begin);
                 std::fill_n(gradient_.data() + block.begin, block.n_rows, -1.0);
@@ -161,7 +146,7 @@ class Greedy {
 
     // Only spent rows have infinite gradients, unless kernel values are not finite: a value that
     // overflows would pass for the mark of a spent row.
-    void check_finite(const Block& block) const {
+    void check_finite(const GreedyBlock& block) const {
         const double* g = gradient_.data() + block.begin;
         std::size_t n_finite = 0, n_marked = 0;
         for (std::size_t i = 0; i < block.n_rows; ++i) {
@@ -171,7 +156,7 @@ class Greedy {
         if (n_marked != block.n_spent || n_finite + n_marked != block.n_rows) throw NotFinite();
     }
     void check_finite() const {
-        for (const Block& block : blocks_) check_finite(block);
+        for (const GreedyBlock& block : blocks_) check_finite(block);
         for (std::size_t b = 0; b < blocks_.size(); ++b)  // where columns were put off
             if (std::isnan(potential_[b])) throw NotFinite();
     }
@@ -194,7 +179,7 @@ class Greedy {
     // Rule::largest_gain: the largest change that an open step of a row makes to its own gradient.
     double largest_change() const {
         double largest = 0;
-        for (const Block& block : blocks_)
+        for (const GreedyBlock& block : blocks_)
             for (std::size_t i = block.begin; i < block.begin + block.n_rows; ++i)
                 if (const double k = diagonal_[i]; k > 0)
                     largest = std::max(largest, std::abs(clamped(-gradient_[i] / k, i)) * k);
@@ -208,7 +193,7 @@ class Greedy {
 
     // Called when block b is up to date: its potential becomes the best score of its rows.
     void summarise(std::size_t b, double least = -infinity) {
-        Block& block = blocks_[b];
+        GreedyBlock& block = blocks_[b];
         block.first_best = unknown;
         const double* g = gradient_.data() + block.begin;
         if (rule_ == Rule::least_gradient) {
@@ -239,7 +224,7 @@ class Greedy {
     }
 
     std::size_t first_best(std::size_t b) {
-        Block& block = blocks_[b];
+        GreedyBlock& block = blocks_[b];
         if (block.first_best == unknown)
             for (std::size_t i = block.begin; i < block.begin + block.n_rows; ++i)
                 if (score(i) == potential_[b] &&
@@ -294,7 +279,7 @@ class Greedy {
     // 2. Changes the chosen multiplier and records the stage; the gradients follow in step 3.
     std::uint32_t take_step(const Choice& choice) {
         const std::size_t i = choice.lane;
-        Block& block = blocks_[choice.block];
+        GreedyBlock& block = blocks_[choice.block];
         const double g = gradient_[i], k = diagonal(i);
         double step = -g / k;
         if (rule_ != Rule::least_gradient) step = clamped(step, i);
@@ -339,11 +324,11 @@ class Greedy {
 
     // gradient of block b += the columns of these stages, one after another
     double add(std::size_t b, const std::uint32_t* stages, int n) {
-        Block& block = blocks_[b];
+        GreedyBlock& block = blocks_[b];
         std::uint32_t columns[max_columns];
         double signed_steps[max_columns];
         for (int c = 0; c < n; ++c) {
-            const Stage& s = stages_[stages[c]];
+            const GreedyStage& s = stages_[stages[c]];
             columns[c] = s.column;
             signed_steps[c] = s.step * s.label * block.label;
         }
@@ -356,7 +341,7 @@ class Greedy {
     }
 
     void flush(std::size_t b) {
-        Block& block = blocks_[b];
+        GreedyBlock& block = blocks_[b];
         if (is_worn(block)) drop_spent(b);
         double least = -infinity;
         for (std::size_t done = 0; done < block.pending.size();) {
@@ -372,13 +357,13 @@ class Greedy {
 
     // 3., lazy: notes the stage in every block it can reach, and raises those blocks' bounds.
     void put_off(std::uint32_t stage, std::size_t own_block) {
-        const Stage& s = stages_[stage];
+        const GreedyStage& s = stages_[stage];
         summarise(own_block);  // up to date except for the row just changed
         values_.reach(s.column, reach_.data());
         for (std::size_t b = 0; b < blocks_.size(); ++b) {
             const double change = std::abs(s.step) * static_cast<double>(reach_[b]);
             if (change < negligible<T> && b != own_block) continue;
-            Block& block = blocks_[b];
+            GreedyBlock& block = blocks_[b];
             block.pending.push_back(stage);
             const bool lowers = s.step * s.label * block.label < 0;
             if (rule_ == Rule::least_gradient) {
@@ -393,12 +378,12 @@ class Greedy {
 
     // 3., eager: adds the stage's column to the gradients of all blocks at once.
     void apply_to_all(std::uint32_t stage) {
-        const Stage& s = stages_[stage];
+        const GreedyStage& s = stages_[stage];
         AlignedVector<T>* kept = column_cache(s.column);
         const bool filled = kept && !kept->empty();
         if (kept && !filled) kept->resize(gradient_.size());
         for (std::size_t b = 0; b < blocks_.size(); ++b) {
-            Block& block = blocks_[b];
+            GreedyBlock& block = blocks_[b];
             if (is_worn(block)) drop_spent(b);
             double least;
             if (filled) {
@@ -428,13 +413,13 @@ class Greedy {
     }
 
     // Whether so many rows are spent that evaluating them is a waste.
-    static bool is_worn(const Block& block) {
+    static bool is_worn(const GreedyBlock& block) {
         return block.n_spent >= lanes<T> && 8 * block.n_spent >= block.n_rows;
     }
 
     // Removes spent rows from their block; the others keep their order.
     void drop_spent(std::size_t b) {
-        Block& block = blocks_[b];
+        GreedyBlock& block = blocks_[b];
         check_finite(block);
         std::vector<std::uint32_t> kept;
         for (std::size_t i = 0; i < block.n_rows; ++i)
@@ -495,7 +480,7 @@ class Greedy {
         archive(lazy_);
         archive(loss_);
         archive(n_spent_);
-        for (Block& block : blocks_) {
+        for (GreedyBlock& block : blocks_) {
             archive(block.n_rows);
             archive(block.n_lanes);
             archive(block.n_spent);
@@ -522,19 +507,6 @@ class Greedy {
         is_due_ = false;
     }
 
-    // Where rows are packed: their blocks, and their lanes within. Equal rows share a place.
-    using Places = std::unordered_map<std::int32_t, std::pair<std::size_t, std::size_t>>;
-
-    Places places() const {
-        Places place;
-        for (std::size_t b = 0; b < blocks_.size(); ++b)
-            for (std::size_t lane = 0; lane < blocks_[b].n_rows; ++lane)
-                for (std::int32_t id = ids_[blocks_[b].begin + lane]; id >= 0;
-                     id = options_.next_copy ? options_.next_copy[id] : -1)
-                    place[id] = {b, lane};
-        return place;
-    }
-
     // Takes over a state, unless it is that of other blocks or another rule, or is damaged.
     void go_on_from(const std::string& state) {
         StateReader reader(state);
@@ -542,15 +514,17 @@ class Greedy {
         if (!reader.has_more()) return;
         reader(layout);
         if (layout != layout_hash()) return;
-        const Places place = places();
-        const std::vector<Block> packed = blocks_;
+        const Places places = places_of(blocks_, ids_, options_.next_copy);
+        const std::vector<GreedyBlock> packed = blocks_;
         const auto sizes = fixed_sizes();
         const bool may_be_lazy = lazy_;
         StateWriter start;
         visit_state(start);
         visit_state(reader);
-        const bool fits = reader.is_done() && fixed_sizes() == sizes && (may_be_lazy || !lazy_) &&
-                          are_blocks_sound(packed, place) && are_stages_sound(place);
+        const bool fits =
+            reader.is_done() && fixed_sizes() == sizes && (may_be_lazy || !lazy_) &&
+            are_blocks_sound(blocks_, ids_, packed, places, lanes<T>, stages_.size(), n_spent_) &&
+            are_stages_sound(stages_, result_, places);
         if (!fits) {
             const std::string bytes = start.finish();
             StateReader from_start(bytes);
@@ -560,14 +534,14 @@ class Greedy {
 
         for (const std::int32_t id : result_.support) {
             column_of_.emplace(id, static_cast<std::uint32_t>(column_of_.size()));
-            values_.open(place.at(id).first, place.at(id).second, id);
+            values_.open(places.at(id).first, places.at(id).second, id);
         }
         for (std::size_t b = 0; b < blocks_.size(); ++b) {
             if (blocks_[b].n_rows == packed[b].n_rows) continue;
             std::vector<std::uint32_t> kept;
             for (std::size_t i = 0; i < blocks_[b].n_rows; ++i)
                 kept.push_back(
-                    static_cast<std::uint32_t>(place.at(ids_[blocks_[b].begin + i]).second));
+                    static_cast<std::uint32_t>(places.at(ids_[blocks_[b].begin + i]).second));
             values_.keep(b, kept);
         }
     }
@@ -577,48 +551,6 @@ class Greedy {
         return {gradient_.size(), alpha_.size(),       up_.size(),  down_.size(),
                 diagonal_.size(), visits_left_.size(), ids_.size(), potential_.size(),
                 rise_.size(),     fall_.size()};
-    }
-
-    // Whether the blocks that were read have some of the rows that are packed, in their order.
-    bool are_blocks_sound(const std::vector<Block>& packed, const Places& place) const {
-        std::size_t n_spent = 0;
-        for (std::size_t b = 0; b < blocks_.size(); ++b) {
-            const Block& block = blocks_[b];
-            if (block.n_rows > packed[b].n_rows || block.n_spent > block.n_rows) return false;
-            const std::size_t n_lanes = block.n_rows == packed[b].n_rows
-                                            ? packed[b].n_lanes
-                                            : round_up(block.n_rows, lanes<T>);
-            if (block.n_lanes != n_lanes) return false;
-            if (block.first_best != unknown &&
-                (block.first_best < block.begin || block.first_best - block.begin >= block.n_rows))
-                return false;
-            for (const std::uint32_t stage : block.pending)
-                if (stage >= stages_.size()) return false;
-            for (std::size_t i = 0, next = 0; i < block.n_rows; ++i) {
-                const auto found = place.find(ids_[block.begin + i]);
-                if (found == place.end() || found->second.first != b || found->second.second < next)
-                    return false;
-                next = found->second.second + 1;
-            }
-            n_spent += block.n_spent + packed[b].n_rows - block.n_rows;
-        }
-        return n_spent == n_spent_;
-    }
-
-    // Whether the stages that were read are of rows that are packed.
-    bool are_stages_sound(const Places& place) const {
-        const std::size_t n = stages_.size(), n_columns = result_.support.size();
-        if (result_.rows.size() != n || result_.steps.size() != n || result_.losses.size() != n ||
-            result_.multipliers.size() != n_columns)
-            return false;
-        const auto is_packed = [&](std::int32_t id) { return place.contains(id); };
-        const auto is_open = [&](const Stage& stage) { return stage.column < n_columns; };
-        const std::unordered_set<std::int32_t> support(result_.support.begin(),
-                                                       result_.support.end());
-        return support.size() == n_columns &&
-               std::all_of(support.begin(), support.end(), is_packed) &&
-               std::all_of(result_.rows.begin(), result_.rows.end(), is_packed) &&
-               std::all_of(stages_.begin(), stages_.end(), is_open);
     }
 
     // Distinguishes the blocks and the rule of this machine from those of rows that are packed
@@ -631,7 +563,7 @@ class Greedy {
         writer(revisits_);
         writer(counts_visits_);
         writer(options_.next_copy != nullptr);
-        for (const Block& block : blocks_) writer(block.begin);
+        for (const GreedyBlock& block : blocks_) writer(block.begin);
         writer(n_rows_);
         return hash_of(writer.finish());
     }
@@ -647,7 +579,7 @@ class Greedy {
     bool revisits_, lazy_, counts_visits_ = false, timed_out_ = false, is_due_ = false;
     double loss_ = 0;
 
-    std::vector<Block> blocks_;
+    std::vector<GreedyBlock> blocks_;
     std::size_t n_rows_ = 0, n_spent_ = 0;
     // by lane
     AlignedVector<double> gradient_, alpha_, up_, down_, diagonal_, visits_left_;
@@ -656,7 +588,7 @@ class Greedy {
     AlignedVector<double> potential_;
     std::vector<double> rise_, fall_;
     // by stage, by column
-    std::vector<Stage> stages_;
+    std::vector<GreedyStage> stages_;
     std::unordered_map<std::int32_t, std::uint32_t> column_of_;
     std::vector<AlignedVector<T>> cache_;
     std::size_t cache_left_ = 0, most_pending_ = 0;
