@@ -1,6 +1,7 @@
 #include "hardmargin/greedy_machines.hpp"
 
 #include "hardmargin/errors.hpp"
+#include "hardmargin/machine_loop.hpp"
 
 namespace hardmargin {
 namespace {
@@ -14,7 +15,7 @@ class Trainer {
   public:
     Trainer(const GreedyProblem& problem, Control& control)
         : classes_(problem), options_(problem.options), in_files_(!problem.folder.empty()) {
-        if (problem.need_bits && !has_bits()) throw NothingToPack();
+        if (problem.need_bits && !classes_.has_bits()) throw NothingToPack();
         plan_memory();
         // Equal rows can share one gradient if each of them may be visited once.
         if (classes_.is_distance() && !options_.weights && options_.max_visits == 1) {
@@ -25,13 +26,13 @@ class Trainer {
                       next_copy_.empty() ? nullptr : next_copy_.data(), control);
     }
 
-    bool has_bits() const { return classes_.has_bits(); }
-
     GreedyResult train(const MachineSpec& machine, const Resumption& resumption,
                        Clock::time_point deadline, Meter& meter) const {
         const auto parts = classes_.parts(machine);
         const auto values = classes_.values(parts, is_lazy_);
-        return greedy_fit<T>(parts, *values, options_, resumption, deadline, meter);
+        auto result = greedy_fit<T>(parts, *values, options_, resumption, deadline, meter);
+        result.bits = classes_.has_bits();
+        return result;
     }
 
   private:
@@ -61,19 +62,13 @@ class Trainer {
 
 template <class T>
 std::vector<GreedyResult> greedy_machines(const GreedyProblem& problem, Control& control) {
-    TimeShare time(problem.max_seconds, problem.machines.size(), problem.n_threads);
+    MachineLoop loop(problem, control);
     const Trainer<T> trainer(problem, control);
-    std::vector<GreedyResult> results(problem.machines.size());
-    parallel_for(
-        problem.machines.size(), problem.n_threads, control, [&](std::size_t m, Meter& meter) {
-            results[m] =
-                trainer.train(problem.machines[m],
-                              problem.resumptions.empty() ? Resumption{} : problem.resumptions[m],
-                              time.next(), meter);
-            results[m].bits = trainer.has_bits();
-            control.machine_done();
-        });
-    return results;
+    return loop.run([&](std::size_t m, Clock::time_point deadline, Meter& meter) {
+        return trainer.train(problem.machines[m],
+                             problem.resumptions.empty() ? Resumption{} : problem.resumptions[m],
+                             deadline, meter);
+    });
 }
 
 template std::vector<GreedyResult> greedy_machines<float>(const GreedyProblem&, Control&);

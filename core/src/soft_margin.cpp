@@ -8,6 +8,7 @@
 
 #include "hardmargin/errors.hpp"
 #include "hardmargin/kernel_columns.hpp"
+#include "hardmargin/machine_loop.hpp"
 
 namespace hardmargin {
 namespace {
@@ -210,18 +211,12 @@ class SoftMargin {
 template <class T>
 std::vector<SoftMarginResult> soft_margin_machines(const SoftMarginProblem& problem,
                                                    Control& control) {
-    TimeShare time(problem.max_seconds, problem.machines.size(), problem.n_threads);
-    PackedClasses<T> classes(problem);
-    const std::size_t memory = classes.memory_left(problem.memory_bytes, state_bytes);
-    classes.pack(BlockOrder::natural, nullptr, control);
-    std::vector<SoftMarginResult> results(problem.machines.size());
-    parallel_for(results.size(), problem.n_threads, control, [&](std::size_t m, Meter& meter) {
-        const auto parts = classes.parts(problem.machines[m]);
-        const auto values = classes.values(parts, false);
-        results[m] = SoftMargin<T>(parts, *values, problem, memory, time.next(), meter).run();
-        control.machine_done();
-    });
-    return results;
+    return train_in_order<T>(
+        problem, problem.memory_bytes, state_bytes, control,
+        [&](const std::vector<Part<T>>& parts, BlockValues<T>& values, std::size_t memory,
+            Clock::time_point deadline, Meter& meter) {
+            return SoftMargin<T>(parts, values, problem, memory, deadline, meter).run();
+        });
 }
 
 template std::vector<SoftMarginResult> soft_margin_machines<float>(const SoftMarginProblem&,

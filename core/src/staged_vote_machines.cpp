@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hardmargin/machine_loop.hpp"
+
 namespace hardmargin {
 namespace {
 
@@ -267,32 +269,26 @@ void in_rounds(const StagedVoteProblem<T>& problem, Race<T>& race, EachRound&& e
 template <class T>
 std::vector<StagedVoteResult> staged_vote_machines(const StagedVoteProblem<T>& problem,
                                                    Control& control) {
-    const std::size_t n_machines = problem.machines.size();
-    std::vector<StagedVoteResult> results(n_machines);
     MatrixPool<T> pool;
-    const auto n_at_once = static_cast<std::size_t>(std::max(problem.n_threads, 1));
-    TimeShare time(problem.max_seconds, n_machines, problem.n_threads);
-    if (n_machines == 1) {
+    if (problem.machines.size() == 1) {
+        const auto deadline = after(problem.max_seconds);
         Race<T> race(problem, problem.machines[0], pool, problem.memory_bytes);
-        const auto deadline = time.next();
         in_rounds(problem, race, [&](const std::vector<std::size_t>& kernels, std::size_t until) {
             parallel_for(
                 kernels.size(), problem.n_threads, control,
                 [&](std::size_t i, Meter& meter) { race.run(kernels[i], until, deadline, meter); });
         });
-        results[0] = race.result();
-        return results;
+        return {race.result()};
     }
-    parallel_for(n_machines, problem.n_threads, control, [&](std::size_t m, Meter& meter) {
+    const auto n_at_once = static_cast<std::size_t>(std::max(problem.n_threads, 1));
+    MachineLoop loop(problem.machines.size(), problem.max_seconds, problem.n_threads, control);
+    return loop.run([&](std::size_t m, Clock::time_point deadline, Meter& meter) {
         Race<T> race(problem, problem.machines[m], pool, problem.memory_bytes / n_at_once);
-        const auto deadline = time.next();
         in_rounds(problem, race, [&](const std::vector<std::size_t>& kernels, std::size_t until) {
             for (const std::size_t k : kernels) race.run(k, until, deadline, meter);
         });
-        results[m] = race.result();
-        control.machine_done();
+        return race.result();
     });
-    return results;
 }
 
 template std::vector<StagedVoteResult> staged_vote_machines<float>(const StagedVoteProblem<float>&,

@@ -26,27 +26,6 @@ inline Clock::time_point after(double seconds, Clock::time_point start = Clock::
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// Shares the remaining time evenly among the machines still to run, several at once.
-class TimeShare {
-  public:
-    TimeShare(double max_seconds, std::size_t n_machines, int n_threads)
-        : end_(after(max_seconds)), left_(n_machines),
-          n_threads_(static_cast<std::size_t>(n_threads > 1 ? n_threads : 1)) {}
-
-    // The deadline of the next machine, which starts now.
-    Clock::time_point next() {
-        if (end_ == Clock::time_point::max()) return end_;
-        const auto now = Clock::now();
-        const std::size_t rounds = (left_-- + n_threads_ - 1) / n_threads_;
-        return now + (end_ - now) / static_cast<std::ptrdiff_t>(rounds);
-    }
-
-  private:
-    const Clock::time_point end_;
-    std::atomic<std::size_t> left_;
-    const std::size_t n_threads_;
-};
-
 struct Progress {
     std::size_t machines_done = 0;
     std::size_t stage = 0;  // of the machine at work
