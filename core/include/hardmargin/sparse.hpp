@@ -41,9 +41,8 @@ class ExactValues {
     template <class T>
     T value(std::size_t query, std::size_t support) {
         constexpr double largest = std::numeric_limits<T>::max();
-        const double d = distance(query, support);
-        return static_cast<T>(kernel_.metric_only ? std::min(d, largest)
-                                                  : std::exp(-kernel_.gamma * d));
+        const double value = value_of_distance(kernel_, distance(query, support));
+        return static_cast<T>(std::min(value, largest));
     }
 
   private:

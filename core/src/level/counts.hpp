@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bytes.hpp"
+#include "distances.hpp"
 
 namespace hardmargin {
 namespace {
@@ -28,15 +29,15 @@ struct CountTable {
     T scale = 0, weight = 0;
     alignas(16) std::uint8_t planes[sizeof(T)][most_ranges][counts_per_range] = {};
 
-    void fill(T new_scale, T new_weight) {
-        if (scale == new_scale && weight == new_weight) return;
-        scale = new_scale;
+    void fill(const ValueOfDistance<T>& value_of, T new_weight) {
+        if (scale == value_of.scale && weight == new_weight) return;
+        scale = value_of.scale;
         weight = new_weight;
         constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
         for (int count = 0; count < most_ranges * counts_per_range; count += width) {
             Vec<T> distance;
             for (int i = 0; i < width; ++i) distance[i] = weight * static_cast<T>(count + i);
-            const Vec<T> value = exp2(scale * distance);
+            const Vec<T> value = value_of(distance);
             for (int i = 0; i < width; ++i) {
                 const T one = value[i];
                 std::uint8_t bytes[sizeof(T)];

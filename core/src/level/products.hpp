@@ -225,15 +225,15 @@ template <class T, bool Checked>
 inline void from_products(const KernelSpec& kernel, const T* row_norms, T column_norm,
                           const T* shares, T* out, std::size_t n, T* rough) {
     constexpr std::size_t width = vector_bytes / sizeof(T);
-    const T scale = exponent_scale<T>(kernel);
+    const ValueOfDistance<T> value_of(kernel);
     for (std::size_t i = 0; i < n; i += width) {
         const Vec<T> norms = load<Vec<T>>(row_norms + i) + column_norm;
         Vec<T> distance = larger(norms - T(2) * load<Vec<T>>(out + i), Vec<T>{});
         if (shares) distance += load<Vec<T>>(shares + i);
-        const Vec<T> value = kernel.metric_only ? distance : exp2(scale * distance);
+        const Vec<T> value = value_of(distance);
         store<Vec<T>>(out + i, value);
         if constexpr (Checked)
-            store<Vec<T>>(rough + i, roughness<T>(kernel, scale, norms, distance, value));
+            store<Vec<T>>(rough + i, roughness<T>(kernel, value_of.scale, norms, distance, value));
     }
 }
 
@@ -248,7 +248,7 @@ void finish(const KernelSpec& kernel, const T* row_norms, const T* column_norms,
     T largest = 0;
     for (std::size_t i = 0; i < stride; ++i)
         largest = row_norms[i] > largest ? row_norms[i] : largest;
-    const T scale = exponent_scale<T>(kernel);
+    const T scale = ValueOfDistance<T>(kernel).scale;
     alignas(64) T rough[strip_rows];
     for (std::size_t c = 0; c < n_columns; ++c) {
         const T* share = shares ? shares + c * stride : nullptr;

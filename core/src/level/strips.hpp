@@ -1,7 +1,7 @@
 // Products of a matrix in strips with a few vectors at once. Part of level.cpp.
 #pragma once
 
-#include "vectors.hpp"
+#include "distances.hpp"
 
 namespace hardmargin {
 namespace {
@@ -134,15 +134,15 @@ inline Vec<T> without_least(Vec<T> value) {
 }
 
 template <class T>
-inline Vec<T> decayed(const T* distances, T scale) {
-    return without_least<T>(exp2(scale * load<Vec<T>>(distances)));
+inline Vec<T> decayed(const T* distances, const ValueOfDistance<T>& value_of) {
+    return without_least<T>(value_of(load<Vec<T>>(distances)));
 }
 
 template <class T>
 void decay(const T* distances, double gamma, T* out, std::size_t n) {
-    const T scale = finite<T>(-gamma * 1.4426950408889634);
+    const ValueOfDistance<T> value_of({.gamma = gamma});
     for (std::size_t i = 0; i < n; i += vector_width<T>)
-        store<Vec<T>>(out + i, decayed(distances + i, scale));
+        store<Vec<T>>(out + i, decayed(distances + i, value_of));
 }
 
 template <class T>
@@ -158,10 +158,10 @@ template <class T>
 void decay_16(const T* distances, double gamma, std::uint16_t* out, std::size_t n) {
     using Small = typename Vector<std::uint16_t, static_cast<int>(2 * vector_width<T>)>::type;
     using Whole = typename Vector<std::int32_t, static_cast<int>(4 * vector_width<T>)>::type;
-    const T scale = finite<T>(-gamma * 1.4426950408889634);
+    const ValueOfDistance<T> value_of({.gamma = gamma});
     for (std::size_t i = 0; i < n; i += vector_width<T>) {
         const Vec<T> scaled =
-            static_cast<T>(largest_16) * decayed(distances + i, scale) + static_cast<T>(0.5);
+            static_cast<T>(largest_16) * decayed(distances + i, value_of) + static_cast<T>(0.5);
         const Whole whole = __builtin_convertvector(scaled, Whole);
         store<Small>(out + i, __builtin_convertvector(whole, Small));
     }

@@ -3,7 +3,7 @@
 
 #include "bytes.hpp"
 #include "counts.hpp"
-#include "vectors.hpp"
+#include "distances.hpp"
 
 namespace hardmargin {
 namespace {
@@ -47,7 +47,7 @@ template <class T, Metric M, int Tiles, int Columns, bool Bits>
     constexpr int V = vectors_per_tile;
     constexpr std::size_t width = vector_bytes / sizeof(T);
     const auto d = static_cast<std::size_t>(job.shape.dense);
-    const T scale = exponent_scale<T>(job.kernel);
+    const ValueOfDistance<T> value_of(job.kernel);
     for (; first + Tiles <= end; first += Tiles, sums += Bits ? Tiles * lanes<T> : 0) {
         Vec<T> sum[Tiles][Columns][V];
         for (auto& of_tile : sum)
@@ -73,8 +73,7 @@ template <class T, Metric M, int Tiles, int Columns, bool Bits>
                     if constexpr (Bits)
                         value +=
                             load<Vec<T>>(sums + static_cast<std::size_t>(c) * sum_stride + lane);
-                    if constexpr (M != Metric::product)
-                        if (!job.kernel.metric_only) value = exp2(scale * value);
+                    if constexpr (M != Metric::product) value = value_of(value);
                     store<Vec<T>>(job.out + static_cast<std::size_t>(c) * job.stride +
                                       first * lanes<T> + lane,
                                   value);
@@ -219,7 +218,7 @@ void run_metric(const TileJob<T>& job, int n_columns) {
 template <class T>
 void run_counts(const TileJob<T>& job, int n_columns) {
     static thread_local CountTable<T> table;  // kept from call to call
-    table.fill(exponent_scale<T>(job.kernel), static_cast<T>(job.shape.groups[0].weight));
+    table.fill(ValueOfDistance<T>(job.kernel), static_cast<T>(job.shape.groups[0].weight));
     const bool two_ranges = largest_count(job.shape.groups[0]) < 2 * counts_per_range;
     in_columns(job, n_columns, [&](const TileJob<T>& part, auto columns) {
         if (two_ranges) look_up_columns<T, 2, columns.value>(part, table);
@@ -253,7 +252,7 @@ template <class T>
 void reach(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& boxes, const T* point,
            const std::uint8_t* point_bytes, T* out) {
     constexpr std::size_t width = vector_bytes / sizeof(T);
-    const T scale = exponent_scale<T>(kernel);
+    const ValueOfDistance<T> value_of(kernel);
     const bool squared = kernel.kind == KernelKind::rbf;
     if (shape.bytes) sum_bytes_outside(shape, boxes, point_bytes, out);
     for (std::size_t b = 0; b < boxes.n; b += width) {
@@ -265,7 +264,7 @@ void reach(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& box
             const Vec<T> outside = larger(larger(below, above), Vec<T>{});
             sum += squared ? outside * outside : outside;
         }
-        store<Vec<T>>(out + b, exp2(scale * sum));
+        store<Vec<T>>(out + b, value_of(sum));
     }
 }
 

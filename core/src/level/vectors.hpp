@@ -133,11 +133,5 @@ inline Vec<double> exp2(Vec<double> t) {
 // Accumulators that fit into the registers besides the loaded values.
 constexpr int accumulators = vector_bytes == 64 ? 16 : 8;
 
-// exp(-gamma * distance) as a power of two
-template <class T>
-inline T exponent_scale(const KernelSpec& kernel) {
-    return finite<T>(-kernel.gamma * 1.4426950408889634);
-}
-
 }  // namespace
 }  // namespace hardmargin
