@@ -641,7 +641,9 @@ NUMBERS = st.sampled_from([LEAST, 1e-300, 1e-100, 1e-8, 1.0, 1e8, 1e100, 1e300])
     gamma=NUMBERS,
     size=NUMBERS,
     weights=st.lists(NUMBERS, min_size=30, max_size=30).map(np.array),
-    kernel=st.sampled_from(["rbf", "laplacian", "linear", "poly", "sigmoid"]),
+    kernel=st.sampled_from(
+        ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
+    ),
 )
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_any_numbers_together(model, C, gamma, size, weights, kernel):

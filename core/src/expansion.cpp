@@ -188,9 +188,11 @@ template <class T>
 class SparseEvaluator final : public Evaluator<T> {
   public:
     SparseEvaluator(const KernelSpec& kernel, const Matrix& queries, const Matrix& support,
-                    const std::vector<T>& query_norms, const std::vector<T>& support_norms)
+                    const std::vector<T>& query_norms, const std::vector<T>& support_norms,
+                    const RowLengths& query_lengths, const RowLengths& support_lengths)
         : kernel_(kernel), queries_(queries), support_(support), query_norms_(query_norms),
-          support_norms_(support_norms), exact_(kernel, queries, support),
+          support_norms_(support_norms), query_lengths_(query_lengths),
+          support_lengths_(support_lengths), exact_(kernel, queries, support),
           place_(support.n_cols, 0) {}
 
     void load_queries(std::size_t begin, std::size_t end) override {
@@ -206,7 +208,8 @@ class SparseEvaluator final : public Evaluator<T> {
                     place_[k] = static_cast<std::uint32_t>(side_by_side_.size() / query_rows);
                     side_by_side_.resize(side_by_side_.size() + query_rows, T(0));
                 }
-                side_by_side_[place_[k] * query_rows + (q - begin)] = number<T>(x);
+                side_by_side_[place_[k] * query_rows + (q - begin)] =
+                    number<T>(x / query_lengths_[q]);
             });
         std::fill(std::copy(query_norms_.begin() + static_cast<std::ptrdiff_t>(begin),
                             query_norms_.begin() + static_cast<std::ptrdiff_t>(end), norms_),
@@ -222,7 +225,7 @@ class SparseEvaluator final : public Evaluator<T> {
             support_.each(first + s, [&](std::size_t k, double z) {
                 if (place_[k] == 0) return;
                 features_.push_back(place_[k]);
-                numbers_.push_back(number<T>(z));
+                numbers_.push_back(number<T>(z / support_lengths_[first + s]));
             });
             table_.entry_products(kernel_, side_by_side_.data(), features_.data(), numbers_.data(),
                                   features_.size(), products);
@@ -243,6 +246,7 @@ class SparseEvaluator final : public Evaluator<T> {
     const KernelSpec kernel_;
     const Matrix &queries_, &support_;
     const std::vector<T>&query_norms_, &support_norms_;
+    const RowLengths &query_lengths_, &support_lengths_;
     const LevelTable<T>& table_ = level().table<T>();
     ExactValues exact_;
     std::vector<std::uint32_t> place_;  // of a feature, in units of query_rows
@@ -273,6 +277,8 @@ class Product {
         } else {
             query_norms_ = entry_norms<T>(kernel, queries);
             support_norms_ = entry_norms<T>(kernel, support);
+            query_lengths_ = std::make_unique<RowLengths>(kernel, queries);
+            support_lengths_ = std::make_unique<RowLengths>(kernel, support);
             cost_ = 10 + 2 * entries_per_row(queries);
         }
     }
@@ -292,7 +298,8 @@ class Product {
             evaluator = std::make_unique<TileEvaluator<T>>(kernel_, *layout_, *columns_, queries_);
         else
             evaluator = std::make_unique<SparseEvaluator<T>>(kernel_, queries_, support_,
-                                                             query_norms_, support_norms_);
+                                                             query_norms_, support_norms_,
+                                                             *query_lengths_, *support_lengths_);
         AlignedVector<T> values(query_rows * support_rows);
         for (std::size_t tile = first_tile; tile < end_tile; ++tile) {
             const std::size_t begin = tile * query_rows;
@@ -315,7 +322,8 @@ class Product {
     std::unique_ptr<Layout> layout_;  // if rows are packed
     std::unique_ptr<Columns<T>> columns_;
     std::vector<T> query_norms_, support_norms_;  // if they are not
-    std::size_t cost_ = 0;                        // of a value
+    std::unique_ptr<RowLengths> query_lengths_, support_lengths_;
+    std::size_t cost_ = 0;  // of a value
 };
 
 // Goes over the whole product. `make_worker` is called once per task.

@@ -103,6 +103,7 @@ struct Census {
 Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
                const std::vector<std::int32_t>* rows, bool use_bits) {
     const std::size_t n_cols = matrices.front().n_cols;
+    has_unit_rows_ = kernel.kind == KernelKind::cosine;
     if (!kernel.is_distance()) {
         for (std::size_t k = 0; k < n_cols; ++k) columns_.push_back(k);
         centres_.assign(n_cols, 0.0);
@@ -118,7 +119,7 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
         for (std::size_t k = 0; k < n_cols && m == 0; ++k)
             is_fixed[k] = census.distinct[k] == 1 && std::isfinite(census.first[k]);
     }
-    is_squared_ = kernel.kind == KernelKind::rbf;
+    is_squared_ = kernel.is_squared();
 
     std::vector<std::size_t> two_valued;
     const auto keep_as_number = [&](std::size_t k) {

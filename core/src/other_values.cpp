@@ -16,7 +16,8 @@ class SparseValues final : public BlockValues<T> {
   public:
     SparseValues(const KernelSpec& kernel, const Matrix& matrix)
         : kernel_(kernel), matrix_(matrix), norms_(row_norms(kernel, matrix)),
-          scattered_(matrix.n_cols, 0.0), exact_(kernel, matrix_, matrix_) {}
+          lengths_(kernel, matrix), scattered_(matrix.n_cols, 0.0),
+          exact_(kernel, matrix_, matrix_) {}
 
     void open(std::size_t, std::size_t, std::int32_t id) override { opened_.push_back(id); }
 
@@ -46,7 +47,7 @@ class SparseValues final : public BlockValues<T> {
             matrix_.each(x, [&](std::size_t k, double value) {
                 sum += common(kernel_, value, scattered_[k]);
             });
-            values[i] = sum;
+            values[i] = sum / lengths_[x];
             norms[i] = norms_[x];
         }
         std::uint64_t is_rough = 0;
@@ -63,13 +64,16 @@ class SparseValues final : public BlockValues<T> {
         if (row == current_) return;
         if (current_ < matrix_.n_rows)
             matrix_.each(current_, [this](std::size_t k, double) { scattered_[k] = 0; });
-        matrix_.each(row, [this](std::size_t k, double value) { scattered_[k] = value; });
+        matrix_.each(row, [&, length = lengths_[row]](std::size_t k, double value) {
+            scattered_[k] = value / length;
+        });
         current_ = row;
     }
 
     const KernelSpec kernel_;
     const Matrix matrix_;
     const std::vector<double> norms_;
+    const RowLengths lengths_;
     const LevelTable<double>& table_ = level().table<double>();
     std::vector<double> scattered_;  // the current column, dense
     std::size_t current_ = static_cast<std::size_t>(-1);

@@ -25,7 +25,10 @@ inline double kernel_value(const KernelSpec& kernel, const double* x, const doub
     switch (kernel.kind) {
         case KernelKind::rbf: return std::exp(-kernel.gamma * square);
         case KernelKind::laplacian: return std::exp(-kernel.gamma * absolute);
+        case KernelKind::matern32:
+        case KernelKind::matern52: return value_of_distance(kernel, square);
         case KernelKind::linear: return product;
+        case KernelKind::cosine: break;
         case KernelKind::poly:
             return std::pow(kernel.gamma * product + kernel.coef0, kernel.degree);
         case KernelKind::sigmoid: return std::tanh(kernel.gamma * product + kernel.coef0);

@@ -16,11 +16,23 @@ namespace hardmargin::test {
 template <class T>
 constexpr double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-13;
 
+inline constexpr KernelKind distance_kernels[] = {KernelKind::rbf, KernelKind::laplacian,
+                                                  KernelKind::matern32, KernelKind::matern52};
+
 inline double naive_kernel(const KernelSpec& kernel, double metric) {
     switch (kernel.kind) {
         case KernelKind::rbf:
         case KernelKind::laplacian: return std::exp(-kernel.gamma * metric);
-        case KernelKind::linear: return metric;
+        case KernelKind::matern32: {
+            const double s = std::sqrt(3 * kernel.gamma * metric);
+            return (1 + s) * std::exp(-s);
+        }
+        case KernelKind::matern52: {
+            const double s = std::sqrt(5 * kernel.gamma * metric);
+            return (1 + s + s * s / 3) * std::exp(-s);
+        }
+        case KernelKind::linear:
+        case KernelKind::cosine: return metric;
         case KernelKind::poly: return std::pow(kernel.gamma * metric + kernel.coef0, kernel.degree);
         case KernelKind::sigmoid: return std::tanh(kernel.gamma * metric + kernel.coef0);
     }
@@ -90,7 +102,7 @@ struct Sample {
         double metric = 0;
         for (std::size_t k = 0; k < d; ++k) {
             const double x = at(row, k), z = columns[column * d + k];
-            if (kernel.kind == KernelKind::rbf) metric += (x - z) * (x - z);
+            if (kernel.is_squared()) metric += (x - z) * (x - z);
             else if (kernel.kind == KernelKind::laplacian) metric += std::abs(x - z);
             else metric += x * z;
         }
@@ -111,10 +123,11 @@ struct Sample {
 };
 
 inline std::vector<KernelSpec> some_kernels(double gamma) {
-    return {{KernelKind::rbf, gamma, 0, 3},     {KernelKind::laplacian, gamma, 0, 3},
-            {KernelKind::linear, gamma, 0, 3},  {KernelKind::poly, gamma, 1, 3},
-            {KernelKind::poly, gamma, 50, 0.5}, {KernelKind::poly, gamma, 1, 0},
-            {KernelKind::sigmoid, gamma, -1, 3}};
+    return {{KernelKind::rbf, gamma, 0, 3},      {KernelKind::laplacian, gamma, 0, 3},
+            {KernelKind::matern32, gamma, 0, 3}, {KernelKind::matern52, gamma, 0, 3},
+            {KernelKind::cosine, gamma, 0, 3},   {KernelKind::linear, gamma, 0, 3},
+            {KernelKind::poly, gamma, 1, 3},     {KernelKind::poly, gamma, 50, 0.5},
+            {KernelKind::poly, gamma, 1, 0},     {KernelKind::sigmoid, gamma, -1, 3}};
 }
 
 inline std::vector<std::vector<BitGroup>> some_groups() {
@@ -161,7 +174,7 @@ void check_extreme_values(const LevelTable<T>& table) {
     const T largest = std::numeric_limits<T>::max();
     const T places[] = {0, T(1e-30), 1, T(1e10), -largest, largest};
     for (const double gamma : {1e-30, 1.0, 1e30})
-        for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian})
+        for (const KernelKind kind : distance_kernels)
             for (const T z : places) {
                 AlignedVector<T> dense(lanes<T>), out(lanes<T>);
                 std::copy(std::begin(places), std::end(places), dense.begin());
@@ -325,7 +338,7 @@ struct BoxedTiles {
             const double z = sample.columns[k];
             const double outside = std::max({static_cast<double>(low[k * n + box]) - z,
                                              z - static_cast<double>(high[k * n + box]), 0.0});
-            metric += kernel.kind == KernelKind::rbf ? outside * outside : outside;
+            metric += kernel.is_squared() ? outside * outside : outside;
         }
         for (std::size_t k = 0; k < sample.w(); ++k) {
             const std::uint8_t z = sample.column_bytes[k];
@@ -370,7 +383,7 @@ void check_reach(const LevelTable<T>& table) {
     for (const std::size_t d : {0, 1, 7})
         for (const auto& groups : some_groups())
             for (const std::size_t n_boxes : {3, 70})
-                for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian}) {
+                for (const KernelKind kind : distance_kernels) {
                     const KernelSpec kernel{kind, 0.1, 0, 3};
                     Sample<T> sample(d, groups, n_boxes, 1, random);
                     // Rows of one tile must resemble each other for their box to keep others out.

@@ -49,20 +49,32 @@ struct Rows {
     }
 };
 
+double naive_matern(const KernelSpec& kernel, double square) {
+    const bool is_smoother = kernel.kind == KernelKind::matern52;
+    const double s = std::sqrt((is_smoother ? 5 : 3) * kernel.gamma * square);
+    return (1 + s + (is_smoother ? s * s / 3 : 0)) * std::exp(-s);
+}
+
 double kernel_value(const KernelSpec& kernel, const Rows& queries, std::size_t q,
                     const Rows& support, std::size_t s) {
-    double square = 0, absolute = 0, product = 0;
+    double square = 0, absolute = 0, product = 0, x_square = 0, z_square = 0;
     for (std::size_t k = 0; k < queries.n_cols; ++k) {
         const double x = queries.dense[q * queries.n_cols + k];
         const double z = support.dense[s * support.n_cols + k];
         square += (x - z) * (x - z);
         absolute += std::abs(x - z);
         product += x * z;
+        x_square += x * x;
+        z_square += z * z;
     }
     switch (kernel.kind) {
         case KernelKind::rbf: return std::exp(-kernel.gamma * square);
         case KernelKind::laplacian: return std::exp(-kernel.gamma * absolute);
+        case KernelKind::matern32:
+        case KernelKind::matern52: return naive_matern(kernel, square);
         case KernelKind::linear: return product;
+        case KernelKind::cosine:
+            return product == 0 ? 0 : product / std::sqrt(x_square) / std::sqrt(z_square);
         case KernelKind::poly:
             return std::pow(kernel.gamma * product + kernel.coef0, kernel.degree);
         case KernelKind::sigmoid: return std::tanh(kernel.gamma * product + kernel.coef0);
@@ -120,7 +132,10 @@ void check_shapes(bool sparse, std::size_t width, std::size_t used) {
     const double unit = std::min(1.0, 14.0 / static_cast<double>(used));  // of gamma
     const KernelSpec kernels[] = {{KernelKind::rbf, 0.2 * unit, 0, 3},
                                   {KernelKind::laplacian, 0.1 * unit, 0, 3},
+                                  {KernelKind::matern32, 0.2 * unit, 0, 3},
+                                  {KernelKind::matern52, 0.2 * unit, 0, 3},
                                   {KernelKind::linear, 1, 0, 3},
+                                  {KernelKind::cosine, 1, 0, 3},
                                   {KernelKind::poly, 0.3 * unit, 1, 2},
                                   {KernelKind::sigmoid, 0.1 * unit, -0.2, 3}};
     const std::size_t shapes[][2] = {{0, 5}, {5, 0}, {1, 1}, {65, 25}, {130, 7}};
@@ -189,7 +204,8 @@ void check_matrix_of_rows(bool sparse, std::size_t width, std::size_t used) {
     const Rows copy = rows;
     Control control;
     std::vector<T> half(rows.n * rows.n), whole(rows.n * rows.n);
-    for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian, KernelKind::linear}) {
+    for (const KernelKind kind : {KernelKind::rbf, KernelKind::laplacian, KernelKind::matern32,
+                                  KernelKind::matern52, KernelKind::linear, KernelKind::cosine}) {
         const KernelSpec kernel{kind, 0.01, 0, 3};
         const Matrix m = rows.matrix(sparse), c = copy.matrix(sparse);
         kernel_block<T>(kernel, m, m, half.data(), m.n_rows, 2, control);

@@ -404,14 +404,18 @@ VISITS = pytest.mark.parametrize("max_visits", [1, 4])
 
 
 @VISITS
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "sigmoid"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
+)
 def test_constant_columns(kernel, max_visits):
     columns = np.hstack([X, np.full((len(X), 2), 5.0)])
     assert finite_model(columns, Y, kernel=kernel, max_visits=max_visits)
 
 
 @VISITS
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "sigmoid"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
+)
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1e6])
 def test_rows_that_are_all_equal(kernel, value, max_visits):
     rows = np.full((20, 2), value)
@@ -420,7 +424,9 @@ def test_rows_that_are_all_equal(kernel, value, max_visits):
 
 
 @VISITS
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly"]
+)
 def test_duplicates_with_opposite_labels(kernel, max_visits):
     assert finite_model(
         np.vstack([X, X]), np.concatenate([Y, 1 - Y]), kernel=kernel, max_visits=max_visits
@@ -432,7 +438,9 @@ def test_conflicting_duplicates_converge_without_a_warning():
     assert model.stop_reason_ in {"converged", "exhausted"}
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "sigmoid"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
+)
 def test_a_single_feature(kernel):
     assert finite_model(X[:, :1], Y, kernel=kernel)
 

@@ -96,7 +96,9 @@ def test_is_the_smallest_ball(cloud, C):
 
 
 @pytest.mark.parametrize("tol", [0.1, 0.01, 1e-4])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly"]
+)
 def test_certificate_holds(cloud, kernel, tol):
     ball = hard(kernel=kernel, tol=tol, coef0=1.0).fit(cloud)
     assert ball.stop_reason_ == "certified"
@@ -132,7 +134,9 @@ def test_finds_outliers(cloud):
 # --- which rows are outside ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_training_rows_are_inside_a_hard_ball(many, kernel, dtype):
     ball = hard(kernel=kernel, dtype=dtype).fit(many)

@@ -28,7 +28,9 @@ def naive_margins(model, X, Q):
     return K @ dense(model.dual_coef_).T + model.intercept_
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "poly", "sigmoid"])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
+)
 def test_decision_function_follows_from_the_attributes(kernel):
     model = paper(gamma=0.1, kernel=kernel, coef0=0.5, threshold=0.1).fit(*two_classes())
     expected = naive_margins(model, two_classes()[0], QUERIES)[:, 0]

@@ -40,7 +40,9 @@ def test_two_classes_equal_naive_sums():
     np.testing.assert_allclose(model.decision_function(QUERIES), expected, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly", "sigmoid"])
+@pytest.mark.parametrize(
+    "name", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
+)
 def test_every_kernel_equals_naive_sums(name):
     X, y = cancer()
     kernel = Kernel(name, gamma=0.02, degree=2, coef0=1.0)

@@ -32,7 +32,9 @@ def approximation(matrix):
 
 
 @every_landmarks
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly"])
+@pytest.mark.parametrize(
+    "name", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly"]
+)
 def test_full_rank_is_exact(landmarks, name):
     kernel = Kernel(name, gamma=0.4, degree=2, coef0=1.0)
     values = gram(kernel, X)

@@ -16,11 +16,14 @@ from hardmargin.kernels import METRICS, Kernel
 WIDE = (
     Kernel("rbf", gamma=0.01),
     Kernel("laplacian", gamma=0.01),
+    Kernel("matern32", gamma=0.01),
+    Kernel("matern52", gamma=0.01),
     Kernel("linear"),
+    Kernel("cosine"),
     Kernel("poly", gamma=0.01, degree=2, coef0=1.0),
     Kernel("sigmoid", gamma=0.002, coef0=0.1),
 )
-DISTANCE = WIDE[:2]
+DISTANCE = WIDE[:4]
 every_kernel = pytest.mark.parametrize("kernel", WIDE, ids=by_name)
 distance_kernel = pytest.mark.parametrize("kernel", DISTANCE, ids=by_name)
 

@@ -27,7 +27,7 @@ from hardmargin.onnx.converters import CLASSIFIERS, INSTEAD
 
 TWO, THREE = load_breast_cancer(return_X_y=True), load_wine(return_X_y=True)
 DIGITS = load_digits(return_X_y=True)
-KERNELS = ["rbf", "laplacian", "linear", "poly", "sigmoid"]
+KERNELS = ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid"]
 
 
 def standardised(X):

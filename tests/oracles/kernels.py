@@ -23,6 +23,13 @@ def kernel_matrix(kernel: Any, X: Any, Z: Any = None) -> NDArray[np.float64]:
             values[i] = np.exp(-gamma * ((x - columns) ** 2).sum(axis=1))
         elif name == "laplacian":
             values[i] = np.exp(-gamma * np.abs(x - columns).sum(axis=1))
+        elif name in ("matern32", "matern52"):
+            nu = 1.5 if name == "matern32" else 2.5
+            s = np.sqrt(2 * nu * gamma * ((x - columns) ** 2).sum(axis=1))
+            values[i] = (1 + s + (s**2 / 3 if nu == 2.5 else 0)) * np.exp(-s)
+        elif name == "cosine":
+            lengths = np.sqrt((x**2).sum() * (columns**2).sum(axis=1))
+            values[i] = (x * columns).sum(axis=1) / np.where(lengths > 0, lengths, 1)
         elif name == "linear":
             values[i] = (x * columns).sum(axis=1)
         elif name == "poly":

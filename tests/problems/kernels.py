@@ -9,9 +9,15 @@ import pytest
 
 from hardmargin.kernels import Kernel
 
-DISTANCE = (Kernel("rbf", gamma=0.3), Kernel("laplacian", gamma=0.2))
+DISTANCE = (
+    Kernel("rbf", gamma=0.3),
+    Kernel("laplacian", gamma=0.2),
+    Kernel("matern32", gamma=0.3),
+    Kernel("matern52", gamma=0.3),
+)
 PRODUCT = (
     Kernel("linear"),
+    Kernel("cosine"),
     Kernel("poly", gamma=0.5, degree=3, coef0=1.0),
     Kernel("sigmoid", gamma=0.1, coef0=-0.5),
 )

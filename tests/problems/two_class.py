@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import scipy.sparse as sp
 from oracles.greedy import algorithm_1, with_revisits
+from oracles.kernels import kernel_matrix
 from scipy.spatial.distance import cdist
 
 from hardmargin.kernels import Kernel
@@ -16,7 +17,10 @@ STEP_TOL = 0.02
 KERNELS = {
     "rbf": Kernel("rbf", gamma=0.4),
     "laplacian": Kernel("laplacian", gamma=0.3),
+    "matern32": Kernel("matern32", gamma=0.4),
+    "matern52": Kernel("matern52", gamma=0.4),
     "linear": Kernel("linear"),
+    "cosine": Kernel("cosine"),
     "poly": Kernel("poly", gamma=0.3, degree=3, coef0=1.0),
     "poly, indefinite": Kernel("poly", gamma=0.3, degree=3, coef0=-1.0),
     "sigmoid": Kernel("sigmoid", gamma=0.2, coef0=0.1),
@@ -26,7 +30,7 @@ KERNELS = {
 }
 INDEFINITE = [name for name in KERNELS if "indefinite" in name]
 NAMED = [name for name in KERNELS if not name.startswith("callable")]
-DISTANCE = ["rbf", "laplacian"]
+DISTANCE = ["rbf", "laplacian", "matern32", "matern52"]
 
 
 def gram(kernel, X, Z=None):
@@ -39,6 +43,8 @@ def gram(kernel, X, Z=None):
         return np.exp(-kernel.gamma * cdist(X, Z, "sqeuclidean"))
     if kernel.name == "laplacian":
         return np.exp(-kernel.gamma * cdist(X, Z, "cityblock"))
+    if kernel.name in ("matern32", "matern52", "cosine"):
+        return kernel_matrix(kernel, X, Z)
     if kernel.name == "linear":
         return X @ Z.T
     inner = kernel.gamma * (X @ Z.T) + kernel.coef0

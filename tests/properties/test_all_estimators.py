@@ -36,7 +36,18 @@ WITHOUT_ORDER = {
     "RigorousSVC, bound": RigorousSVC(0.5),
 }
 
-KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed", "callable")
+KERNELS = (
+    "rbf",
+    "laplacian",
+    "matern32",
+    "matern52",
+    "linear",
+    "cosine",
+    "poly",
+    "sigmoid",
+    "precomputed",
+    "callable",
+)
 METHODS = ("decision_function", "predict_proba", "transform", "score_samples")
 
 

@@ -7,7 +7,9 @@ from problems.two_class import KERNELS, STEP_TOL, alpha_of, gram, oracle, small,
 from hardmargin.kernels import Kernel
 
 ANY_VISITS = pytest.mark.parametrize("max_visits", [1, 4, 64])
-DEFINITE_KERNELS = pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly"])
+DEFINITE_KERNELS = pytest.mark.parametrize(
+    "name", ["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly"]
+)
 
 
 @ANY_VISITS

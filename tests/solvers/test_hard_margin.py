@@ -161,7 +161,19 @@ def test_float32_and_dense_orders_give_the_same_optimum(name):
 
 
 @BIAS
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly", "callable", "precomputed"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rbf",
+        "laplacian",
+        "matern32",
+        "matern52",
+        "linear",
+        "poly",
+        "callable",
+        "precomputed",
+    ],
+)
 def test_float32_values_come_close(name, bias):
     kernel, X, y = problem(name)
     solution = solve(kernel, X, y, bias=bias, tol=1e-3, dtype="float32")
@@ -264,7 +276,7 @@ def grid_problems(draw):
 
 @given(
     data=grid_problems(),
-    name=st.sampled_from(["rbf", "laplacian", "linear", "poly"]),
+    name=st.sampled_from(["rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly"]),
     bias=st.booleans(),
 )
 @settings(deadline=None, max_examples=150)

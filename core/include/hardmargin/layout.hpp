@@ -59,6 +59,9 @@ class Layout {
     // Whether a sparse row can be packed from its stored entries alone: zeros leave no mark.
     bool zeros_are_blank() const { return zeros_are_blank_; }
 
+    // Whether rows are divided by their lengths before they are packed: then products are cosines.
+    bool has_unit_rows() const { return has_unit_rows_; }
+
     // The same as pack_row, from the stored entries.
     template <class T>
     void pack_entries(const Matrix& matrix, std::size_t row, T* dense, std::size_t stride,
@@ -116,7 +119,7 @@ class Layout {
     std::vector<double> centres_;       // and what is taken from them
     bool is_whole_ = false;             // whether these are all columns
     std::vector<Fixed> fixed_;
-    bool is_squared_ = false;
+    bool is_squared_ = false, has_unit_rows_ = false;
     std::vector<Flag> flags_;
     std::vector<BitGroup> groups_;
     std::vector<Slot> slots_;
@@ -129,22 +132,32 @@ class RowPacker {
   public:
     RowPacker(const Layout& layout, const Matrix& matrix)
         : layout_(layout), matrix_(matrix), read_(matrix),
-          by_entries_(matrix.is_sparse() && layout.zeros_are_blank()) {}
+          by_entries_(matrix.is_sparse() && layout.zeros_are_blank()),
+          unit_row_(layout.has_unit_rows() ? matrix.n_cols : 0) {}
 
     template <class T>
     void operator()(std::size_t row, T* dense, std::size_t stride, std::uint8_t* bytes,
                     std::size_t byte_stride) {
-        if (by_entries_) layout_.pack_entries(matrix_, row, dense, stride, bytes, byte_stride);
+        if (layout_.has_unit_rows()) layout_.pack_row(unit(row), dense, stride, bytes, byte_stride);
+        else if (by_entries_) layout_.pack_entries(matrix_, row, dense, stride, bytes, byte_stride);
         else if (const float* x = matrix_.floats(row))
             layout_.pack_row(x, dense, stride, bytes, byte_stride);
         else layout_.pack_row(read_(row), dense, stride, bytes, byte_stride);
     }
 
   private:
+    const double* unit(std::size_t row) {
+        const double length = length_of(matrix_, row);
+        std::fill(unit_row_.begin(), unit_row_.end(), 0.0);
+        matrix_.each(row, [&](std::size_t k, double x) { unit_row_[k] = x / length; });
+        return unit_row_.data();
+    }
+
     const Layout& layout_;
     const Matrix& matrix_;
     RowReader read_;
     bool by_entries_;
+    std::vector<double> unit_row_;
 };
 
 }  // namespace hardmargin

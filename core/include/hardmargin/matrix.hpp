@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace hardmargin {
@@ -48,6 +50,18 @@ struct Matrix {
         }
     }
 };
+
+// ||x|| of a row, or 1 if that is 0.
+inline double length_of(const Matrix& matrix, std::size_t row) {
+    double largest = 0, sum = 0;
+    matrix.each(row, [&](std::size_t, double x) { largest = std::max(largest, std::abs(x)); });
+    if (!(largest > 0)) return 1;
+    matrix.each(row, [&](std::size_t, double x) {
+        const double share = x / largest;  // its square neither overflows nor vanishes
+        sum += share * share;
+    });
+    return std::min(largest * std::sqrt(sum), std::numeric_limits<double>::max());
+}
 
 // Rows as contiguous doubles, copied only if they are not stored like that.
 class RowReader {

@@ -17,11 +17,25 @@ namespace hardmargin {
 inline std::vector<double> row_norms(const KernelSpec& kernel, const Matrix& matrix) {
     std::vector<double> norms(matrix.n_rows, 0.0);
     if (!kernel.is_distance()) return norms;
-    const bool squared = kernel.kind == KernelKind::rbf;
+    const bool squared = kernel.is_squared();
     for (std::size_t i = 0; i < matrix.n_rows; ++i)
         matrix.each(i, [&](std::size_t, double v) { norms[i] += squared ? v * v : std::abs(v); });
     return norms;
 }
+
+// What entries of rows are divided by, of a cosine kernel: the rows' lengths. Without them, 1.
+class RowLengths {
+  public:
+    RowLengths(const KernelSpec& kernel, const Matrix& matrix) {
+        if (kernel.kind != KernelKind::cosine) return;
+        for (std::size_t i = 0; i < matrix.n_rows; ++i) lengths_.push_back(length_of(matrix, i));
+    }
+
+    double operator[](std::size_t row) const { return lengths_.empty() ? 1.0 : lengths_[row]; }
+
+  private:
+    std::vector<double> lengths_;
+};
 
 // What a stored entry x of one row and z in the same column of another have in common: their
 // product, or the part that does not add to |x - z| = |x| + |z| - 2 * common.
@@ -53,7 +67,7 @@ class ExactValues {
         read(support_, support, z_);
         double sum = 0;
         const auto add = [&](double difference) {
-            sum += kernel_.kind == KernelKind::rbf ? difference * difference : std::abs(difference);
+            sum += kernel_.is_squared() ? difference * difference : std::abs(difference);
         };
         std::size_t i = 0, j = 0;
         while (i < x_.size() || j < z_.size()) {

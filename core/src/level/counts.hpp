@@ -26,12 +26,13 @@ inline bool has_few_counts(const TileShape& shape) {
 // Byte p of the kernel value at a distance of `weight` times a count, for every count.
 template <class T>
 struct CountTable {
-    T scale = 0, weight = 0;
+    ValueOfDistance<T> value_of{KernelSpec{}};
+    T weight = 0;
     alignas(16) std::uint8_t planes[sizeof(T)][most_ranges][counts_per_range] = {};
 
-    void fill(const ValueOfDistance<T>& value_of, T new_weight) {
-        if (scale == value_of.scale && weight == new_weight) return;
-        scale = value_of.scale;
+    void fill(const ValueOfDistance<T>& new_value_of, T new_weight) {
+        if (value_of == new_value_of && weight == new_weight) return;
+        value_of = new_value_of;
         weight = new_weight;
         constexpr int width = vector_bytes / static_cast<int>(sizeof(T));
         for (int count = 0; count < most_ranges * counts_per_range; count += width) {

@@ -162,7 +162,7 @@ template <class T, Metric M, bool Bits, int Columns>
 template <class T>
 void finish_products(const KernelSpec& kernel, std::size_t n, int n_columns, T* out,
                      std::size_t stride) {
-    if (kernel.kind == KernelKind::linear) return;
+    if (kernel.kind == KernelKind::linear || kernel.kind == KernelKind::cosine) return;
     const int whole = static_cast<int>(kernel.degree);
     const bool by_squaring = static_cast<double>(whole) == kernel.degree && whole >= 0;
     for (int c = 0; c < n_columns; ++c) {
@@ -236,7 +236,7 @@ void values(const KernelSpec& kernel, const TileShape& shape, const T* dense,
     if (kernel.is_distance() && !kernel.metric_only && has_few_counts(shape))
         return run_counts(job, n_columns);
 #endif
-    if (kernel.kind == KernelKind::rbf) {
+    if (kernel.is_squared()) {
         if (shape.bytes) run_metric<T, Metric::squared, true>(job, n_columns);
         else run_metric<T, Metric::squared, false>(job, n_columns);
     } else if (kernel.kind == KernelKind::laplacian) {
@@ -253,7 +253,7 @@ void reach(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& box
            const std::uint8_t* point_bytes, T* out) {
     constexpr std::size_t width = vector_bytes / sizeof(T);
     const ValueOfDistance<T> value_of(kernel);
-    const bool squared = kernel.kind == KernelKind::rbf;
+    const bool squared = kernel.is_squared();
     if (shape.bytes) sum_bytes_outside(shape, boxes, point_bytes, out);
     for (std::size_t b = 0; b < boxes.n; b += width) {
         Vec<T> sum = shape.bytes ? load<Vec<T>>(out + b) : Vec<T>{};

@@ -64,8 +64,8 @@ class MinimumEnclosingBall(OutlierMixin, KernelEstimator):
         ``"scale"`` is scikit-learn's 1 / (n_features * X.var()), ``"spread"`` 1 / mean squared
         distance to the mean, ``"pairwise"`` 1 / mean squared distance between rows. For the
         Laplacian kernel all but ``"scale"`` use L1 distances instead of squared ones.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
+    kernel : {"rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="rbf"
         The kernel; it should be positive semi-definite. ``"linear"`` gives the ball around the rows
         themselves; dense rows are copied and centred for it.
     degree : float, default=3

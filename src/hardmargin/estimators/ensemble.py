@@ -76,8 +76,8 @@ class EnsembleSVC(SelfTuningClassifier):
     n_stages : "cv" or int, default="cv"
         ``"cv"`` weights all stages by their held-out loss; a number ends the path after that many
         stages.
-    kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="cv"
+    kernel : {"cv", "rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="cv"
         The kernel; it should be positive semi-definite. ``"cv"`` weights RBF and Laplacian kernels
         (with a fixed `gamma`, only RBF) and, where rows are sparse or have more than 1,000 columns
         and fewer rows than that, linear ones. A callable takes two sets of rows and returns the

@@ -135,8 +135,8 @@ class GreedySVC(SelfTuningClassifier):
         two times ``"spread"``. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
         between rows.
-    kernel : {"cv", "rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="cv"
+    kernel : {"cv", "rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="cv"
         The kernel. ``"cv"`` chooses between RBF and Laplacian kernels, and a linear one where rows
         are sparse or have more columns than there are rows; above 1,000 columns only between RBF
         and linear. With a given `gamma` it is RBF. ``"cv"`` also scales the columns of dense rows

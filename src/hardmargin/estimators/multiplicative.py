@@ -53,8 +53,8 @@ class MultiplicativeSVC(KernelClassifier):
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
         between rows.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
+    kernel : {"rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="rbf"
         The kernel; a callable takes two sets of rows and returns the matrix of values.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.

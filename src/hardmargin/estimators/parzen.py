@@ -25,8 +25,8 @@ class ParzenClassifier(KernelClassifier):
     gamma : float or {"scale", "spread", "pairwise"}, default="spread"
         Width of the kernel: ``"spread"``, the paper's, is 1 / mean squared distance to the mean,
         ``"scale"`` scikit-learn's, ``"pairwise"`` 1 / mean squared distance between rows.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
+    kernel : {"rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="rbf"
         The kernel.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.

@@ -39,8 +39,8 @@ class RhoEnsembleSVC(KernelClassifier):
     gamma : float or {"scale", "spread", "pairwise"}, default="spread"
         Width of the kernel: ``"spread"``, the paper's, is 1 / mean squared distance to the mean,
         ``"scale"`` scikit-learn's, ``"pairwise"`` 1 / mean squared distance between rows.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
+    kernel : {"rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="rbf"
         The kernel; a callable takes two sets of rows and returns the matrix of values. It should be
         positive semi-definite.
     degree : float, default=3

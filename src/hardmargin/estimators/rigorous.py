@@ -50,8 +50,8 @@ class RigorousSVC(RegularizationPathClassifier):
         Width of the kernel. ``"scale"`` is scikit-learn's 1 / (n_features * X.var()),
         ``"spread"`` 1 / mean squared distance to the mean, ``"pairwise"`` 1 / mean squared distance
         between rows.
-    kernel : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed"} or callable, \
-default="rbf"
+    kernel : {"rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", \
+"sigmoid", "precomputed"} or callable, default="rbf"
         The kernel; it should be positive semi-definite.
     degree : float, default=3
         Degree of the ``"poly"`` kernel.

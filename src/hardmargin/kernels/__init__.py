@@ -4,6 +4,7 @@ from hardmargin.kernels.blocks import RowBlocks, as_blocks, column_ends
 from hardmargin.kernels.kernel import (
     DISTANCE_KERNELS,
     GAMMA_RULES,
+    KERNELS_WITHOUT_GAMMA,
     METRICS,
     NAMED_KERNELS,
     Check,
@@ -27,6 +28,7 @@ from hardmargin.kernels.views import Ranks, View
 __all__ = [
     "DISTANCE_KERNELS",
     "GAMMA_RULES",
+    "KERNELS_WITHOUT_GAMMA",
     "METRICS",
     "NAMED_KERNELS",
     "Check",

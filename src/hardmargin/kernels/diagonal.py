@@ -48,6 +48,8 @@ def check_diagonal(
     diagonal = kernel.diagonal(X)
     own = kernel.name in ("callable", "precomputed")
     sizes = np.abs(diagonal if among is None else diagonal[among])
+    if kernel.name == "cosine" and (sizes == 1).all():  # no row is zero
+        return None
     if not np.isfinite(sizes).all():
         if own:
             raise ValueError(

@@ -34,12 +34,32 @@ KernelFunction: TypeAlias = Callable[[Any, Any], ArrayLike]
 #: Called now and then during a long evaluation, which it ends by raising ``Stopped``.
 Check: TypeAlias = Callable[[], None]
 
-NAMED_KERNELS = ("rbf", "laplacian", "linear", "poly", "sigmoid")
+NAMED_KERNELS = (
+    "rbf",
+    "laplacian",
+    "matern32",
+    "matern52",
+    "linear",
+    "cosine",
+    "poly",
+    "sigmoid",
+)
+
+#: Kernels ``exp(-gamma * distance)``, among which ``kernel="cv"`` chooses: one matrix of distances
+#: serves every gamma.
 DISTANCE_KERNELS = ("rbf", "laplacian")
+
+#: Named kernels that have no gamma.
+KERNELS_WITHOUT_GAMMA = ("linear", "cosine")
 GAMMA_RULES = ("scale", "spread", "pairwise")
 
-#: The distances that kernels decay with.
-METRICS = {"rbf": "sqeuclidean", "laplacian": "cityblock"}
+#: The distances that kernels decay with. All of these are one where the distance is zero.
+METRICS = {
+    "rbf": "sqeuclidean",
+    "laplacian": "cityblock",
+    "matern32": "sqeuclidean",
+    "matern52": "sqeuclidean",
+}
 
 #: Squares of larger features overflow float32.
 MAX_FLOAT32_FEATURE = 1e18
@@ -75,8 +95,11 @@ class Kernel:
 
     Parameters
     ----------
-    name : {"rbf", "laplacian", "linear", "poly", "sigmoid", "precomputed", "callable"}
-        ``exp(-gamma ||x-z||^2)``, ``exp(-gamma ||x-z||_1)``, ``x'z``,
+    name : {"rbf", "laplacian", "matern32", "matern52", "linear", "cosine", "poly", "sigmoid", \
+"precomputed", "callable"}
+        ``exp(-gamma ||x-z||^2)``, ``exp(-gamma ||x-z||_1)``, ``(1 + s) exp(-s)`` with
+        ``s = sqrt(3 gamma) ||x-z||``, ``(1 + s + s^2/3) exp(-s)`` with
+        ``s = sqrt(5 gamma) ||x-z||``, ``x'z``, ``x'z / (||x|| ||z||)`` (0 for rows of zeros),
         ``(gamma x'z + coef0)^degree``, ``tanh(gamma x'z + coef0)``; with ``"precomputed"`` the
         rows handed in are rows of the kernel matrix, with ``"callable"`` `function` is called.
         ``"sqeuclidean"`` and ``"cityblock"`` are the distances in the first two, for `block`.
@@ -115,7 +138,7 @@ class Kernel:
     @property
     def has_unit_diagonal(self) -> bool:
         """Whether ``k(x, x) = 1`` for every x."""
-        return self.name in DISTANCE_KERNELS
+        return self.name in METRICS
 
     @property
     def spec(self) -> _core.KernelSpec:
@@ -192,6 +215,8 @@ class Kernel:
             products = np.einsum("ij,ij->i", X, X, dtype=np.float64)
         if self.name == "linear":
             return products
+        if self.name == "cosine":
+            return _has_entries(X).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # callers check that values are finite
             inner = self.gamma * products + self.coef0
             return inner**self.degree if self.name == "poly" else np.tanh(inner)
@@ -533,7 +558,7 @@ def make_kernel(
     """
     if callable(kernel):
         return Kernel("callable", function=kernel)
-    if kernel in ("precomputed", "linear"):
+    if kernel in ("precomputed", *KERNELS_WITHOUT_GAMMA):
         return Kernel(kernel)
     if sample_weight is not None and not sample_weight.all():
         present = sample_weight > 0
@@ -750,6 +775,12 @@ def in_precision(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
             f"dtype={np.dtype(dtype).name!r} cannot hold kernel values as large as "
             f"{np.abs(values).max():.3g}; scale the kernel or use dtype='float64'."
         ) from None
+
+
+def _has_entries(X: Rows) -> NDArray[np.bool_]:
+    """Tell which rows are not zero everywhere."""
+    is_there = X.astype(bool).sum(axis=1) if is_sparse(X) else np.any(X, axis=1)
+    return np.asarray(is_there, dtype=bool).ravel()
 
 
 def _dense(X: Rows) -> NDArray[Any]:

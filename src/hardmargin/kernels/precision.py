@@ -6,7 +6,6 @@ import numpy as np
 
 from hardmargin.kernels.blocks import as_blocks
 from hardmargin.kernels.kernel import (
-    DISTANCE_KERNELS,
     MAX_FLOAT32_FEATURE,
     METRICS,
     FloatArray,
@@ -56,7 +55,7 @@ def warn_if_flat(kernel: Kernel, X: Rows, weights: FloatArray | None) -> None:
     if kernel.name in ("precomputed", "callable"):
         return
     X = X if weights is None or weights.all() else as_blocks(X)[weights > 0]
-    metric = kernel.name if kernel.name in DISTANCE_KERNELS else "laplacian"
+    metric = kernel.name if kernel.name in METRICS else "laplacian"
     some = np.unique(np.linspace(0, X.shape[0] - 1, ROWS_TO_TELL_APART).astype(np.intp))
     with np.errstate(all="ignore"):
         apart = Kernel(METRICS[metric]).block(X[some])[np.triu_indices(len(some), 1)]

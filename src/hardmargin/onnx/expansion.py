@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import (
-    DISTANCE_KERNELS,
+    METRICS,
     FloatArray,
     Kernel,
     Precision,
@@ -44,6 +44,12 @@ LEAST_EXPONENTS = {"float32": -126 * float(np.log(2.0)), "float64": -1022 * floa
 #: Numbers of a block of rows that are computed at a time, rows of a block, and columns whose
 #: differences are added up at a time.
 NUMBERS_OF_BLOCK, LEAST_ROWS, MOST_ROWS, COLUMNS_AT_ONCE = 1 << 18, 4, 1 << 10, 10
+
+#: What rows of zeros are divided by, in place of their length.
+LEAST_LENGTH = 1e-150
+
+#: Twice the smoothness of Matern kernels.
+TWICE_NU = {"matern32": 3.0, "matern52": 5.0}
 
 #: A kernel whose gamma is at most so many times another's, a power of two, is a power of it.
 LARGEST_POWER = 8
@@ -94,7 +100,7 @@ def expanded(
     order = np.concatenate(cut.blocks)
     families: dict[tuple[str, View | None], list[int]] = {}
     for k, kernel in enumerate(kernels):
-        alike = kernel.name if kernel.name in DISTANCE_KERNELS else f"{kernel.name} {k}"
+        alike = kernel.name if kernel.name in METRICS else f"{kernel.name} {k}"
         families.setdefault((alike, kernel.view), []).append(k)
     shown: dict[View | None, int] = {}
     inputs: list[str] = []
@@ -102,7 +108,7 @@ def expanded(
     parts: list[tuple[_Family | None, int, list[int]]] = []
     for (_, view), members in families.items():
         own = [kernels[k] for k in members]
-        if own[0].name not in DISTANCE_KERNELS:
+        if own[0].name not in METRICS:
             inputs.append(rows)
             of_views.append(dense[order])
             parts.append((None, len(inputs) - 1, members))
@@ -211,7 +217,7 @@ class _Family:
 
     def _precision_of_sums(self) -> Precision | None:
         """Precision in which sums of what rows have leave enough digits of their differences."""
-        sizes = np.square(self._support) if self._name == "rbf" else np.abs(self._support)
+        sizes = np.square(self._support) if self._is_squared else np.abs(self._support)
         largest = max(self._gammas) * float(sizes.sum(axis=1).max(initial=0.0))
         is_single = self._name == "laplacian" and self._dtype == "float32"
         if is_single and largest * np.finfo(np.float32).eps < LARGEST_ERROR_FLOAT32:
@@ -222,12 +228,16 @@ class _Family:
         """Values of the kernels, in float64."""
         least = int(np.argmin(self._gammas))
         exponents = self._exponents(graph, queries, self._gammas[least])
-        if self._is_alone:
+        if self._is_alone and self._name not in TWICE_NU:
             exponents = graph.node("Max", exponents, self._number(graph, self._lowest))
         found: dict[int, str] = {}
         for k in sorted(range(len(self._gammas)), key=self._gammas.__getitem__):
             found[k] = self._value(graph, exponents, found, k, self._gammas[least])
         return [graph.cast(found[k], "float64") for k in range(len(self._gammas))]
+
+    @property
+    def _is_squared(self) -> bool:
+        return METRICS[self._name] == "sqeuclidean"
 
     @property
     def _lowest(self) -> float:
@@ -238,6 +248,8 @@ class _Family:
     ) -> str:
         """Find the values of a kernel, where possible as a power of those of another."""
         gamma = self._gammas[k]
+        if self._name in TWICE_NU:
+            return self._matern(graph, exponents, TWICE_NU[self._name] * gamma / of_exponents)
         for other, value in found.items() if self._dtype == "float64" else ():
             power = gamma / self._gammas[other]
             if power in (1, 2, 4, LARGEST_POWER):
@@ -248,10 +260,21 @@ class _Family:
             exponents = graph.node("Mul", exponents, self._number(graph, gamma / of_exponents))
         return graph.node("Exp", exponents)
 
+    def _matern(self, graph: Graph, exponents: str, factor: float) -> str:
+        """Values of a Matern kernel; `factor` makes squares of s of the negative exponents."""
+        squares = graph.node("Mul", exponents, self._number(graph, -factor))
+        s = graph.node("Sqrt", graph.node("Max", squares, self._number(graph, 0.0)))
+        s = graph.node("Min", s, self._number(graph, -self._lowest))
+        terms = [self._number(graph, 1.0), s]
+        if self._name == "matern52":
+            square = graph.node("Mul", s, s)
+            terms.append(graph.node("Mul", square, self._number(graph, 1.0 / 3.0)))
+        return graph.node("Mul", graph.add_all(terms), graph.node("Exp", graph.node("Neg", s)))
+
     def _exponents(self, graph: Graph, queries: str, gamma: float) -> str:
         """Distances times -gamma."""
         precision = self._precision
-        if precision is not None and self._name == "rbf":
+        if precision is not None and self._is_squared:
             exponents = _exponents_of_products(graph, queries, self._support, gamma)
         elif precision is not None:
             exponents = _exponents_of_maxima(graph, queries, self._support, gamma, precision)
@@ -398,7 +421,8 @@ def distances_by_column(graph: Graph, queries: str, support: str, kernel: str) -
     body = Body(f"{support}_{kernel}")
     so_far, column, of_support = (body.input("float64", k) for k in (2, 1, 1))
     apart = body.node("Sub", body.node("Unsqueeze", column, body.integers(1)), of_support)
-    apart = body.node("Mul", apart, apart) if kernel == "rbf" else body.node("Abs", apart)
+    is_squared = METRICS[kernel] == "sqeuclidean"
+    apart = body.node("Mul", apart, apart) if is_squared else body.node("Abs", apart)
     total = body.node("Add", so_far, apart)
     n_support = graph.node("Gather", graph.node("Shape", support), graph.integers(1))
     return graph.node(
@@ -413,9 +437,19 @@ def distances_by_column(graph: Graph, queries: str, support: str, kernel: str) -
 
 def _of_products(graph: Graph, rows: str, support: FloatArray, kernel: Kernel) -> str:
     """Values of a kernel that is a function of inner products."""
+    if kernel.name == "cosine":
+        lengths = np.linalg.norm(support, axis=1, keepdims=True)
+        return linear(graph, _unit_rows(graph, rows), support / np.where(lengths > 0, lengths, 1.0))
     # Gamma is not a factor of its own: onnxruntime would round it to float32.
     inner = linear(graph, rows, kernel.gamma * np.asarray(support, dtype=np.float64))
     inner = graph.node("Add", inner, graph.number(kernel.coef0))
     if kernel.name == "sigmoid":
         return graph.node("Tanh", inner)
     return graph.node("Pow", inner, graph.number(kernel.degree))
+
+
+def _unit_rows(graph: Graph, rows: str) -> str:
+    """Divide rows by their lengths; rows of zeros stay as they are."""
+    squares = graph.node("ReduceSum", graph.node("Mul", rows, rows), graph.integers(1), keepdims=1)
+    lengths = graph.node("Max", graph.node("Sqrt", squares), graph.number(LEAST_LENGTH))
+    return graph.node("Div", rows, lengths)

@@ -16,6 +16,8 @@ import numpy as np
 
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
+    KERNELS_WITHOUT_GAMMA,
+    NAMED_KERNELS,
     FloatArray,
     KernelRows,
     Rows,
@@ -30,7 +32,7 @@ from hardmargin.selection.relevance import column_scales
 from hardmargin.solvers.problem import Problem
 
 #: Kernels whose gamma can be chosen.
-KERNELS_WITH_GAMMA = ("rbf", "laplacian", "poly", "sigmoid")
+KERNELS_WITH_GAMMA = tuple(name for name in NAMED_KERNELS if name not in KERNELS_WITHOUT_GAMMA)
 
 #: Above this many columns a linear kernel is tried, but no Laplacian kernel and no relevance, which
 #: would be slow.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import (
     DISTANCE_KERNELS,
+    KERNELS_WITHOUT_GAMMA,
     METRICS,
     FloatArray,
     Kernel,
@@ -191,7 +192,7 @@ def candidate_kernels(
     with_linear : bool
         Whether ``"cv"`` stands for a linear kernel too.
     """
-    if gamma != "cv" or callable(kernel) or kernel in ("linear", "precomputed"):
+    if gamma != "cv" or callable(kernel) or kernel in ("precomputed", *KERNELS_WITHOUT_GAMMA):
         named = "rbf" if kernel == "cv" else kernel
         rule = "spread" if gamma == "cv" else gamma
         return [

@@ -33,7 +33,7 @@ from itertools import pairwise
 import numpy as np
 
 from hardmargin import _core
-from hardmargin.kernels import KernelRows
+from hardmargin.kernels import METRICS, KernelRows
 from hardmargin.kernels.blocks import FileRows, as_blocks, no_room
 from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
@@ -143,7 +143,7 @@ def solve(
     diagonal = check_diagonal(kernel, rows.X, codes >= 0, dtype=rows.dtype)
     if options.method.startswith("lazy") and not kernel.has_unit_diagonal:
         raise ValueError(
-            f"method={options.method!r} needs a kernel with bounds: 'rbf' or 'laplacian', not "
+            f"method={options.method!r} needs a kernel with bounds, one of {tuple(METRICS)}, not "
             f"{kernel.name!r}; method='auto' works with any kernel."
         )
     max_stages, n_rows = options.max_stages, int((codes >= 0).sum())
