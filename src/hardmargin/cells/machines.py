@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.monitor import Monitor
-from hardmargin.selection.calibration import Calibration, calibrate, held_out_margins
+from hardmargin.selection.calibration import Calibration
 from hardmargin.selection.folds import Folds, even_folds
+from hardmargin.selection.judging import judge
 from hardmargin.selection.vote import (
     Vote,
     VoteResult,
@@ -228,19 +229,11 @@ def learn(
         The clock.
     """
     random = np.random.RandomState([rules.seed, number])
-    present = (cell.codes >= 0) & (cell.weights > 0)
-    if present.sum() > rules.max_rows:
-        present[random.permutation(np.flatnonzero(present))[rules.max_rows :]] = False
-    counts = np.bincount(cell.codes[present], minlength=1)
-    frequent = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
-    classes = np.sort(frequent[counts[frequent] >= LEAST_ROWS])
+    members, classes = _members(cell, rules, random)
     if len(classes) < 2 or monitor.seconds_left <= 0:
         return None
-    number_of = np.full(len(rules.prior), -1, dtype=np.int32)
-    number_of[classes] = np.arange(len(classes))
-    members = np.flatnonzero(present & (number_of[cell.codes] >= 0))
     X, codes, weights = cell.some(members)
-    codes = number_of[codes]
+    codes = np.searchsorted(classes, codes).astype(np.int32)
     if folds is None:
         second = int(np.sort(np.bincount(codes))[-2])
         folds = even_folds(codes, min(rules.n_folds, second // ROWS_PER_FOLD), random)
@@ -260,22 +253,19 @@ def learn(
     shares = np.mean([vote.shares for vote in votes], axis=0)
     used = [int(k) for k in np.flatnonzero(shares)]
     coefficients = {candidates[k]: _of_members(votes, k, len(members)) for k in used}
-    margins, rows = held_out.scores[:, None] + intercepts[0], held_out.rows
-    if len(classes) > 2:
-        vote = KernelSum(tuple(kernels[k] for k in used))
-        side_by_side = np.hstack(list(coefficients.values()))
-        margins, rows = held_out_margins(
-            held_out,
-            intercepts,
-            lambda some: vote.expand(seen[some], seen, side_by_side, dtype="float32") + intercepts,
-            random,
-        )
-    calibration, probabilities, log_loss, _ = calibrate(
-        Calibration(np.array([vote.slope for vote in votes]), len(classes), rules.multi_class),
-        margins,
-        codes[rows],
-        weights[rows],
+    vote = KernelSum(tuple(kernels[k] for k in used))
+    side_by_side = np.hstack(list(coefficients.values()))
+    judged = judge(
+        held_out,
+        np.array([vote.slope for vote in votes]),
+        intercepts,
+        lambda some: vote.expand(seen[some], seen, side_by_side, dtype="float32") + intercepts,
+        problem,
+        rules.multi_class,
+        None,
+        random,
     )
+    assert isinstance(judged.calibration, Calibration)  # rows were held out
     return Learned(
         members,
         classes,
@@ -285,12 +275,25 @@ def learn(
         coefficients,
         shares,
         intercepts,
-        calibration,
+        judged.calibration,
         max(path.n_stages for vote in votes for path in vote.paths),
-        members[rows],
-        probabilities,
-        log_loss,
+        members[judged.rows],
+        judged.probabilities,
+        judged.log_loss,
     )
+
+
+def _members(
+    cell: CellRows, rules: CellRules, random: np.random.RandomState
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of a cell that are learned, and their classes: the frequent ones."""
+    present = (cell.codes >= 0) & (cell.weights > 0)
+    if present.sum() > rules.max_rows:
+        present[random.permutation(np.flatnonzero(present))[rules.max_rows :]] = False
+    counts = np.bincount(cell.codes[present], minlength=1)
+    frequent = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+    classes = np.sort(frequent[counts[frequent] >= LEAST_ROWS])
+    return np.flatnonzero(present & np.isin(cell.codes, classes)), classes
 
 
 def seen_rows(X: Rows, mean: NDArray[np.float32], scale: NDArray[np.float32]) -> Rows:

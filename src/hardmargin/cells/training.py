@@ -154,17 +154,7 @@ def train_experts(
         ExpertRows(X, seen, units, partial(workplace.begin_layer, seen), fit_whole),
         partial(_cell_rules, plan, prior / prior.sum(), is_two_valued, folds, seed),
         folds,
-        ExpertOptions(
-            max_cell_rows=_cell_rows(plan),
-            n_trees=None if plan.n_trees == "auto" else int(plan.n_trees),
-            kernels=DISTANCE_KERNELS if vote.kernel == "cv" else (str(vote.kernel),),
-            first_rows=min(FIRST_SAMPLE_ROWS, most) if vote.rank == "auto" else most,
-            most_rows=most,
-            most_cut_rows=_most_cut_rows(plan.budget.memory, X.shape[1]),
-            class_weights=rows.class_weights,
-            seed=seed,
-            n_threads=vote.options.n_threads,
-        ),
+        _options(plan, rows, vote, most, seed),
         monitor,
     )
     if mixture is None:
@@ -174,6 +164,23 @@ def train_experts(
     if mixture.whole is not None and most < vote.max_stored_rows:
         _warn_of_small_sample(vote, most, len(codes), n_columns)
     return replace(mixture, scaling=scaling, class_weights=rows.class_weights)
+
+
+def _options(
+    plan: Plan, rows: TrainingRows, vote: KernelVote, most: int, seed: int
+) -> ExpertOptions:
+    """Say how experts are trained, where the vote on a sample takes at most so many rows."""
+    return ExpertOptions(
+        max_cell_rows=_cell_rows(plan),
+        n_trees=None if plan.n_trees == "auto" else int(plan.n_trees),
+        kernels=DISTANCE_KERNELS if vote.kernel == "cv" else (str(vote.kernel),),
+        first_rows=min(FIRST_SAMPLE_ROWS, most) if vote.rank == "auto" else most,
+        most_rows=most,
+        most_cut_rows=_most_cut_rows(plan.budget.memory, rows.X.shape[1]),
+        class_weights=rows.class_weights,
+        seed=seed,
+        n_threads=vote.options.n_threads,
+    )
 
 
 def _seen_by_cells(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardmargin.kernels import FloatArray, Kernel, as_blocks, make_kernel
+from hardmargin.kernels import FloatArray, Kernel, Precision, Rows, as_blocks, make_kernel
 from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.kernels.precision import precision, warn_if_flat
 from hardmargin.monitor import Monitor
@@ -110,31 +110,16 @@ def fit_vote(
     monitor : Monitor
         The clock.
     """
-    vote, most_row_bytes = plan.vote, plan.budget.most_row_bytes
-    X, codes, classes, weights, is_part, class_weights, _ = rows
+    vote, most_row_bytes, classes = plan.vote, plan.budget.most_row_bytes, rows.classes
     scaling = plan.scaling(rows)  # 1.
     if scaling is not None:
-        X = as_blocks(X, most_row_bytes).map(scaling.transform)
-    # A kernel of medium width shows whether any can tell rows apart.
-    usual = make_kernel(
-        "rbf" if vote.kernel == "cv" else vote.kernel,
-        X,
-        gamma="spread" if vote.gamma == "cv" else vote.gamma,
-        degree=vote.degree,
-        coef0=vote.coef0,
-        sample_weight=weights,
-    )
-    warn_if_flat(usual, X, weights)
-    weights = rows.positive_weights
-    dtype = precision(X, vote.dtype, usual)
+        rows = rows._replace(X=as_blocks(rows.X, most_row_bytes).map(scaling.transform))
+    X, codes, is_part, class_weights = rows.X, rows.codes, rows.is_part, rows.class_weights
+    problem, dtype = _problem(rows, plan)
     if folds is None:
-        is_shuffled = not is_part and rows.n_rows <= MAX_SHUFFLED_ROWS
-        n_shuffles = N_SHUFFLES if is_shuffled else 1
-        folds = make_folds(plan.cv, X, codes, n_shuffles=n_shuffles, random_state=random)
+        folds = _folds(rows, plan.cv, random)
     if folds.shortage:
         _warn_of_folds(folds)
-    check_diagonal(usual, X, codes >= 0)
-    problem = Problem(X, codes, machines_of(len(classes), plan.multi_class), weights)
     monitor = monitor.part("held-out loss", n_machines=len(problem.machines))
     if plan.is_linear and vote.rank in (None, "auto"):  # 2.
         voted = vote.of_one_kernel(Kernel("linear"), problem, dtype, folds, monitor)
@@ -168,7 +153,7 @@ def fit_vote(
     return FittedVote(
         plan,
         classes,
-        rows.X.shape[1],
+        X.shape[1],
         machines,
         judged,
         losses.shares(voted),
@@ -179,6 +164,31 @@ def fit_vote(
         [own.paths[int(own.shares.argmax())].stop_reason for own in voted.votes],
         slopes,
     )
+
+
+def _problem(rows: TrainingRows, plan: Plan) -> tuple[Problem[Rows], Precision]:
+    """Return the machines on scaled rows, and a precision; refuse rows that no kernel can use."""
+    vote, X = plan.vote, rows.X
+    usual = make_kernel(  # of medium width
+        "rbf" if vote.kernel == "cv" else vote.kernel,
+        X,
+        gamma="spread" if vote.gamma == "cv" else vote.gamma,
+        degree=vote.degree,
+        coef0=vote.coef0,
+        sample_weight=rows.weights,
+    )
+    warn_if_flat(usual, X, rows.weights)
+    dtype = precision(X, vote.dtype, usual)
+    check_diagonal(usual, X, rows.codes >= 0)
+    machines = machines_of(len(rows.classes), plan.multi_class)
+    return Problem(X, rows.codes, machines, rows.positive_weights), dtype
+
+
+def _folds(rows: TrainingRows, cv: int | None, random: np.random.RandomState) -> Folds:
+    """Hold rows out, in several shuffles where they are few."""
+    is_shuffled = not rows.is_part and rows.n_rows <= MAX_SHUFFLED_ROWS
+    n_shuffles = N_SHUFFLES if is_shuffled else 1
+    return make_folds(cv, rows.X, rows.codes, n_shuffles=n_shuffles, random_state=random)
 
 
 def _less_sure(judged: Judged, relevance: FloatArray, problem: Problem[Any]) -> Judged:
