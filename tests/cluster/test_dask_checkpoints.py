@@ -145,3 +145,12 @@ def test_rows_are_hashed_where_they_are(client):
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path, client):
     with pytest.raises(FileNotFoundError, match="create it first"):
         fitted(client, tmp_path / "none" / "fit.checkpoint", n=200)
+
+
+@pytest.mark.filterwarnings("ignore:.*max_time")
+def test_a_fit_that_ran_out_of_time_goes_on_to_the_same_model(client, path):
+    expected = fitted(client)
+    for seconds in (0.1, 0.4, 1.0):
+        fitted(client, path, max_time=seconds)
+        assert_same(fitted(client, path), expected)
+        assert not path.exists()
