@@ -27,13 +27,16 @@ memory allows: a product of matrices is many times as fast as column after colum
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardmargin import _core
-from hardmargin.kernels import METRICS, KernelRows
+from hardmargin.kernels import METRICS, FloatArray, KernelRows
 from hardmargin.kernels.blocks import FileRows, as_blocks, no_room
 from hardmargin.kernels.diagonal import check_diagonal
 from hardmargin.monitor import Monitor
@@ -146,12 +149,7 @@ def solve(
             f"method={options.method!r} needs a kernel with bounds, one of {tuple(METRICS)}, not "
             f"{kernel.name!r}; method='auto' works with any kernel."
         )
-    max_stages, n_rows = options.max_stages, int((codes >= 0).sum())
-    if max_stages is None:
-        n_visits = n_rows
-        if weights is not None:
-            n_visits = int(min(np.ceil(weights[codes >= 0]).sum(), MAX_MEAN_WEIGHT * n_rows))
-        max_stages = n_visits if options.max_visits == 1 else STAGES_PER_ROW * n_visits
+    max_stages, n_rows = _most_stages(options, codes, weights), int((codes >= 0).sum())
     memory_bytes = options.memory_bytes
     if options.method == "auto" and options.may_store and 2 * n_rows >= len(codes):
         rows = rows.with_metric(memory_bytes // 2, max_stages, options.n_threads, monitor.check)
@@ -190,6 +188,32 @@ def solve(
             raise no_room(error, folder) from error
         raise
     give_back_if_limited()  # cached columns would add to the memory of what follows
+    solutions = _solutions(problem, codes, diagonal, results, monitor)
+    del results
+    give_back_if_limited()
+    return solutions
+
+
+def _most_stages(
+    options: GreedyOptions, codes: NDArray[np.int32], weights: FloatArray | None
+) -> int:
+    """Return the limit on stages: by default what all visits of the rows may need."""
+    if options.max_stages is not None:
+        return options.max_stages
+    n_rows = n_visits = int((codes >= 0).sum())
+    if weights is not None:
+        n_visits = int(min(np.ceil(weights[codes >= 0]).sum(), MAX_MEAN_WEIGHT * n_rows))
+    return n_visits if options.max_visits == 1 else STAGES_PER_ROW * n_visits
+
+
+def _solutions(
+    problem: Problem[KernelRows],
+    codes: NDArray[np.int32],
+    diagonal: FloatArray | None,
+    results: Sequence[Any],
+    monitor: Monitor,
+) -> list[GreedySolution]:
+    """Read what the core has found; rows of weight zero have no code."""
     # All machines at once, as there may be many small ones.
     sides, supports = problem.sides, [r.support for r in results]
     machine = np.repeat(np.arange(len(results)), [len(rows) for rows in supports])
@@ -202,7 +226,7 @@ def solve(
     if diagonal is not None:
         largest[:] = [diagonal[codes == c].max(initial=0.0) for c in range(problem.n_classes)]
     squared_radii = np.where(sides != 0, largest, 0.0).max(axis=1).tolist()
-    solutions = [
+    return [
         GreedySolution(
             rows=support[begin:end],
             coefficients=coefficients[begin:end],
@@ -219,6 +243,3 @@ def solve(
             results, pairwise(starts), squared_radii, strict=True
         )
     ]
-    del results
-    give_back_if_limited()
-    return solutions
