@@ -133,7 +133,7 @@ class ParquetRows:
 
         try:
             return parquet.ParquetFile(self.path)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeError) as error:
             raise InputError(f"{self.path} is not a Parquet file: {error}") from error
 
 

@@ -413,7 +413,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     try:
         require_unique(path, parquet.read_schema(path).names)
         table = parquet.read_table(path)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeError) as error:  # names may be damaged, too
         raise InputError(f"{path} is not a Parquet file: {error}") from error
     if table.num_rows == 0:
         raise InputError(f"{path} has no rows.")
