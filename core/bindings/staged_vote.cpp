@@ -27,7 +27,7 @@ const char* word(PathStop reason) {
 }
 
 // (kind, index of the array, gamma)
-using Candidate = std::tuple<std::string, std::int64_t, double>;
+using Source = std::tuple<std::string, std::int64_t, double>;
 
 // Arrays of numbers, or sparse rows.
 template <class T>
@@ -56,12 +56,14 @@ struct HeldSources {
 };
 
 template <class T>
-KernelSource<T> to_source(const Candidate& candidate, const std::string& name,
-                          const HeldSources<T>& held, std::size_t n_rows, bool compact) {
-    const auto& [kind, index, gamma] = candidate;
+KernelSource<T> to_source(const Source& given, const std::string& name, const HeldSources<T>& held,
+                          std::size_t n_rows, bool compact) {
+    const auto& [kind, index, gamma] = given;
     const auto source = to_choice<ValueSource>(name + "[0]", kind,
                                                {{"values", ValueSource::values},
                                                 {"distances", ValueSource::distances},
+                                                {"sqeuclidean", ValueSource::points},
+                                                {"cityblock", ValueSource::points},
                                                 {"factor", ValueSource::factor},
                                                 {"rows", ValueSource::rows}});
     if (index < 0 || index >= static_cast<std::int64_t>(held.places.size()))
@@ -79,10 +81,13 @@ KernelSource<T> to_source(const Candidate& candidate, const std::string& name,
                 matrix.n_cols,
                 gamma,
                 false,
+                KernelKind::rbf,
                 matrix.indices,
                 matrix.row_starts};
     }
     const Grid<const T>& array = held.grids[place];
+    if (source == ValueSource::points)
+        return {source, array.data, array.n_cols, gamma, compact, to_metric(kind, name + "[0]")};
     if (source != ValueSource::factor && array.n_cols != n_rows)
         refuse("arrays[", index, "] has ", array.n_cols, " columns, expected ", n_rows, " for ",
                kind);
@@ -91,9 +96,10 @@ KernelSource<T> to_source(const Candidate& candidate, const std::string& name,
 
 template <class T>
 std::vector<StagedVoteResult>
-staged_vote(const std::vector<nb::object>& arrays, const std::vector<Candidate>& kernels,
+staged_vote(const std::vector<nb::object>& arrays, const std::vector<std::vector<Source>>& kernels,
             nb::handle classes, const Machines& machines, nb::handle weights, nb::handle train,
-            nb::handle test, const std::string& loss, bool bias, double sharpness,
+            nb::handle test, nb::handle shuffles, const std::string& loss, bool bias,
+            bool all_columns, double sharpness,
             std::int64_t n_stages, std::int64_t max_stages, bool race, bool compact,
             std::int64_t memory_bytes, std::int64_t n_threads, const nb::object& monitor) {
     StagedVoteProblem<T> problem;
@@ -106,9 +112,12 @@ staged_vote(const std::vector<nb::object>& arrays, const std::vector<Candidate>&
     for (std::size_t k = 0; k < arrays.size(); ++k)
         held.add(arrays[k], text("arrays[", k, "]"), codes.size);
     if (kernels.empty()) refuse("kernels is empty, expected at least one");
-    for (std::size_t k = 0; k < kernels.size(); ++k)
-        problem.kernels.push_back(
-            to_source<T>(kernels[k], text("kernels[", k, "]"), held, codes.size, compact));
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+        auto& sources = problem.kernels.emplace_back();
+        for (std::size_t c = 0; c < kernels[k].size(); ++c)
+            sources.push_back(to_source<T>(kernels[k][c], text("kernels[", k, "][", c, "]"), held,
+                                           codes.size, compact));
+    }
 
     const Vector<const double> row_weights(weights, "weights", codes.size);
     for (std::size_t i = 0; i < codes.size; ++i)
@@ -124,10 +133,22 @@ staged_vote(const std::vector<nb::object>& arrays, const std::vector<Candidate>&
     problem.n_splits = trained.n_rows;
     problem.train = trained.data;
     problem.test = tested.data;
+    const Grid<const std::int32_t> shuffled(shuffles, "shuffles");
+    shuffled.check_has_no_gaps("shuffles");
+    if (shuffled.n_cols != codes.size)
+        refuse("shuffles has ", shuffled.n_cols, " columns, expected ", codes.size);
+    problem.n_shuffles = shuffled.n_rows;
+    problem.shuffles = shuffled.data;
+    for (std::size_t k = 0; k < kernels.size(); ++k)
+        if (kernels[k].size() != 1 &&
+            (kernels[k].size() != problem.n_splits + 1 || problem.n_shuffles))
+            refuse("kernels[", k, "] has ", kernels[k].size(), " sources, expected 1",
+                   problem.n_shuffles ? std::string() : text(" or ", problem.n_splits + 1));
 
     problem.options.loss = to_choice<PathLoss>(
         "loss", loss, {{"logistic", PathLoss::logistic}, {"exponential", PathLoss::exponential}});
     problem.options.bias = bias;
+    problem.options.all_columns = all_columns;
     problem.options.sharpness = to_number("sharpness", sharpness, 0.0);
     problem.options.n_stages = to_count("n_stages", n_stages);
     problem.options.max_stages = to_count("max_stages", max_stages);
@@ -147,8 +168,8 @@ template <class T>
 void define(nb::module_& module, const char* name) {
     module.def(name, &staged_vote<T>, nb::arg("arrays"), nb::arg("kernels"), nb::kw_only(),
                nb::arg("classes"), nb::arg("machines"), nb::arg("weights"), nb::arg("train"),
-               nb::arg("test"), nb::arg("loss"), nb::arg("bias"), nb::arg("sharpness"),
-               nb::arg("n_stages"), nb::arg("max_stages"), nb::arg("race"), nb::arg("compact"),
+               nb::arg("test"), nb::arg("shuffles"), nb::arg("loss"), nb::arg("bias"),
+               nb::arg("all_columns"), nb::arg("sharpness"), nb::arg("n_stages"), nb::arg("max_stages"), nb::arg("race"), nb::arg("compact"),
                nb::arg("memory_bytes"), nb::arg("n_threads"), nb::arg("monitor").none(),
                "Run the paths of all kernels for all machines; one result per machine.");
 }
@@ -169,6 +190,7 @@ void bind_staged_vote(nb::module_& module) {
     auto result = nb::class_<StagedVoteResult>(module, "StagedVoteResult",
                                                "The paths of all kernels for one machine.");
     def_array(result, "rows", &StagedVoteResult::rows);
+    def_array(result, "splits", &StagedVoteResult::splits);
     def_array(result, "held_rows", &StagedVoteResult::held_rows);
     def_array(result, "held_splits", &StagedVoteResult::held_splits);
     result.def_ro("paths", &StagedVoteResult::paths);

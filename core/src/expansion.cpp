@@ -633,6 +633,23 @@ void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix&
         [&] { return Writer<T>(out, stride, is_half); }, is_half);
 }
 
+template <class T>
+void distance_block(KernelKind metric, const T* points, std::size_t n, std::size_t width,
+                    std::size_t first, std::size_t end, T* out, Meter& meter) {
+    Matrix support;
+    support.n_rows = n;
+    support.n_cols = width;
+    support.is_double = sizeof(T) == sizeof(double);
+    support.data = points;
+    support.row_stride = static_cast<std::ptrdiff_t>(width);
+    Matrix queries = support;
+    queries.n_rows = end - first;
+    queries.data = points + first * width;
+    const bool is_half = are_same(queries, support);
+    const Product<T> product(distance_of(metric), queries, support, true);
+    product.run(0, product.n_tiles(), Writer<T>(out, n, is_half), meter, is_half);
+}
+
 template void expand<float>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,
                             double*, int, Control&);
 template void expand<double>(const KernelSpec&, const Matrix&, const Matrix&, const Coefficients&,
@@ -645,6 +662,10 @@ template void expand_decays<double>(KernelKind, const std::vector<double>&, cons
                                     Control&);
 template void add_decays<float>(KernelKind, const std::vector<double>&, const Matrix&,
                                 const Matrix&, const std::vector<Coefficients>&, double*, Meter&);
+template void distance_block<float>(KernelKind, const float*, std::size_t, std::size_t, std::size_t,
+                                    std::size_t, float*, Meter&);
+template void distance_block<double>(KernelKind, const double*, std::size_t, std::size_t,
+                                     std::size_t, std::size_t, double*, Meter&);
 template void kernel_block<float>(const KernelSpec&, const Matrix&, const Matrix&, float*,
                                   std::size_t, int, Control&);
 template void kernel_block<double>(const KernelSpec&, const Matrix&, const Matrix&, double*,

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+
+#include "hardmargin/expansion.hpp"
 
 namespace hardmargin {
 namespace {
@@ -11,6 +14,9 @@ constexpr std::size_t rows_at_once = 64, strips_side_by_side = 8;
 
 // Strips of a factor whose rows' multipliers stay in the L1 cache.
 constexpr std::size_t strips_at_once = 64;
+
+// Distances between points that are in memory at once, unless a few rows have more.
+constexpr std::size_t distances_at_once = std::size_t{1} << 24;
 
 // Vectors whose weights of a column are side by side.
 constexpr std::size_t vectors_at_once = 8;
@@ -38,28 +44,70 @@ void KernelProduct<T>::fill(const KernelSource<T>& source, const std::vector<std
     rows_ = nullptr;
     if (source.kind == ValueSource::rows) fill_rows(source, rows);
     else if (source.kind == ValueSource::factor) fill_factor(source, rows, meter);
+    else if (source.kind == ValueSource::points) fill_from_points(source, rows, meter);
     else fill_square(source, rows, meter);
 }
 
 template <class T>
 void KernelProduct<T>::fill_square(const KernelSource<T>& source,
                                    const std::vector<std::int32_t>& rows, Meter& meter) {
+    resize_square(source);
+    const auto row_of = [&](std::size_t i) {
+        return source.data + static_cast<std::size_t>(rows[i]) * source.width;
+    };
+    fill_band(source, rows, 0, n_rows_, row_of, meter);
+}
+
+// Distances are evaluated for a band of rows after the other: they are not stored for long.
+template <class T>
+void KernelProduct<T>::fill_from_points(const KernelSource<T>& source,
+                                        const std::vector<std::int32_t>& rows, Meter& meter) {
+    resize_square(source);
+    AlignedVector<T> points(n_rows_ * source.width);
+    for (std::size_t i = 0; i < n_rows_; ++i)
+        std::copy_n(source.data + static_cast<std::size_t>(rows[i]) * source.width, source.width,
+                    points.data() + i * source.width);
+    std::vector<std::int32_t> columns(n_rows_);
+    std::iota(columns.begin(), columns.end(), 0);
+    const std::size_t band = std::min(
+        n_rows_,
+        round_up(std::max(distances_at_once / n_rows_, rows_at_once), rows_at_once));
+    RawVector<T> distances(band * n_rows_);
+    for (std::size_t first = 0; first < n_rows_; first += band) {
+        const std::size_t end = std::min(first + band, n_rows_);
+        distance_block(source.metric, points.data(), n_rows_, source.width, first, end,
+                       distances.data(), meter);
+        fill_band(
+            source, columns, first, end,
+            [&](std::size_t i) { return distances.data() + (i - first) * n_rows_; }, meter);
+    }
+}
+
+template <class T>
+void KernelProduct<T>::resize_square(const KernelSource<T>& source) {
     rank_ = 0;
     compact_ = source.compact;
     const std::size_t size = n_strips_ * n_rows_ * lanes<T>;
     if (compact_) small_strips_.resize(size);
     else strips_.resize(size);
+}
+
+// Stores rows from `first` to `end`: the given columns of row_of(i).
+template <class T>
+template <class RowOf>
+void KernelProduct<T>::fill_band(const KernelSource<T>& source,
+                                 const std::vector<std::int32_t>& columns, std::size_t first,
+                                 std::size_t end, RowOf&& row_of, Meter& meter) {
     AlignedVector<T> pieces(strips_side_by_side * rows_at_once * lanes<T>);
-    for (std::size_t first = 0; first < n_rows_; first += rows_at_once) {
-        const std::size_t n = std::min(rows_at_once, n_rows_ - first);
+    for (; first < end; first += rows_at_once) {
+        const std::size_t n = std::min(rows_at_once, end - first);
         meter.tick(4 * n * n_rows_);
         for (std::size_t s = 0; s < n_strips_; s += strips_side_by_side) {
             const std::size_t n_strips = std::min(strips_side_by_side, n_strips_ - s);
             for (std::size_t j = 0; j < n; ++j) {
-                const T* from =
-                    source.data + static_cast<std::size_t>(rows[first + j]) * source.width;
+                const T* from = row_of(first + j);
                 for (std::size_t k = 0; k < n_strips; ++k)
-                    copy_lanes(from, rows, (s + k) * lanes<T>,
+                    copy_lanes(from, columns, (s + k) * lanes<T>,
                                pieces.data() + (k * rows_at_once + j) * lanes<T>);
             }
             for (std::size_t k = 0; k < n_strips; ++k)

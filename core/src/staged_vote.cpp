@@ -31,8 +31,9 @@ Path<T>::Path(const PathData<T>& data, const PathOptions& options)
     margins_.assign(data.held_weights.size(), T(0));
     bias_.assign(static_cast<std::size_t>(data.n_columns), 0.0);
     judged_bias_ = bias_;
+    const std::size_t n_kept = options.all_columns ? bias_.size() : 1;
     for (auto* of_rows : {&coefficients_, &last_coefficients_, &mix_})
-        of_rows->assign(data.rows.size(), 0.0);
+        of_rows->assign(n_kept * data.rows.size(), 0.0);
     held_mix_.assign(data.held_rows.size(), 0.0);
     for (int c = 0; options.bias && c < data.n_columns; ++c) {
         double positive = 0, negative = 0;
@@ -46,16 +47,19 @@ Path<T>::Path(const PathData<T>& data, const PathOptions& options)
 }
 
 template <class T>
-void Path<T>::run(KernelProduct<T>& product, std::size_t until, Clock::time_point deadline,
+void Path<T>::run(const Matrices<T>& matrices, std::size_t until, Clock::time_point deadline,
                   Meter& meter) {
+    const std::size_t n_shared = bias_.size() / matrices.size();  // columns of a matrix
+    std::size_t cost = 0;
+    for (const auto& matrix : matrices) cost += n_shared * matrix->cost();
     while (is_running() && stage_ < until) {
         if (stage_ > 0 && meter.is_over(deadline)) {
             reason_ = PathStop::max_time;
             break;
         }
         // 1. to 4. Weights, multipliers, product and step.
-        step(product);
-        meter.tick(product.cost() * static_cast<std::size_t>(data_.n_columns));
+        step(matrices);
+        meter.tick(cost);
         // 5. Judge the stage.
         if (is_running() && is_judged(stage_)) judge();
         // 6. Stop when the loss has not fallen for a while, or at a limit.
@@ -121,11 +125,19 @@ double Path<T>::shift_of(const LogisticSums& sums) const {
 }
 
 template <class T>
-void Path<T>::step(KernelProduct<T>& product) {
+void Path<T>::multiply(const Matrices<T>& matrices) {
+    const int n_shared = data_.n_columns / static_cast<int>(matrices.size());
+    for (int c = 0; c < data_.n_columns; c += n_shared)
+        (*matrices[static_cast<std::size_t>(c / n_shared)])(
+            steps_.data() + at(c), n_shared, direction_.data() + at(c), data_.padded);
+}
+
+template <class T>
+void Path<T>::step(const Matrices<T>& matrices) {
     // 1. and 2. Weights and multipliers of every column.
     for (int c = 0; c < data_.n_columns; ++c) weigh(c);
-    // 3. One product for all columns.
-    product(steps_.data(), data_.n_columns, direction_.data(), data_.padded);
+    // 3. Multiply.
+    multiply(matrices);
 
     // 4. Move the scores by the Newton step of column 0, with momentum.
     for (std::size_t i = 0; i < data_.rows.size(); ++i) {
@@ -147,10 +159,12 @@ void Path<T>::step(KernelProduct<T>& product) {
     }
     momentum_ = next;
     table_.advance(scores_.data(), last_.data(), direction_.data(), rate, carry, scores_.size());
-    for (std::size_t i = 0; i < data_.rows.size(); ++i) {
-        const double moved = coefficients_[i] + rate * static_cast<double>(steps_[i]);
-        coefficients_[i] = moved + carry * (moved - last_coefficients_[i]);
-        last_coefficients_[i] = moved;
+    const std::size_t n = data_.rows.size();
+    for (std::size_t p = 0; p < coefficients_.size(); ++p) {
+        const T a = steps_[p / n * data_.padded + p % n];
+        const double moved = coefficients_[p] + rate * static_cast<double>(a);
+        coefficients_[p] = moved + carry * (moved - last_coefficients_[p]);
+        last_coefficients_[p] = moved;
     }
     ++stage_;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -42,6 +43,30 @@ double evidence_of(const double* weights, const std::vector<std::int32_t>& rows,
         squares += share * share;
     }
     return sum * std::max(largest, sum / squares);
+}
+
+// Labels dealt out to rows in the order of their places, where copies share one: the first get the
+// weight of the positive side.
+template <class T>
+void shuffle_labels(const StagedVoteProblem<T>& problem, const std::int32_t* places,
+                    const std::vector<std::int32_t>& rows, const std::vector<T>& labels,
+                    AlignedVector<T>& out) {
+    std::vector<std::size_t> order(rows.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return places[rows[a]] < places[rows[b]];
+    });
+    double positive = 0, dealt = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (labels[i] > 0) positive += problem.weights[rows[i]];
+    for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+        double of_copies = 0;
+        for (; end < order.size() && places[rows[order[end]]] == places[rows[order[first]]]; ++end)
+            of_copies += problem.weights[rows[order[end]]];
+        const T label = dealt + of_copies / 2 < positive ? T(1) : T(-1);
+        for (std::size_t p = first; p < end; ++p) out[order[p]] = label;
+        dealt += of_copies;
+    }
 }
 
 template <class T>
@@ -88,16 +113,25 @@ PathData<T> path_data(const StagedVoteProblem<T>& problem, const MachineSpec& ma
             data.held_splits.push_back(static_cast<std::int32_t>(k));
         }
         data.labels.insert(data.labels.end(), column.begin(), column.end());
+        data.splits.push_back(static_cast<std::int32_t>(k));
         ++data.n_columns;
     }
     bool has_side[2] = {};
     for (const std::uint32_t row : data.held_rows) has_side[label[row] > 0] = true;
     if (!has_side[0] || !has_side[1]) {  // nothing to judge stages by
         data.n_columns = 1;
+        data.splits.resize(1);
         data.labels.resize(data.padded);
         data.held_rows.clear();
         data.held_columns.clear();
         data.held_splits.clear();
+    }
+    for (std::size_t r = 0; r < problem.n_shuffles; ++r) {
+        shuffle_labels(problem, problem.shuffles + r * problem.n_rows, data.rows, label, column);
+        if (!has_both(column)) continue;
+        data.labels.insert(data.labels.end(), column.begin(), column.end());
+        data.splits.push_back(static_cast<std::int32_t>(problem.n_splits + r));
+        ++data.n_columns;
     }
     data.held_weights.assign(round_up(std::max<std::size_t>(data.held_rows.size(), 1), lanes<T>),
                              T(0));
@@ -139,9 +173,10 @@ class Race {
          std::size_t memory_bytes)
         : problem_(problem), pool_(pool), data_(path_data(problem, machine)) {
         std::size_t needed = 0;
-        for (const KernelSource<T>& kernel : problem.kernels) {
+        for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
             paths_.push_back(std::make_unique<Path<T>>(data_, problem.options));
-            needed += KernelProduct<T>::bytes(kernel, data_.padded);
+            for (const std::size_t column : columns_of(k))
+                needed += KernelProduct<T>::bytes(problem.kernels[k][column], data_.padded);
         }
         matrices_.resize(paths_.size());
         waits_for_.assign(paths_.size(), nobody);
@@ -160,12 +195,12 @@ class Race {
     void hold_back_extremes() {
         std::map<const T*, std::vector<std::size_t>> families;
         for (std::size_t k = 0; k < paths_.size(); ++k)
-            if (problem_.kernels[k].kind == ValueSource::distances)
-                families[problem_.kernels[k].data].push_back(k);
+            if (source_of(k).kind == ValueSource::distances)
+                families[source_of(k).data].push_back(k);
         for (auto& [distances, family] : families) {
             if (family.size() < 4) continue;
             std::stable_sort(family.begin(), family.end(), [&](std::size_t a, std::size_t b) {
-                return problem_.kernels[a].gamma < problem_.kernels[b].gamma;
+                return source_of(a).gamma < source_of(b).gamma;
             });
             waits_for_[family.front()] = family[1];
             waits_for_[family.back()] = family[family.size() - 2];
@@ -186,19 +221,21 @@ class Race {
 
     void run(std::size_t kernel, std::size_t until, Clock::time_point deadline, Meter& meter) {
         if (paths_[kernel]->n_stages() >= until) return;
-        auto& matrix = matrices_[kernel];
-        if (!matrix) {
+        auto& matrices = matrices_[kernel];
+        if (matrices.empty()) {
             if (has_begun_ && meter.is_over(deadline)) {  // too late for another kernel
                 paths_[kernel]->give_up(PathStop::max_time);
                 return;
             }
-            matrix = pool_.take();
-            matrix->fill(problem_.kernels[kernel], data_.rows, meter);
+            for (const std::size_t column : columns_of(kernel)) {
+                matrices.push_back(pool_.take());
+                matrices.back()->fill(problem_.kernels[kernel][column], data_.rows, meter);
+            }
         }
         has_begun_ = true;
-        paths_[kernel]->run(*matrix, until, deadline, meter);
+        paths_[kernel]->run(matrices, until, deadline, meter);
         meter.control().report(paths_[kernel]->n_stages(), paths_[kernel]->loss());
-        if (!keep_ || !paths_[kernel]->is_running()) pool_.give_back(std::move(matrix));
+        if (!keep_ || !paths_[kernel]->is_running()) give_back(matrices);
     }
 
     void stop_the_hopeless(const Round& round) {
@@ -222,24 +259,43 @@ class Race {
             for (std::size_t i = round.most_kernels; i < hopes.size(); ++i)
                 paths_[hopes[i].second]->stop(PathStop::outrun);
         for (std::size_t k = 0; k < paths_.size(); ++k)
-            if (matrices_[k] && !paths_[k]->is_running()) pool_.give_back(std::move(matrices_[k]));
+            if (!paths_[k]->is_running()) give_back(matrices_[k]);
     }
 
     StagedVoteResult result() const {
         StagedVoteResult r;
         r.rows = data_.rows;
         for (const std::uint32_t row : data_.held_rows) r.held_rows.push_back(data_.rows[row]);
+        r.splits = data_.splits;
         r.held_splits = data_.held_splits;
         for (const auto& path : paths_) r.paths.push_back(path->result());
         return r;
     }
 
   private:
+    const KernelSource<T>& source_of(std::size_t kernel) const {
+        return problem_.kernels[kernel].front();
+    }
+
+    // Which sources of a kernel the machine uses: it may leave out splits.
+    std::vector<std::size_t> columns_of(std::size_t kernel) const {
+        if (problem_.kernels[kernel].size() == 1) return {0};
+        std::vector<std::size_t> columns;
+        for (const std::int32_t split : data_.splits)
+            columns.push_back(static_cast<std::size_t>(split + 1));
+        return columns;
+    }
+
+    void give_back(Matrices<T>& matrices) {
+        for (auto& matrix : matrices) pool_.give_back(std::move(matrix));
+        matrices.clear();
+    }
+
     const StagedVoteProblem<T>& problem_;
     MatrixPool<T>& pool_;
     const PathData<T> data_;
     std::vector<std::unique_ptr<Path<T>>> paths_;
-    std::vector<typename MatrixPool<T>::Product> matrices_;  // of the kernels that still run
+    std::vector<Matrices<T>> matrices_;  // of the kernels that still run
     static constexpr auto nobody = std::numeric_limits<std::size_t>::max();
     std::vector<std::size_t> waits_for_;  // the kernel that must survive the first round
     bool keep_ = false;

@@ -86,7 +86,7 @@ Numbers staged_vote(const Data& data) {
     for (std::size_t i = 0; i < n_rows; ++i) (i % 4 ? train : test)[i] = 1;
     StagedVoteProblem<T> problem;
     for (const double gamma : {0.5, 2.0})
-        problem.kernels.push_back({ValueSource::distances, matrix.data(), n_rows, gamma, false});
+        problem.kernels.push_back({{ValueSource::distances, matrix.data(), n_rows, gamma, false}});
     problem.n_rows = n_rows;
     problem.classes = data.classes.data();
     problem.weights = weights.data();

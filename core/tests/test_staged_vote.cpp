@@ -315,8 +315,8 @@ struct Rows {
     StagedVoteProblem<T> problem() const {
         StagedVoteProblem<T> p;
         for (const double gamma : {0.1, 1.0, 10.0})
-            p.kernels.push_back({ValueSource::distances, distances.data(), n, gamma, false});
-        p.kernels.push_back({ValueSource::factor, factor.data(), width, 0, false});
+            p.kernels.push_back({{ValueSource::distances, distances.data(), n, gamma, false}});
+        p.kernels.push_back({{ValueSource::factor, factor.data(), width, 0, false}});
         p.options.max_stages = 150;
         p.options.sharpness = 0.3;
         p.n_rows = n;

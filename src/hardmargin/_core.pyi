@@ -112,6 +112,8 @@ class StagedVoteResult:
     @property
     def rows(self) -> NDArray[np.int32]: ...
     @property
+    def splits(self) -> NDArray[np.int32]: ...
+    @property
     def held_rows(self) -> NDArray[np.int32]: ...
     @property
     def held_splits(self) -> NDArray[np.int32]: ...
@@ -260,15 +262,17 @@ class _StagedVote(Protocol):
     def __call__(
         self,
         arrays: Sequence[Matrix],
-        kernels: Sequence[tuple[str, int, float]],
+        kernels: Sequence[Sequence[tuple[str, int, float]]],
         *,
         classes: NDArray[np.int32],
         machines: _Machines,
         weights: NDArray[np.float64],
         train: NDArray[np.uint8],
         test: NDArray[np.uint8],
+        shuffles: NDArray[np.int32],
         loss: str,
         bias: bool,
+        all_columns: bool,
         sharpness: float,
         n_stages: int,
         max_stages: int,

@@ -42,6 +42,12 @@ template <class T>
 void kernel_block(const KernelSpec& kernel, const Matrix& queries, const Matrix& support, T* out,
                   std::size_t stride, int n_threads, Control& control);
 
+// out[(q - first) * n + s] = distance of points q and s, for q from `first` to `end`, within a task
+// of parallel_for. Points are contiguous rows of `width` numbers.
+template <class T>
+void distance_block(KernelKind metric, const T* points, std::size_t n, std::size_t width,
+                    std::size_t first, std::size_t end, T* out, Meter& meter);
+
 // Whether rows of this matrix are worth packing: dense ones always are, sparse ones if they are so
 // narrow or so full that tiles are faster than stored entries.
 bool is_packable(const Matrix& matrix);

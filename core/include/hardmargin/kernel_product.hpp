@@ -7,15 +7,16 @@
 
 #include "hardmargin/aligned.hpp"
 #include "hardmargin/control.hpp"
+#include "hardmargin/kernel.hpp"
 #include "hardmargin/level.hpp"
 
 namespace hardmargin {
 
-enum class ValueSource { values, distances, factor, rows };
+enum class ValueSource { values, distances, points, factor, rows };
 
 // What a kernel matrix is made from: kernel values (n x n), distances (n x n) for the kernel
-// exp(-gamma * distance), a factor Z (n x width) for the kernel ZZ', or sparse rows X (n x width)
-// for the kernel gamma * XX'.
+// exp(-gamma * distance), points (n x width) for the same kernel of the distances between them, a
+// factor Z (n x width) for the kernel ZZ', or sparse rows X (n x width) for the kernel gamma * XX'.
 template <class T>
 struct KernelSource {
     ValueSource kind = ValueSource::values;
@@ -23,6 +24,7 @@ struct KernelSource {
     std::size_t width = 0;
     double gamma = 0;
     bool compact = false;                      // store values in 16 bits: for kernels from 0 to 1
+    KernelKind metric = KernelKind::rbf;       // whose distances points have
     const std::int32_t* indices = nullptr;     // of sparse rows: columns of what is stored ..
     const std::int64_t* row_starts = nullptr;  // .. and where each row starts
 };
@@ -49,6 +51,12 @@ class KernelProduct {
   private:
     void fill_square(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
                      Meter& meter);
+    void fill_from_points(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
+                          Meter& meter);
+    void resize_square(const KernelSource<T>& source);
+    template <class RowOf>
+    void fill_band(const KernelSource<T>& source, const std::vector<std::int32_t>& columns,
+                   std::size_t first, std::size_t end, RowOf&& row_of, Meter& meter);
     void store_piece(const KernelSource<T>& source, const T* piece, std::size_t n, std::size_t at);
     void fill_factor(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
                      Meter& meter);

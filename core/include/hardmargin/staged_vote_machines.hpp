@@ -14,7 +14,9 @@ namespace hardmargin {
 
 template <class T>
 struct StagedVoteProblem {
-    std::vector<KernelSource<T>> kernels;
+    // One source per kernel or, where splits have kernels of their own, one for all rows and one for
+    // each split.
+    std::vector<std::vector<KernelSource<T>>> kernels;
     std::size_t n_rows = 0;
     const std::int32_t* classes = nullptr;  // of each row; negative: left out
     const double* weights = nullptr;        // of each row
@@ -22,6 +24,8 @@ struct StagedVoteProblem {
     std::size_t n_splits = 0;
     const std::uint8_t* train = nullptr;  // [split][row]: whether it trains ..
     const std::uint8_t* test = nullptr;   // .. and whether it is held out
+    std::size_t n_shuffles = 0;
+    const std::int32_t* shuffles = nullptr;  // [shuffle][row]: its place; copies share one
     PathOptions options;
     bool race = true;
     std::size_t memory_bytes = std::size_t{1} << 30;  // for kernel matrices
@@ -31,6 +35,7 @@ struct StagedVoteProblem {
 
 struct StagedVoteResult {
     std::vector<std::int32_t> rows;
+    std::vector<std::int32_t> splits;  // of the columns, see PathData
     std::vector<std::int32_t> held_rows, held_splits;
     std::vector<StagedVotePath> paths;  // one per kernel
 };

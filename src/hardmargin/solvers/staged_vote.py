@@ -1,8 +1,8 @@
 r"""Paths whose stages are judged on held-out rows: IJCAI-07's partially trained machines.
 
 Column 0 holds the labels y of all rows, and a column for every split those of its training rows,
-with 0 for the others. With scores :math:`F = Kc` and bias b of each column, the steps of a stage
-are:
+with 0 for the others. More columns may hold shuffled labels, which show what chance alone can do.
+With scores :math:`F = Kc` and bias b of each column, the steps of a stage are:
 
 1. Weigh the rows: :math:`w_i = v_i / (1 + \exp(2 y_i (F_i + b)))`, where v are the sample weights.
    IJCAI-07 has :math:`w_i = v_i \exp(-y_i F_i)`, the weights of the exponential loss; the logistic
@@ -11,7 +11,7 @@ are:
    :math:`a_i = \tfrac12 y_i w_i / \sum_{y_j = y_i} w_j`. A Newton step moves b. (Without bias, b is
    0 and :math:`a_i = y_i w_i / \sum_j w_j`.)
 3. Multiply: :math:`G = Ka`. One product serves all columns, and also gives the scores of the rows
-   held out.
+   held out. Where every split has found a kernel of its own, each column has its product.
 4. Step along G: a damped Newton step of column 0, common to all columns, with Nesterov's momentum
    and restarts.
 5. Judge the stage by the logistic loss q of the held-out scores, at the scale that suits them best.
@@ -74,6 +74,8 @@ class StagedVoteOptions:
         every round of the race.
     n_threads : int
         Threads over machines, or over the kernels if there is only one machine.
+    all_columns : bool
+        Return the coefficients of the splits and of shuffled labels, too.
     """
 
     loss: str = "logistic"
@@ -84,6 +86,7 @@ class StagedVoteOptions:
     compact: bool = False
     memory_bytes: int = 2**30
     n_threads: int = 1
+    all_columns: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,16 +95,17 @@ class KernelSource:
 
     Attributes
     ----------
-    kind : {"values", "distances", "factor", "rows"}
+    kind : {"values", "distances", "sqeuclidean", "cityblock", "factor", "rows"}
         The array holds kernel values; distances, of which ``exp(-gamma * distance)`` is the kernel;
-        a factor Z of ``ZZ'``; or sparse rows X of ``gamma * XX'``.
+        points, whose distances of a metric are computed when the matrix is needed; a factor Z of
+        ``ZZ'``; or sparse rows X of ``gamma * XX'``.
     array : int
         Its index among the arrays.
     gamma : float
         The kernel's width, for distances; the factor of the products, for sparse rows.
     """
 
-    kind: Literal["values", "distances", "factor", "rows"]
+    kind: Literal["values", "distances", "sqeuclidean", "cityblock", "factor", "rows"]
     array: int
     gamma: float = 0.0
 
@@ -114,17 +118,21 @@ class Candidates:
     ----------
     arrays : list of (n, n) or (n, rank) arrays, or CSR matrices
         Kernel values, distances or factors of all rows, or the rows, in one float type.
-    sources : list of KernelSource
-        The candidates.
+    sources : list of KernelSource, or of lists of them
+        The candidates. A list has the kernel of all rows, and then those of the splits.
     train, test : (n_splits, n) bool arrays
         Rows that train and rows that are held out, split by split. A split that leaves a machine
         with one class is left out.
+    shuffles : (n_shuffles, n) int array, optional
+        Orders in which labels are dealt out to the rows, for columns of shuffled labels; copies of
+        a row share a place.
     """
 
     arrays: Sequence[Rows]
-    sources: Sequence[KernelSource]
+    sources: Sequence[KernelSource | Sequence[KernelSource]]
     train: NDArray[np.bool_]
     test: NDArray[np.bool_]
+    shuffles: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,12 +152,16 @@ class StagedSolution(Solution):
         Which row was held out, and in which split.
     held_scores : (n_held,) array
         Held-out scores of the vote, the bias included.
+    of_columns : (1 + n_splits + n_shuffles, n) array or None
+        With `all_columns`, the coefficients of all rows, of the splits and of shuffled labels;
+        those that were left out are 0.
     """
 
     mass: float
     held_rows: IntArray
     held_splits: IntArray
     held_scores: FloatArray
+    of_columns: FloatArray | None = None
 
 
 def solve(
@@ -179,17 +191,23 @@ def solve(
     n_stages, is_cut = options.n_stages, False
     if n_stages is not None and n_stages > options.max_stages:
         n_stages, is_cut = options.max_stages, True
+    shuffles = candidates.shuffles
+    if shuffles is None:
+        shuffles = np.empty((0, len(problem.codes)), dtype=np.int32)
+    sources = [[one] if isinstance(one, KernelSource) else one for one in candidates.sources]
     is_single = candidates.arrays[0].dtype == np.float32
     results = (_core.staged_vote_float32 if is_single else _core.staged_vote_float64)(
         [as_core_matrix(array) for array in candidates.arrays],
-        [(k.kind, k.array, float(k.gamma)) for k in candidates.sources],
+        [[(k.kind, k.array, float(k.gamma)) for k in of_kernel] for of_kernel in sources],
         classes=problem.codes,
         machines=[(list(negative), list(positive)) for negative, positive in problem.machines],
         weights=np.ascontiguousarray(weights, dtype=np.float64),
         train=np.ascontiguousarray(candidates.train, dtype=np.uint8),
         test=np.ascontiguousarray(candidates.test, dtype=np.uint8),
+        shuffles=shuffles,
         loss=options.loss,
         bias=options.fit_intercept,
+        all_columns=options.all_columns,
         sharpness=SHARPNESS,
         n_stages=n_stages or 0,
         max_stages=options.max_stages,
@@ -205,10 +223,18 @@ def solve(
     solutions = []
     for r in results:
         rows, held_rows, held_splits = r.rows, r.held_rows, r.held_splits
+        columns = [path.coefficients.reshape(-1, len(rows)) for path in r.paths]
+        of_columns: list[FloatArray | None] = [None] * len(columns)
+        if options.all_columns:
+            of_columns = []
+            for known in columns:
+                of_all = np.zeros((1 + len(candidates.train) + len(shuffles), len(rows)))
+                of_all[r.splits + 1] = known
+                of_columns.append(of_all)
         of_machine = [
             StagedSolution(
                 rows=rows,
-                coefficients=path.coefficients,
+                coefficients=known[0],
                 intercept=path.intercept,
                 certificate=path.loss,
                 history={"stage": path.stages, "loss": path.losses},
@@ -218,8 +244,9 @@ def solve(
                 held_rows=held_rows,
                 held_splits=held_splits,
                 held_scores=path.held_scores,
+                of_columns=of_all,
             )
-            for path in r.paths
+            for path, known, of_all in zip(r.paths, columns, of_columns, strict=True)
         ]
         solutions.append(of_machine)
     return solutions
