@@ -1,0 +1,69 @@
+"""The constant as a rival: how far a machine's sigmoid is trusted beside the shares of the classes.
+
+A sigmoid fitted to held-out scores beats the shares a little even where scores are noise, as its
+two numbers and all choices before it follow the same rows. Both vote with the evidence of these
+rows: the sigmoid's share is ``1 / (1 + exp(-.3 (n (L0 - L) - cost)))``, with n rows, log-losses L0
+of the shares and L of the sigmoid, and the cost of a choice in units of log-likelihood.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, xlogy
+
+FloatArray = NDArray[np.float64]
+
+#: How much a unit of log-likelihood counts: less than one, as the sigmoid was chosen among many.
+SHARPNESS = 0.3
+
+#: Slopes are multiplied by trust, and must stay positive.
+LEAST_TRUST = 1e-3
+
+
+def loss_of_shares(n_positive: ArrayLike, n_negative: ArrayLike) -> FloatArray:
+    """Log-loss of the shares of the classes, each counted with half a row more.
+
+    Parameters
+    ----------
+    n_positive, n_negative : (n_machines,) arrays or floats
+        Rows of every machine's sides, as weights count them; not both zero.
+
+    Examples
+    --------
+    >>> from hardmargin.selection.constant import loss_of_shares
+    >>> loss_of_shares([50, 10], [50, 90]).round(3)
+    array([0.693, 0.325])
+    """
+    positive, negative = (np.asarray(n, dtype=np.float64) for n in (n_positive, n_negative))
+    n_rows = positive + negative
+    logs = (xlogy(n, (n + 0.5) / (n_rows + 1.0)) for n in (positive, negative))
+    return np.asarray(-sum(logs) / n_rows)
+
+
+def trust(
+    log_losses: ArrayLike, n_positive: ArrayLike, n_negative: ArrayLike, *, cost: float
+) -> FloatArray:
+    """Return how far the sigmoid of every machine is trusted, from nearly 0 to 1.
+
+    Parameters
+    ----------
+    log_losses : (n_machines,) array or float
+        Mean log-losses of the sigmoids on the rows held out.
+    n_positive, n_negative : (n_machines,) arrays or floats
+        Rows of every machine's sides, as weights count them (``sigmoids.as_rows``). A row that was
+        held out several times is one row.
+    cost : float
+        Log-likelihood that the sigmoid must gain to be trusted as much as the shares.
+
+    Examples
+    --------
+    Scores that gain ten units of log-likelihood over a hundred rows, and none at all:
+
+    >>> from hardmargin.selection.constant import trust
+    >>> trust([0.593, 0.693], [50, 50], [50, 50], cost=4.0).round(2)
+    array([0.86, 0.23])
+    """
+    n_rows = np.asarray(n_positive, dtype=np.float64) + n_negative
+    gain = n_rows * (loss_of_shares(n_positive, n_negative) - log_losses)
+    return np.maximum(expit(SHARPNESS * (gain - cost)), LEAST_TRUST)
