@@ -448,6 +448,16 @@ def test_parquet_whose_notes_of_pandas_are_damaged(capsys, tmp_path):
     assert "t.parquet is damaged" in line
 
 
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_parquet_whose_names_of_columns_are_damaged(capsys, trained, tmp_path, command):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(customers()).replace_schema_metadata(), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"churn", b"ch\xe9rn"))
+    given = (path, "--target", "churn", "-o", tmp_path / "m.skops")
+    given = given if command == "train" else (trained / "model.skops", path)
+    assert "t.parquet is not a Parquet file: 'utf-8'" in refused(capsys, command, *given)
+
+
 @pytest.mark.parametrize("content", NOT_ARRAYS.values(), ids=NOT_ARRAYS)
 def test_npz_files_whose_members_are_no_arrays(capsys, tmp_path, content):
     path = tmp_path / "rows.npz"
