@@ -142,6 +142,22 @@ def test_the_advice_on_decimal_commas_reads_them():
     assert "replace" not in advice_on("a", [f"{k},250" for k in range(1, 200)])  # thousands
 
 
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [(["?"], r"but for '\?': correct"), (["False", "n/a", "%"], "but for '%' and 2 more: correct")],
+)
+def test_what_is_no_number_in_a_column_of_numbers_is_named(others, words):
+    texts = [f"{k / 8:.3f}" for k in range(200)]
+    frame = pd.DataFrame({"a": texts[: -len(others)] + others, "x": np.arange(200) % 2})
+    with pytest.raises(ValueError, match=rf"numbers kept as strings, {words}") as caught:
+        quick().fit(frame, frame["x"])
+    advised = "pd.to_numeric(X['a'], errors='coerce')"
+    assert advised in str(caught.value)
+    read = eval(advised, {"pd": pd, "X": frame})
+    quick().fit(frame.assign(a=read), frame["x"])
+    assert read.isna().sum() == len(others)
+
+
 def test_text_that_a_vectorizer_passed_on_is_refused_with_advice():
     frame = pd.DataFrame({"a": [f"text number {k} of many" for k in range(90)]})
     with pytest.raises(ValueError, match="passes text through needs a smaller cardinality_thr"):

@@ -54,8 +54,24 @@ def advice_on(column: Any, values: Collection[str | None]) -> str:
             f"pd.to_numeric(X[{column!r}].str.replace(',', '.')) reads them."
         )
     if are(DECORATED) and not are(CODE):
+        if others := sorted(value for value in values if value and not _is_number(value)):
+            more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+            return (
+                f"They are numbers kept as strings, but for {others[0]!r}{more}: correct this, or "
+                f"pd.to_numeric(X[{column!r}], errors='coerce') makes a missing value of it, and "
+                "of numbers with currency, % and marks between thousands."
+            )
         return (
             f"They are numbers kept as strings: pd.to_numeric(X[{column!r}]) reads those without "
             "currency, % and marks between thousands."
         )
     return ""
+
+
+def _is_number(text: str) -> bool:
+    """Whether a string is a number, perhaps as people write it."""
+    try:
+        float(text)
+    except ValueError:
+        return DECORATED.fullmatch(text) is not None
+    return True
