@@ -298,6 +298,15 @@ def test_so_do_queries(name):
         GreedySVC(1.0, max_visits=1).fit(FRAME, Y).predict(rows)
 
 
+@pytest.mark.parametrize("others", [["True", None], [2.5, 7.0]])
+@pytest.mark.parametrize("make", [pd.DataFrame, np.asarray])
+def test_only_columns_of_truths_are_to_be_booleans(others, make):
+    rows = make(np.array([*(["False"] * 38), *others], dtype=object)[:, None])
+    with pytest.raises(ValueError, match="'False' in row 0 of column 0") as caught:
+        ParzenClassifier().fit(rows, Y)
+    assert ("is a column of booleans" in str(caught.value)) == ("True" in others)
+
+
 def test_a_missing_value_of_pandas_has_a_place_where_none_may_be():
     rows = FRAME.astype(object)
     rows.loc[3, "income"] = pd.NA

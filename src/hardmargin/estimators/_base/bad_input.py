@@ -96,7 +96,7 @@ def _say_what_is_no_number(
     if place is None:
         return
     advice = "Turn the column into numbers, or correct the value."
-    if str(place.value).lower() in ("true", "false"):
+    if str(place.value).lower() in ("true", "false") and _has_two_values(X, place.column):
         column = f"X[{place.column!r}]" if is_data_frame(X) else f"X[:, {place.column!r}]"
         advice = f"{column} == {place.value!r} is a column of booleans, which are numbers."
     elif fills and not is_data_frame(X):
@@ -150,6 +150,12 @@ def _columns(X: Any) -> Iterator[tuple[int, Any, NDArray[Any]]]:
     if array.ndim == 2:
         for j in range(array.shape[1]):
             yield j, j, array[:, j]
+
+
+def _has_two_values(X: Any, column: Any) -> bool:
+    """Whether a column, given by its name or number, has two different values at most."""
+    values = next(values.tolist() for _, name, values in _columns(X) if name == column)
+    return len({str(value).lower() for value in values if not is_missing(value)}) <= 2
 
 
 def _number(value: Any) -> float | None:
