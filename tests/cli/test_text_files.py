@@ -173,6 +173,20 @@ def test_blank_cells_are_missing_numbers(capsys, tmp_path):
     assert run(capsys, "predict", tmp_path / "m.skops", path)[0] == 0
 
 
+def test_what_is_missing_may_stand_behind_a_blank(capsys, tmp_path):
+    frame = customers()[["city", "age", "calls", "churn"]]
+    frame.to_csv(tmp_path / "known.csv", index=False, na_rep="?")
+    header, rows = (tmp_path / "known.csv").read_text().split("\n", 1)
+    assert ",?," in rows
+    path = write(tmp_path, f"{header}\n{rows.replace(',', ', ')}")
+    found, expected = read_table(path).X, read_table(tmp_path / "known.csv").X
+    pd.testing.assert_frame_equal(found.isna(), expected.isna())
+    pd.testing.assert_series_equal(found["age"], expected["age"])
+    assert train(capsys, path, target="churn")[2] == ""
+    code, _, err = run(capsys, "predict", tmp_path / "m.skops", path, "-o", tmp_path / "s.csv")
+    assert (code, "warning" in err) == (0, False)
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [

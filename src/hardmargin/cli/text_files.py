@@ -197,8 +197,9 @@ def _read_options(found: TextFormat, *, is_single: bool) -> Any:
 def _conversion(found: TextFormat) -> Any:
     from pyarrow import csv as arrow
 
+    behind_blanks = [f" {text}" for text in found.all_missing]  # where ", " divides columns
     return arrow.ConvertOptions(
-        null_values=list(found.all_missing),
+        null_values=[*found.all_missing, *behind_blanks],
         strings_can_be_null=True,
         decimal_point=found.decimal or ".",
     )
