@@ -66,6 +66,12 @@ BAD_FITS = {
         ValueError,
         r"type int and str as objects; pass \[str\(label\)",
     ),
+    "bytes as objects": (
+        (X, np.array([b"normal.", b"smurf."] * 20, dtype=object)),
+        {},
+        ValueError,
+        r"type bytes .*\[label.decode\(\) for label in y\]",
+    ),
     "integers as objects": ((X, Y.astype(object)), {}, ValueError, r"type int .*y.astype\(int\)"),
     "continuous labels": ((X, X[:, 0]), {}, ValueError, "continuous"),
     "NaN labels": ((X, changed(Y, 0, np.nan)), {}, ValueError, "no label in 1 of 40"),

@@ -90,7 +90,8 @@ def refuse_mixed_labels(y: Any) -> None:
     kinds = sorted({type(label).__name__ for label in np.asarray(y).ravel().tolist()})
     if kinds in ([], ["str"], ["bool"]):
         return
-    labels = "y.astype(int)" if kinds == ["int"] else "[str(label) for label in y]"
+    cures = {"int": "y.astype(int)", "bytes": "[label.decode() for label in y]"}
+    labels = cures.get(" ".join(kinds), "[str(label) for label in y]")
     raise ValueError(
         f"Unknown label type: y keeps labels of type {' and '.join(kinds)} as objects; pass "
         f"{labels}."
