@@ -137,6 +137,16 @@ def with_second_header(folder, lines):
     return write(folder, "\n".join([header, *lines, *rows, ""]))
 
 
+def test_currencies_are_no_second_header(capsys, tmp_path):
+    frame = customers()[["age", "calls", "churn"]].fillna(1.0)
+    frame["age"], frame["calls"] = "$" + frame["age"].astype(str), frame["calls"].astype(str) + "%"
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    _, _, err = train(capsys, tmp_path / "a.csv")
+    assert "second header" not in err
+    assert "column 'age': 0 of 240 values are numbers" in err
+    assert "numbers have no currency" in err
+
+
 def test_a_second_header_is_named_once(capsys, tmp_path):
     path = with_second_header(tmp_path, ["continuous,discrete,yes"])
     _, _, err = train(capsys, path)

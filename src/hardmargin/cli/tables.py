@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from hardmargin.cli.errors import InputError, did_you_mean, reading, require_unique
 from hardmargin.cli.near_numbers import OddText, as_missing, as_numbers, odd_text, present_texts
 from hardmargin.cli.text_files import TextFormat, line_of_row, read_text
+from hardmargin.estimators._base.disguise import DECORATED
 from hardmargin.warn import warn_caller
 
 if TYPE_CHECKING:
@@ -151,7 +152,11 @@ def _odd_text(table: Table, name: str) -> OddText | None:
 def _warn_of_odd_texts(table: Table, odd: Mapping[str, OddText]) -> None:
     """Warn of the first text in columns of numbers; once if a line seems to be a second header."""
     assert table.written is not None  # others have no text that may be meant as numbers
-    header = [name for name, found in odd.items() if found.row == 0]
+    header = [
+        name
+        for name, found in odd.items()
+        if found.row == 0 and not DECORATED.fullmatch(found.text)  # but not $ and % everywhere
+    ]
     if len(header) >= LEAST_OF_HEADER and len(header) > len(odd) / 2:
         line = line_of_row(table.path, table.written, 0)
         texts = list(dict.fromkeys(odd[name].text for name in header))
