@@ -93,6 +93,18 @@ def test_relevance_is_that_of_the_columns_of_the_table():
     assert set(found["relevance"]) == {"age", "city", "since", "since_year", "household"}
 
 
+def test_texts_that_are_there_twice_are_no_categories():
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{k}" for k in range(30)])
+    notes = [" ".join(rng.choice(words, 6)) for _ in range(240)]
+    y = np.array([" word1 " in f" {note} " for note in notes])
+    X = pd.DataFrame({"note": notes * 2, "x": rng.normal(size=480)})[:400]  # 60 % are different
+    y = np.tile(y, 2)[:400]
+    assert "note" not in with_strings(quick(), X).fit(X, y)[-1].feature_names_in_
+    X["note"] = X["note"].str.slice(0, 12)
+    assert "note" in with_strings(quick(), X).fit(X, y)[-1].feature_names_in_
+
+
 def test_our_classifiers_encode_many_categories_themselves(tmp_path, capsys):
     n = 400
     shop = np.random.default_rng(0).integers(100, size=n)

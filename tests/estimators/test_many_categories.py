@@ -209,6 +209,16 @@ def test_text_is_refused_with_lines_to_copy():
     assert set(words_of_two_rows) == {"order", *words}
 
 
+def test_text_that_is_there_twice_is_warned_of():
+    frame = pd.DataFrame({"a": [f"text number {k} of many" for k in range(90)] * 2, "x": 0.0})
+    y = np.arange(180) % 2
+    with pytest.warns(UserWarning, match="(?s)'a' has text, .*no effect.*Tfidf") as caught:
+        quick().fit(frame[:150], y[:150])
+    assert "(make_pipeline(SimpleImputer(), StandardScaler()), ['x'])" in str(caught[0].message)
+    quick().fit(frame[:90].loc[np.arange(180) % 90], y)  # warnings are errors
+    quick(categorical_features=["a"]).fit(frame[:150], y[:150])
+
+
 IMPORTS = """
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import TfidfVectorizer

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from hardmargin.comparison.summary import last_step
-from hardmargin.estimators._base.categories import MAX_STRINGS, MOST_CATEGORIES
+from hardmargin.estimators._base.categories import (
+    MAX_STRINGS,
+    MOST_CATEGORIES,
+    SHARE_OF_TEXTS,
+    are_texts,
+)
 
-#: Up to this share of different values, strings are categories for our estimators, and text if
-#: there are more. They refuse more than 0.95, but a fold may have another share than all rows.
+#: Up to this share of different values, strings of few words are categories for our estimators,
+#: and text if there are more. They refuse more than 0.95, but a fold may have another share.
 SHARE_OF_CATEGORIES = 0.8
 
 #: Folds of grouped rows, where there are as many groups.
@@ -72,6 +77,8 @@ def _most_categories(column: Any, share: float) -> int:
     """Return how many different values of a column are categories, and not text; 0 for numbers."""
     if _is_number(column.dtype):
         return 0
+    if share > SHARE_OF_TEXTS and are_texts([v for v in set(column) if isinstance(v, str)]):
+        share = SHARE_OF_TEXTS
     return MOST_CATEGORIES if column.nunique() <= share * column.count() else MAX_STRINGS
 
 

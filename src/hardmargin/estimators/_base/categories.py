@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -41,6 +41,9 @@ MAX_CATEGORIES = 255
 
 #: Values of as many words or more are text.
 WORDS_OF_TEXT = 4
+
+#: If more different texts than this share of the rows are there, they are hardly categories.
+SHARE_OF_TEXTS = 0.5
 
 #: The most categories of a column.
 MOST_CATEGORIES = 100_000
@@ -316,10 +319,13 @@ def find_categories_in_parts(
         effects.append(np.arange(len(found[j]) + 1.0)[:, None] if is_many else None)
         if is_many:
             n_present = sum(part[j].n_present for part in parts)
-            if n_different > UNIQUE_SHARE * n_present and _are_texts(found[j]):
-                strings = [names[k] for k in columns if k != j]
-                _refuse_text(
-                    names[j], strings, [n for k, n in enumerate(names) if k not in columns]
+            is_text = n_different > SHARE_OF_TEXTS * n_present and are_texts(found[j])
+            if is_text and (j in maybe or n_different > UNIQUE_SHARE * n_present):
+                _speak_of_text(
+                    names[j],
+                    [names[k] for k in columns if k != j],
+                    [name for k, name in enumerate(names) if k not in columns],
+                    is_refused=n_different > UNIQUE_SHARE * n_present,
                 )
             advice = "" if j in declared else advice_on(names[j], found[j])
             _check_many(names[j], n_different, n_present, advice, is_declared=j in declared)
@@ -417,13 +423,15 @@ def _warn_of_strangers(X: Any, column: int, values: Values, known: NDArray[Any])
         )
 
 
-def _are_texts(values: set[str | None]) -> bool:
+def are_texts(values: Collection[str | None]) -> bool:
     """Whether most values have several words."""
     n_texts = sum(value is not None and value.count(" ") >= WORDS_OF_TEXT - 1 for value in values)
     return n_texts > len(values) / 2
 
 
-def _refuse_text(column: Any, strings: list[Any], numbers: list[Any]) -> None:
+def _speak_of_text(
+    column: Any, strings: list[Any], numbers: list[Any], *, is_refused: bool
+) -> None:
     """Say how a column of text becomes numbers beside the other columns."""
     steps = [f"(TfidfVectorizer(min_df=2), {column!r})"]
     if strings:
@@ -431,11 +439,17 @@ def _refuse_text(column: Any, strings: list[Any], numbers: list[Any]) -> None:
     if numbers:
         steps.append(f"(make_pipeline(SimpleImputer(), StandardScaler()), {numbers!r})")
     lines = "".join(f"    {step},\n" for step in steps)
-    raise ValueError(
-        f"Column {column!r} has text, another one in nearly every row. Turn it into numbers in a "
-        f"pipeline, for instance with skrub, make_pipeline(TableVectorizer(), ...){_PASSED}, or "
-        f"with scikit-learn, make_pipeline(to_numbers, ...), where\n\nto_numbers = "
-        f"make_column_transformer(\n{lines})"
+    advice = (
+        "Turn it into numbers in a pipeline, for instance with skrub, "
+        f"make_pipeline(TableVectorizer(), ...){_PASSED}, or with scikit-learn, "
+        f"make_pipeline(to_numbers, ...), where\n\nto_numbers = make_column_transformer(\n{lines})"
+    )
+    if is_refused:
+        raise ValueError(f"Column {column!r} has text, another one in nearly every row. {advice}")
+    warn_caller(
+        f"Column {column!r} has text, another one in most rows, which is read as categories: its "
+        f"words have no effect.{list_it(column)} {advice}",
+        UserWarning,
     )
 
 
