@@ -125,6 +125,21 @@ def test_identifiers_that_look_like_huge_numbers(tmp_path):
     training_table(path, TextFormat(), "churn", (), None)  # warnings are errors
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_columns_that_number_the_rows_are_named(capsys, tmp_path, name, first):
+    path = tmp_path / name
+    frame = customers()[["age", "calls", "churn"]].fillna(1.0)
+    frame.insert(0, "", np.arange(first, first + len(frame)))
+    frame.loc[7, "churn"] = None
+    frame.to_csv(path, index=False) if name == "a.csv" else frame.to_parquet(path)
+    assert "a.csv: column '' numbers" in train(capsys, path)[2].replace("parquet", "csv")
+    assert "numbers the rows" not in train(capsys, path, "--drop", "")[2]
+    frame[""] += 2
+    frame.to_csv(path, index=False) if name == "a.csv" else frame.to_parquet(path)
+    assert "numbers the rows" not in train(capsys, path)[2]
+
+
 def test_other_columns_are_not_doubted(tmp_path):
     path, _ = written_ages(tmp_path, lambda k, age: "unknown" if k == 7 else age)
     training_table(path, TextFormat(), "churn", ("age",), None)  # warnings are errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,9 @@ MOST_CLASSES = 1_000
 
 #: If so many columns of numbers begin with text, that is a second header.
 LEAST_OF_HEADER = 2
+
+#: A column that numbers at least so many rows is not there by chance.
+LEAST_NUMBERED = 50
 
 #: Names of arrays in npz files.
 ROW_NAMES, TARGET_NAMES = ("X", "data", "rows"), ("y", "target", "labels")
@@ -122,7 +126,7 @@ def training_table(
     drop: Sequence[str],
     groups: str | None,
 ) -> Table:
-    """Read a table to learn from; warn of columns that are text though they were meant as numbers.
+    """Read a table to learn from; warn of columns that were probably not meant as they are.
 
     Parameters
     ----------
@@ -131,7 +135,10 @@ def training_table(
     target, drop, groups
         As in `with_target`.
     """
-    table = with_target(read_table(path, written), target, drop, groups)
+    raw = read_table(path, written)
+    table = with_target(raw, target, drop, groups)
+    if table.is_frame:
+        _warn_of_row_numbers(raw, table.X.columns)
     if table.written is not None:
         texts = [name for name, kind in kinds_of(table.X).items() if kind == "text"]
         _warn_of_odd_texts(table, {n: o for n in texts if (o := _odd_text(table, n)) is not None})
@@ -147,6 +154,21 @@ def place_of(table: Table, row: int, name: str) -> str:
 
 def _odd_text(table: Table, name: str) -> OddText | None:
     return odd_text(present_texts(table.X[name]), _decimal(table))
+
+
+def _warn_of_row_numbers(table: Table, names: Sequence[str]) -> None:
+    """Warn of columns that number the rows, such as the index that pandas writes."""
+    for name in names:
+        column = table.X[name]
+        if len(column) < LEAST_NUMBERED or column.dtype.kind not in "iu":
+            continue
+        first = int(column.iloc[0])
+        if first in (0, 1) and (column.to_numpy() == np.arange(first, first + len(column))).all():
+            warn_caller(
+                f"{table.path}: column {name!r} numbers the rows, which says nothing about new "
+                f"ones; --drop {shlex.quote(name)} leaves it out.",
+                UserWarning,
+            )
 
 
 def _warn_of_odd_texts(table: Table, odd: Mapping[str, OddText]) -> None:
