@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from problems.tables import customers
 from pyarrow import parquet
+from sklearn.ensemble import HistGradientBoostingClassifier
 from skrub import TableVectorizer
 
 from hardmargin import EnsembleSVC, GreedySVC
@@ -77,6 +78,16 @@ def test_rivals_get_numbers_without_a_vectorizer(rival):
     X = genes(20, 3).drop(columns="ill")
     steps = getattr(rival.make(X, 0), "steps", [])
     assert "ColumnTransformer" not in [type(step).__name__ for _, step in steps]
+
+
+@pytest.mark.parametrize("has_others", [False, True])
+def test_boosted_trees_take_columns_without_a_value(has_others):
+    table = customers() if has_others else genes(60, 3)
+    X = table.iloc[:, :-1].assign(empty=np.nan, none=None)
+    y = table.iloc[:, -1]
+    model = with_categories(HistGradientBoostingClassifier(), X).fit(X, y)
+    assert model.score(X, y) > 0.6
+    assert model[-1].n_features_in_ >= table.shape[1] - 1
 
 
 def test_columns_keep_their_order():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import groupby
 from typing import Any
 
@@ -37,11 +38,14 @@ def with_categories(classifier: Any, X: Any) -> Any:
     """Leave numbers, categories, if these are few, and missing values to the classifier."""
     from sklearn.pipeline import make_pipeline
 
-    if not has_others(X):
+    # scikit-learn's boosted trees (1.9) fail on columns without any value.
+    empty = [name for name in getattr(X, "columns", ()) if X[name].count() == 0]
+    if not empty and not has_others(X):
         return classifier
     from skrub import ToCategorical
 
-    return make_pipeline(_vectorizer(X, low_cardinality=ToCategorical()), classifier)
+    vectorizer = _vectorizer(X, dropped=empty, low_cardinality=ToCategorical())
+    return make_pipeline(vectorizer, classifier)
 
 
 def with_numbers(classifier: Any, X: Any, *, is_scaled: bool = True) -> Any:
@@ -82,7 +86,9 @@ def _most_categories(column: Any, share: float) -> int:
     return MOST_CATEGORIES if column.nunique() <= share * column.count() else MAX_STRINGS
 
 
-def _vectorizer(X: Any, share_of_categories: float = 0.0, **options: Any) -> Any:
+def _vectorizer(
+    X: Any, share_of_categories: float = 0.0, *, dropped: Collection[str] = (), **options: Any
+) -> Any:
     """Make numbers or categories of all columns but numbers, which pass: a step each takes long."""
     from sklearn.compose import ColumnTransformer
     from skrub import StringEncoder, TableVectorizer
@@ -90,10 +96,11 @@ def _vectorizer(X: Any, share_of_categories: float = 0.0, **options: Any) -> Any
     steps: list[tuple[str, Any, list[str]]] = []
     others: list[str] = []
     most = {name: _most_categories(X[name], share_of_categories) for name in X.columns}
+    most |= dict.fromkeys(dropped, -1)
     for most_of_run, run in groupby(X.columns, key=most.__getitem__):
         names = list(run)
-        step: Any = "passthrough"
-        if most_of_run:
+        step: Any = "passthrough" if most_of_run == 0 else "drop"
+        if most_of_run > 0:
             step = TableVectorizer(
                 cardinality_threshold=most_of_run + 1,
                 high_cardinality=StringEncoder(random_state=0),
