@@ -171,10 +171,11 @@ def test_answers_have_the_types_shapes_and_scores_of_those_for_svc(tool, name, t
 
 @pytest.mark.parametrize("name", PROBABILISTIC)
 @pytest.mark.parametrize("tool", CALLS)
-def test_answers_are_the_same_when_transformers_make_frames(tool, name):
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_answers_are_the_same_when_transformers_make_frames(library, tool, name):
     task, run = TASKS["two classes"], TOOLS[tool].run
     expected = run(classifier(name, "pipeline"), task)
-    with config_context(transform_output="pandas"):
+    with config_context(transform_output=library):
         found = run(classifier(name, "pipeline"), task)
     for what in ("predict", "predict_proba", "classes", "score"):
         np.testing.assert_array_equal(found[what], expected[what])
