@@ -1,11 +1,13 @@
 """Choosing kernel, gamma and visits for the greedy stagewise SVM."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from oracles.greedy_choice import held_out_scores, mean_log_loss
 from problems.greedy import four_classes, two_classes
+from scipy.spatial.distance import cdist
 from sklearn.model_selection import RepeatedStratifiedKFold, TimeSeriesSplit
 
 from hardmargin.kernels import Kernel, column_ends, make_kernel
@@ -16,7 +18,7 @@ from hardmargin.selection import greedy_trials as trials_module
 from hardmargin.selection.folds import Folds, make_folds
 from hardmargin.selection.greedy import choose_greedy
 from hardmargin.selection.greedy_sources import Source
-from hardmargin.selection.greedy_trials import VISITS, GreedyTask, Setting, Trials
+from hardmargin.selection.greedy_trials import LARGEST_DECAY, VISITS, GreedyTask, Setting, Trials
 from hardmargin.selection.relevance import column_scales
 from hardmargin.solvers.greedy import GreedyOptions
 from hardmargin.solvers.problem import KernelRows, Problem, machines_of
@@ -440,3 +442,54 @@ def test_subsamples_keep_rows_of_every_class():
     few, more = (folds_module.subsample(codes, rank, n) for n in (200, 1000))
     assert np.bincount(codes[few]).tolist() == [198, 20, 3]
     assert not (few & ~more).any()
+
+
+# --- narrow kernels ------------------------------------------------------------------------------
+
+
+def noise(n, n_columns, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, n_columns))
+    return X, random.integers(0, 2, n).astype(np.int32), machines_of(2, "ovo")
+
+
+def nearest(kernel, X):
+    """Median distance to the nearest other row."""
+    D = cdist(X, X, "cityblock" if kernel == "laplacian" else "sqeuclidean")
+    return np.median(np.where(D > 0, D, np.inf).min(axis=1))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern32", "matern52"])
+@pytest.mark.parametrize("n_columns", [2, 20, 200])
+def test_no_gamma_only_looks_up_the_nearest_row(kernel, n_columns):
+    X, codes, machines = noise(60, n_columns)
+    sources = [source(X, kernel)]
+    choice, _ = choose(X, codes, machines, sources=sources)
+    gammas, first = choice.table["gamma"], sources[0].values.kernel.gamma
+    allowed = max(LARGEST_DECAY / nearest(kernel, X), first)
+    assert gammas.max() <= allowed
+    assert 2 * gammas.max() > min(allowed, 16 * first)  # those below are tried
+
+
+def test_scaled_columns_have_a_bound_of_their_own():
+    X, codes, machines = noise(60, 20)
+    relevance = np.where(np.arange(20) < 2, 1.0, 0.02)
+    folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
+    gammas = []
+    for scaled in (source(X), source(X, relevance=[relevance])):
+        trials = trials_of(scaled, codes, machines, folds)
+        trials.run([Setting(0, 16, 1)], n_splits=1)
+        gammas.append(trials.lines[0][3])
+    plain, of_scaled = gammas
+    assert LARGEST_DECAY / 2 < plain * nearest("rbf", X) <= LARGEST_DECAY
+    assert LARGEST_DECAY / 2 < of_scaled * nearest("rbf", X * relevance) <= LARGEST_DECAY
+
+
+def test_a_gamma_that_is_too_narrow_to_begin_with_may_only_grow_wider():
+    X, codes, machines = problem("two classes")
+    first = source(X)
+    kernel = replace(first.values.kernel, gamma=1e3 * first.values.kernel.gamma)
+    narrow = replace(first, values=replace(first.values, kernel=kernel))
+    choice, _ = choose(X, codes, machines, sources=[narrow])
+    assert choice.table["gamma"].max() == kernel.gamma
+    assert choice.kernel.gamma < kernel.gamma

@@ -9,6 +9,8 @@ One setting serves all machines: the one of least held-out log-loss (``greedy_tr
 3. What is near the best so far is tried with more visits.
 4. The best of all climbs along gamma on all splits, then with more visits, then in finer steps.
 
+Kernels that are so narrow that they only look up the nearest row are never tried.
+
 Above 2,500 rows, all this is done on a subsample of 2,000. What came near the best is followed on
 one split, with training parts that grow fourfold up to four tenths of the rows. Larger gammas are
 tried on the way, as the best gamma grows with the rows. More visits survive only where they clearly
@@ -163,7 +165,7 @@ def choose_greedy(
                 found = _Found(trials, trials.ranked()[0])
             elif _is_cheap(found):  # the last splits score the winner alone
                 trials.run([found.trial.setting])
-                found = _Found(trials, trials.tried[found.trial.setting, trials.n_splits])
+                found = _Found(trials, trials.ranked()[0])
     except Stopped:
         is_cut_short = True
         found = _so_far(trials if found is None else found.trials)

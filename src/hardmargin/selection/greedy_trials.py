@@ -4,7 +4,8 @@ A setting is a source of kernel values (a kernel, and the rows as it sees them),
 times the source's gamma, and the visits allowed per row. One setting serves all machines. A Platt
 sigmoid is fitted to each machine's held-out scores; the setting's loss is the mean of the machines'
 losses, weighted by their rows. Settings may be tried on some of the splits first, and on the others
-later; nothing is trained twice.
+later; nothing is trained twice. Gammas so large that a kernel only looks up the nearest row are
+brought back to the largest that does more.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from hardmargin.monitor import Monitor, Stopped
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.greedy_sources import Source, row_weights
+from hardmargin.selection.nearest import nearest_distance
 from hardmargin.selection.relevance import Sensed, relevance_of
 from hardmargin.selection.sigmoids import platt
 from hardmargin.solvers import greedy
@@ -34,6 +36,10 @@ VISITS = (1, 4, 64)
 
 #: The range of gamma, as exponents of two relative to the gamma of a source.
 EXPONENTS = range(-16, 17)
+
+#: The largest gamma, times the median distance to the nearest row. Gammas of exponents up to zero are
+#: allowed in any case.
+LARGEST_DECAY = 4.0
 
 #: Columns of the table of everything that was tried.
 TABLE = np.dtype(
@@ -212,6 +218,7 @@ class Trials:
         self._parts: dict[tuple[Setting, int], Part] = {}
         self._values: dict[int, KernelRows] = {}  # of columns as they are, by source
         self._gammas: dict[tuple[int, int], float] = {}  # of scaled columns, by source and split
+        self._largest: dict[int, int] = {}  # exponents, by source
         self._held_out: dict[int, tuple[HeldOut, NDArray[np.intp]]] = {}  # by number of splits
 
     @property
@@ -264,20 +271,21 @@ class Trials:
     ) -> None:
         """Try settings with shifted exponents, on threads; raise Stopped when time is up.
 
-        Settings that were tried before on these splits, or are out of range, are left out.
+        Settings that were tried before on these splits, or are out of range, are left out. Kernels
+        that would be too narrow are as narrow as they may be.
         """
         n = self.n_splits if n_splits is None else min(n_splits, self.n_splits)
+        for k in {s.source for s in settings} - self._values.keys():  # before threads need them
+            self._values[k] = self._values_of(self.sources[k])
         shifted = [s._replace(exponent=s.exponent + shift) for s in settings for shift in shifts]
-        new = [
-            s
-            for s in dict.fromkeys(shifted)
-            if (s, n) not in self.tried
-            and (s.exponent in EXPONENTS if self.sources[s.source].tunes_gamma else s.exponent == 0)
+        possible = [
+            self._bounded(s)
+            for s in shifted
+            if (s.exponent in EXPONENTS if self.sources[s.source].tunes_gamma else s.exponent == 0)
         ]
+        new = [s for s in dict.fromkeys(possible) if (s, n) not in self.tried]
         if not new:
             return
-        for k in {s.source for s in new} - self._values.keys():  # before threads need them
-            self._values[k] = self._values_of(self.sources[k])
         jobs = [(s, split) for s in new for split in range(n) if (s, split) not in self._parts]
         options, monitor = self.task.options, self.task.monitor
         n_workers = min(options.n_threads, len(jobs))
@@ -314,6 +322,22 @@ class Trials:
         memory = options.memory_bytes // 2 // len(self.sources)
         check = self.task.monitor.check
         return values.with_metric(memory, n_jobs=options.n_threads, check=check)
+
+    def _bounded(self, setting: Setting) -> Setting:
+        """Bring an exponent back to the largest at which the kernel does more than look rows up."""
+        k = setting.source
+        if setting.exponent <= 0:
+            return setting
+        if k not in self._largest:
+            self._largest[k] = EXPONENTS[-1]
+            source, weights, rows = self.sources[k].for_all, self._row_weights, self._values[k]
+            if source.relevance:
+                rows = source.scaled(rows, weights)
+            nearest = nearest_distance(rows.kernel.name, rows.X, weights)
+            if nearest is not None:
+                exponent = np.log2(LARGEST_DECAY / nearest) - np.log2(rows.kernel.gamma)
+                self._largest[k] = int(np.clip(np.floor(exponent), 0, EXPONENTS[-1]))
+        return setting._replace(exponent=min(setting.exponent, self._largest[k]))
 
     def _score(
         self, setting: Setting, split: int, options: GreedyOptions, monitor: Monitor
