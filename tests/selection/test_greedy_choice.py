@@ -15,7 +15,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.selection import folds as folds_module
 from hardmargin.selection import greedy as module
 from hardmargin.selection import greedy_trials as trials_module
-from hardmargin.selection.folds import Folds, make_folds
+from hardmargin.selection.folds import Folds, growing_splits, make_folds
 from hardmargin.selection.greedy import choose_greedy
 from hardmargin.selection.greedy_sources import Source
 from hardmargin.selection.greedy_trials import LARGEST_DECAY, VISITS, GreedyTask, Setting, Trials
@@ -493,3 +493,35 @@ def test_a_gamma_that_is_too_narrow_to_begin_with_may_only_grow_wider():
     choice, _ = choose(X, codes, machines, sources=[narrow])
     assert choice.table["gamma"].max() == kernel.gamma
     assert choice.kernel.gamma < kernel.gamma
+
+
+def test_relevance_above_the_sample_is_that_of_the_same_split(small_limits):
+    X, codes, _ = noise(250, 2)
+    folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
+    random = np.random.RandomState(0)
+    levels = list(growing_splits(folds, codes, random))
+    assert len(levels) > 2
+    for splits in levels:
+        numbers = splits.numbers or range(folds.n_splits)
+        for number, test in zip(numbers, splits.test, strict=True):
+            assert not (test & folds.train[number]).any()
+            assert not (test & levels[0].train[number]).any()
+
+
+def test_scales_above_the_sample_are_those_of_the_number_of_the_split():
+    X, codes, machines = noise(60, 3)
+    relevance = [np.roll([1.0, 0.5, 0.1], k) for k in range(5)]
+    folds = make_folds(5, X, codes, random_state=np.random.RandomState(0))
+    scaled = source(X, relevance=relevance)
+    later = Folds(folds.train[[3, 1]], folds.test[[3, 1]], numbers=(3, 1))
+    found = trials_of(scaled, codes, machines, later)
+    of_all = trials_of(scaled, codes, machines, folds)
+    setting = Setting(0, 0, 1)
+    found.run([setting])
+    of_all.run([setting])
+    scores = of_all.judge(setting, 5).held_out
+    for split in (3, 1):
+        rows = np.flatnonzero(folds.test[split])
+        expected = [scores.scores[scores.rows == row] for row in rows]
+        held = found.judge(setting, 2).held_out
+        np.testing.assert_array_equal([held.scores[held.rows == row] for row in rows], expected)

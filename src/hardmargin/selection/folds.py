@@ -77,11 +77,14 @@ class Folds:
         parts (repeated splits) or in none (the first rows of a time series).
     shortage : str
         What makes the splits poor for choosing, as the end of a sentence; empty if nothing does.
+    numbers : tuple of int or None
+        Which of the splits of all rows these are parts of; None if they are those, in their order.
     """
 
     train: BoolArray
     test: BoolArray
     shortage: str = ""
+    numbers: tuple[int, ...] | None = None
 
     @property
     def n_splits(self) -> int:
@@ -212,6 +215,9 @@ def growing_splits(
 ) -> Iterator[Folds]:
     """Split more and more rows; a choice is based on the last splits.
 
+    A row that one of the splits of all rows holds out trains in none of the same number: what is
+    learned from the training rows of a split may be used in later splits of its number.
+
     Parameters
     ----------
     folds : Folds
@@ -244,9 +250,10 @@ def growing_splits(
         sizes.append(size)
     for size in reversed(sizes):
         part = subsample(np.where(train, codes, -1), rank, size)
-        yield Folds((train & part)[None], test[None])
+        yield Folds((train & part)[None], test[None], numbers=(largest,))
     if n <= MAX_FOLDED_ROWS and not is_quick:
-        yield Folds(folds.train[:SPLITS_TO_JUDGE], folds.test[:SPLITS_TO_JUDGE])
+        train, test = folds.train[:SPLITS_TO_JUDGE], folds.test[:SPLITS_TO_JUDGE]
+        yield Folds(train, test, numbers=tuple(range(len(train))))
 
 
 def random_ranks(codes: NDArray[np.int32], random_state: np.random.RandomState) -> NDArray[np.intp]:

@@ -5,7 +5,8 @@ One setting serves all machines: the one of least held-out log-loss (``greedy_tr
 1. Kernels and views of the rows are compared on two splits, with the fewest visits and a coarse
    search of gamma. Rows as they came must be clearly better than standardised ones.
 2. The columns are scaled by their relevance to the best of these, and the kernels are tried again.
-   Each split's relevance is that of its training rows, so that held-out rows have no part in it.
+   Each split's relevance is that of its training rows, so that held-out rows have no part in it,
+   neither here nor in the splits of more rows that follow.
 3. What is near the best so far is tried with more visits.
 4. The best of all climbs along gamma on all splits, then with more visits, then in finer steps.
 
@@ -159,7 +160,7 @@ def choose_greedy(
             levels.append(trials.lines)
             if found is None:
                 found = _Found(trials, _search(trials, random_state, is_last=splits is folds))
-                sources = [replace(source.for_all, handicap=1.0) for source in trials.sources]
+                sources = [replace(source, handicap=1.0) for source in trials.sources]
             elif trials.n_splits == 1:
                 _follow(trials, _survivors(found))
                 found = _Found(trials, trials.ranked()[0])
@@ -204,8 +205,9 @@ def _search(trials: Trials, random_state: np.random.RandomState, *, is_last: boo
         for step in (4, 2):
             trials.climb(k, few, step, first)
     # 2. Scale the columns by relevance to the best, if that is a distance kernel on the first view.
+    # Splits that follow need the relevance of their number.
     best = trials.ranked(visits=few, n_splits=first)[0].setting
-    if trials.sources[best.source].can_scale:
+    if trials.sources[best.source].can_scale and trials.numbers is None:
         trials.run([best])
         relevance = trials.relevance(best, random_state)
         can_scale = [k for k, source in enumerate(trials.sources) if source.can_scale]

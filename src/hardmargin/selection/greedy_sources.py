@@ -98,7 +98,7 @@ class Source:
         weights : (n,) array or None
             Their weights.
         split : int
-            Which relevance, where every split has its own.
+            Which relevance, where every split of all rows has its own.
         gamma : float, optional
             The gamma to start from, where it is known: it is the same for equal rows.
         """

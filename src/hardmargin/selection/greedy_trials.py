@@ -191,6 +191,8 @@ class Trials:
         Rows that trials are made on.
     n_splits : int
         Number of splits.
+    numbers : tuple of int or None
+        Which of the splits of all rows they are; None if they are those.
     tried : dict of Trial
         All trials, by setting and number of splits.
     lines : list of tuples
@@ -212,7 +214,7 @@ class Trials:
             is_trained = present.min(axis=1) * present.max(axis=1) < 0
             test = np.flatnonzero(is_held[self.rows])
             self._splits.append(_Split(own, test, sides[:, codes[test]] * is_trained[:, None]))
-        self.n_splits = splits.n_splits
+        self.n_splits, self.numbers = splits.n_splits, splits.numbers
         self.tried: dict[tuple[Setting, int], Trial] = {}
         self.lines: list[tuple[Any, ...]] = []
         self._parts: dict[tuple[Setting, int], Part] = {}
@@ -370,7 +372,8 @@ class Trials:
         source, rows = self.sources[setting.source], self._values[setting.source]
         if source.relevance:
             at = setting.source, split
-            rows = source.scaled(rows, self._row_weights, split, self._gammas.get(at))
+            number = split if self.numbers is None else self.numbers[split]
+            rows = source.scaled(rows, self._row_weights, number, self._gammas.get(at))
             self._gammas[at] = rows.kernel.gamma
         kernel = replace(rows.kernel, gamma=rows.kernel.gamma * 2.0**setting.exponent)
         rows = replace(rows, kernel=kernel)
