@@ -23,7 +23,8 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from hardmargin import GreedySVC
-from hardmargin.selection.calibration import HeldOut, cut_machines
+from hardmargin.selection.calibration import HeldOut
+from hardmargin.selection.thresholds import cut_machines
 
 # --- decisions and probabilities -----------------------------------------------------------------
 
@@ -125,7 +126,7 @@ def cut(scores, positive, weights=None, log_ratio=None):
     """Threshold and slope of one machine."""
     rows, machines = np.arange(len(scores)), np.zeros(len(scores), dtype=np.intp)
     held_out = HeldOut(rows, scores, positive, machines)
-    [threshold], [slope] = cut_machines(held_out, weights, [log_ratio])
+    [threshold], [slope], _ = cut_machines(held_out, weights, [log_ratio])
     return threshold, slope
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from hardmargin.selection.calibration import (
+from hardmargin.selection.calibration import HeldOut
+from hardmargin.selection.thresholds import (
     LEAST_GAIN,
     LEAST_GAIN_OF_MANY,
     LEAST_GAIN_OF_SHARES,
-    HeldOut,
     cut_machines,
 )
 
@@ -30,7 +30,7 @@ def cut(scores, n_machines=1, positive=POSITIVE, log_ratio=None, threshold=None)
         np.tile(positive, n_machines),
         np.repeat(np.arange(n_machines), n),
     )
-    thresholds, slopes = cut_machines(held_out, None, [log_ratio] * n_machines, threshold)
+    thresholds, slopes, _ = cut_machines(held_out, None, [log_ratio] * n_machines, threshold)
     assert len(set(thresholds)) == len(set(slopes)) == 1
     return thresholds[0], slopes[0]
 

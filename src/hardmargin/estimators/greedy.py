@@ -36,7 +36,7 @@ from hardmargin.kernels.precision import precision
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
 from hardmargin.scaling import MixedScaling, Scaling, find_row_scaling
-from hardmargin.selection.calibration import HeldOut, cut_machines
+from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import (
     MAX_FOLDED_ROWS,
     MAX_SEARCHED_ROWS,
@@ -50,6 +50,7 @@ from hardmargin.selection.greedy_trials import VISITS, GreedyTask
 from hardmargin.selection.growing import Growth
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt
+from hardmargin.selection.thresholds import cut_machines
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
 from hardmargin.warn import warn_caller
@@ -74,6 +75,9 @@ MAX_THRESHOLD_ROWS = 5_000
 
 #: A slope below this means that the scores say nothing about the classes.
 LEAST_SLOPE = 1e-3
+
+#: Log-likelihood that held-out rows promise too much, as sigmoids and all choices follow them.
+COST_OF_CHOICE = 3.0
 
 #: Memory per row and machine that solvers do not count: held-out scores of some trials, and stages.
 BYTES_PER_MACHINE_ROW = 80
@@ -108,11 +112,14 @@ class Cut(NamedTuple):
         Slopes of the sigmoids of held-out scores; empty if no rows were held out.
     machines : list of GreedySolution
         The machines, with the thresholds as intercepts.
+    trust : (n_judged,) array
+        How far the sigmoids are trusted; empty if no rows were held out.
     """
 
     thresholds: FloatArray
     slopes: FloatArray
     machines: list[GreedySolution]
+    trust: FloatArray
 
 
 class GreedySVC(SelfTuningClassifier):
@@ -633,14 +640,16 @@ class GreedySVC(SelfTuningClassifier):
         ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
         fixed = None if self.threshold == "auto" else float(self.threshold)
         if held_out is not None:
-            thresholds, slopes = cut_machines(held_out, training.weights, ratios, fixed)
+            thresholds, slopes, trust = cut_machines(held_out, training.weights, ratios, fixed)
         else:
             thresholds, slopes = np.full(len(solutions), fixed or 0.0), np.empty(0)
+            trust = np.empty(0)
             for m, (solution, ratio) in enumerate(zip(solutions, ratios, strict=True)):
                 if ratio:
                     thresholds[m] += ratio / self._slope(training, m, solution, random)
         cuts = zip(solutions, thresholds.tolist(), strict=True)
-        return Cut(thresholds, slopes, [replace(s, intercept=-t) if t else s for s, t in cuts])
+        machines = [replace(s, intercept=-t) if t else s for s, t in cuts]
+        return Cut(thresholds, slopes, machines, trust)
 
     def _slope(
         self,
@@ -696,6 +705,9 @@ class GreedySVC(SelfTuningClassifier):
             self._use_frequencies(training)
         else:
             self._calibrate(training, choice.held_out, cut.slopes, random)
+            rows = np.unique(choice.held_out.rows)
+            n_rows = len(rows) if training.weights is None else training.weights[rows].sum()
+            self.cv_log_loss_ += COST_OF_CHOICE * float(cut.trust.mean()) / float(n_rows)
         if choice.held_out is None or not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
             self.cv_log_loss_ = self.cv_error_ = float("nan")  # what was judged is not the model
 

@@ -10,7 +10,7 @@ the other would: over 18 data sets 15.9 % errors against 16.4, and a log-loss of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from hardmargin.kernels import FloatArray
-from hardmargin.selection.sigmoids import (
-    SLOPE_BOUNDS,
-    as_rows,
-    platt,
-    platt_slope,
-    softmax_scale,
-)
-from hardmargin.warn import warn_caller
+from hardmargin.selection.sigmoids import softmax_scale
 
 #: Rows that the softmax of many classes is fitted to.
 MAX_SCALED_ROWS = 5_000
@@ -36,14 +29,6 @@ ROWS_AT_ONCE = 1_000
 
 #: How much steeper the pairs' sigmoids are in the decision between many classes.
 STEEPER = 4.0
-
-#: Platt's threshold is used if it raises the log-likelihood of the held-out rows by more than this.
-#: With several machines the gain must be larger, with no more errors: they add up in the decision.
-LEAST_GAIN = 0.25
-LEAST_GAIN_OF_MANY = 1.0
-
-#: The same for machines, of several, whose scores say nothing about the classes.
-LEAST_GAIN_OF_SHARES = 10.0
 
 #: Smaller probabilities are raised to this.
 _LEAST = 1e-9
@@ -283,80 +268,3 @@ def sums_over_pairs(of_positive: FloatArray, of_negative: FloatArray, n_classes:
         sums[j] += positive
         sums[i] += negative
     return sums.T
-
-
-def cut_machines(
-    held_out: HeldOut,
-    weights: FloatArray | None,
-    log_ratios: Sequence[float | None],
-    threshold: float | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Choose thresholds and slopes of all machines by their held-out scores.
-
-    A machine's probability is then ``sigmoid(slope * (score - threshold))``, with a positive slope.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-        The scores, machine after machine.
-    weights : (n_rows,) array or None
-        How many rows each row stands for.
-    log_ratios : sequence of float or None
-        For every machine, the log of the weight of the negative class over that of the positive
-        one. It moves the threshold, which is then always Platt's.
-    threshold : float or None
-        A fixed threshold. Otherwise Platt's is used where it raises the likelihood (with several
-        machines, if clearly and without more errors), and zero elsewhere. Platt's may do harm
-        for rows far from all others, whose scores are 0. Where scores say nothing about the
-        classes, one that is far away takes its place, so that the larger class is predicted.
-
-    Returns
-    -------
-    thresholds, slopes : (n_machines,) arrays
-    """
-    judged, starts = np.unique(held_out.machines, return_index=True)
-    starts = np.append(starts, len(held_out.machines))
-    of_scores = None if weights is None else weights[held_out.rows]
-    fit = platt(held_out.scores, held_out.positive, of_scores, starts)
-    thresholds, slopes = np.full((2, len(log_ratios)), np.nan)
-    for k, m in enumerate(judged):
-        part = slice(starts[k], starts[k + 1])
-        scores, positive = held_out.scores[part], held_out.positive[part]
-        mass = None if of_scores is None else of_scores[part]
-        slope, offset, loss = fit.slopes[k], fit.offsets[k], fit.log_losses[k]
-        log_ratio, at, is_refitted = log_ratios[m], threshold or 0.0, True
-        is_only, least_gain = len(log_ratios) == 1, LEAST_GAIN_OF_MANY
-        rows = np.ones(len(scores)) if mass is None else as_rows(mass)
-        if slope <= 0 and threshold is None:  # only the shares of the classes mean something
-            slope = SLOPE_BOUNDS[0] / (np.abs(scores).max() or 1.0)
-            offset = np.log((rows[positive].sum() + 1) / (rows[~positive].sum() + 1))
-            loss = np.logaddexp(0, offset) - offset * np.average(positive, weights=rows)
-            least_gain = LEAST_GAIN_OF_SHARES
-        if slope > 0 and threshold is not None:
-            at += (log_ratio or 0.0) / slope
-        elif threshold is None and log_ratio is not None:
-            at, is_refitted = (log_ratio - offset) / slope, False
-        elif threshold is None:
-            errors, errors_there = (
-                float(rows[(scores >= place) != positive].sum()) for place in (0.0, -offset / slope)
-            )
-            steep = platt_slope(scores, positive, mass) * scores
-            loss_at_zero = float(rows @ (np.logaddexp(0, steep) - positive * steep))
-            gain = loss_at_zero - loss * float(rows.sum())
-            is_safe = gain > least_gain and errors_there <= errors
-            if is_safe or (is_only and gain > LEAST_GAIN):
-                at, is_refitted = -offset / slope, False
-        thresholds[m] = at
-        slopes[m] = platt_slope(scores - at, positive, mass) if is_refitted else slope
-    if n_reversed := int((fit.slopes <= 0).sum()):
-        which = f" of {n_reversed} of {len(judged)} machines" if len(judged) > 1 else ""
-        warn_caller(
-            f"The held-out scores{which} say nothing about the classes: probabilities are close to "
-            f"{'one half' if threshold is not None else 'the shares of the classes'}. Are the "
-            "labels right?",
-            UserWarning,
-        )
-    # Machines without held-out rows are assumed to be like the others.
-    thresholds[np.isnan(slopes)] = threshold or 0.0
-    slopes[np.isnan(slopes)] = np.nanmedian(slopes)
-    return thresholds, slopes
