@@ -21,8 +21,11 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import balanced_accuracy_score, log_loss
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from hardmargin import GreedySVC
+from hardmargin.selection import folds as folds_module
+from hardmargin.selection import greedy as greedy_module
 from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.thresholds import cut_machines
 
@@ -285,3 +288,112 @@ def test_features_that_are_all_constant():
     with pytest.warns(UserWarning, match="say nothing"):
         model = GreedySVC(random_state=0).fit(np.ones((20, 2)), np.arange(20) % 2)
     assert np.isfinite(model.predict_proba(np.ones((2, 2)))).all()
+
+
+# --- how exact the promise is --------------------------------------------------------------------
+
+
+def held_out_errors(weights=None, **parameters):
+    """Standard errors of a model, and of what its held-out rows say."""
+    X, y = noisy_classes(120)
+    model = GreedySVC(0.1, max_visits="cv", random_state=0, **parameters).fit(X, y, weights)
+    return model.cv_log_loss_std_error_, model.cv_error_std_error_, model
+
+
+def noisy_classes(n, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    return X, (X[:, 0] + random.normal(size=n) > 0).astype(int)
+
+
+def test_the_standard_error_of_the_error_is_that_of_a_share():
+    _, of_error, model = held_out_errors()
+    share = model.cv_error_
+    assert of_error == pytest.approx(np.sqrt(share * (1 - share) / 119), rel=1e-6)
+
+
+def test_means_of_other_rows_are_as_far_away_as_standard_errors_say():
+    fits = [
+        GreedySVC(0.1, max_visits="cv", random_state=0).fit(*noisy_classes(150, seed))
+        for seed in range(20)
+    ]
+    for name in ("cv_log_loss_", "cv_error_"):
+        found = [getattr(model, name) for model in fits]
+        said = np.mean([getattr(model, f"{name[:-1]}_std_error_") for model in fits])
+        assert said == pytest.approx(np.std(found), rel=0.5)
+
+
+def test_splits_that_repeat_rows_say_no_more():
+    few = held_out_errors(cv=StratifiedKFold(5))[0]
+    many = held_out_errors(cv=RepeatedStratifiedKFold(n_splits=5, n_repeats=8, random_state=0))[0]
+    assert many == pytest.approx(few, rel=0.3)
+
+
+def test_standard_errors_of_weighted_rows_are_those_of_repeated_ones():
+    weights = np.full(120, 3.0)
+    plain, weighted = held_out_errors()[1], held_out_errors(weights)[1]
+    assert weighted == pytest.approx(plain / np.sqrt(3), rel=0.2)
+
+
+@MULTI_CLASS
+def test_many_classes_have_standard_errors(multi_class):
+    model = tuned(multi_class)
+    share = model.cv_error_
+    expected = np.sqrt(share * (1 - share) / (len(four_classes()[1]) - 1))
+    assert model.cv_error_std_error_ == pytest.approx(expected, rel=1e-6)
+    assert 0 < model.cv_log_loss_std_error_ < model.cv_log_loss_
+
+
+def test_where_nothing_is_held_out_standard_errors_are_unknown():
+    X, y = noisy_classes(120)
+    y[:] = 0
+    y[0] = 1
+    with pytest.warns(UserWarning, match="Nothing could be chosen"):
+        model = GreedySVC(random_state=0).fit(X, y)
+    assert np.isnan([model.cv_log_loss_std_error_, model.cv_error_std_error_]).all()
+
+
+# --- honesty -------------------------------------------------------------------------------------
+
+
+def promised_and_true(n, n_columns, effects, seed, n_classes=2, shares=None):
+    """Log-losses that a fit promises, and that new rows have."""
+    random = np.random.default_rng([seed, n, n_columns])
+    X = random.normal(size=(n + 3_000, n_columns))
+    if effects is None:
+        y = random.choice(n_classes, p=shares, size=len(X))
+    else:
+        y = (random.random(len(X)) < expit(X[:, : len(effects)] @ effects)).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = GreedySVC(random_state=0).fit(X[:n], y[:n])
+    return model.cv_log_loss_, log_loss(y[n:], model.predict_proba(X[n:]))
+
+
+@pytest.mark.once_per("effects")
+@pytest.mark.parametrize("shape", [(100, 50), (60, 10), (300, 290)])
+@pytest.mark.parametrize("effects", [None, (0.6, -0.4, 0.3)], ids=["noise", "weak"])
+def test_fits_of_little_or_nothing_keep_their_promise(shape, effects):
+    promised, true = np.transpose([promised_and_true(*shape, effects, seed) for seed in range(8)])
+    assert abs(np.mean(promised - true)) < 0.05
+    assert np.abs(promised - true).max() < (0.12 if effects is None else 0.25)
+    assert np.mean(true) < 0.72
+
+
+def test_relevance_to_a_sample_is_not_judged_by_its_rows(monkeypatch):
+    """Noise of more rows than are searched: scales that knew held-out labels would look good."""
+    monkeypatch.setattr(folds_module, "MAX_SEARCHED_ROWS", 200)
+    monkeypatch.setattr(folds_module, "SUBSAMPLE_ROWS", 200)
+    monkeypatch.setattr(folds_module, "LEAST_LARGEST_ROWS", 100)
+    monkeypatch.setattr(greedy_module, "HANDICAP_SCALED", 0.5)  # take scaled columns
+    found = [promised_and_true(400, 390, None, seed) for seed in range(4)]
+    promised, true = np.transpose(found)
+    assert abs(np.mean(promised - true)) < 0.015
+    assert np.mean(true) < 0.71
+
+
+def test_noise_of_rare_classes_keeps_its_promise():
+    found = [promised_and_true(100, 50, None, s, shares=(0.85, 0.15)) for s in range(8)]
+    promised, true = np.transpose(found)
+    assert abs(np.mean(promised - true)) < 0.05
+    assert np.mean(true) < 0.46

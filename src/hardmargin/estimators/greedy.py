@@ -253,13 +253,18 @@ class GreedySVC(SelfTuningClassifier):
         The candidates: ``kernel``, ``gamma``, ``max_visits``, ``standardized``, whether columns are
         scaled by relevance (``has_relevance``), the numbers of rows and splits used (``n_rows``,
         ``n_splits``), and the ``log_loss`` of the held-out rows, under sigmoids fitted to their
-        scores (averaged over the machines). `cv_results_`, `cv_log_loss_` and `cv_error_` exist
-        only if gamma or max_visits is ``"cv"``.
+        scores (averaged over the machines). `cv_results_`, `cv_log_loss_`, `cv_error_` and their
+        standard errors exist only if gamma or max_visits is ``"cv"``.
     cv_log_loss_, cv_error_ : float
         Log-loss of the probabilities and share of wrong predictions on the held-out rows, weighted
         by sample and class weights; NaN if no rows could be held out, or if the final fit was ended
-        early. As the same rows made the choice, both are a little too low. With a column of many
-        categories both are too high, as held-out rows are coded from fewer rows than new ones.
+        early. As the same rows made the choice, three units of log-likelihood are added to their
+        sum of losses (less where the probabilities are close to the shares of the classes); errors
+        are a little too low. With a column of many categories both are too high, as held-out rows
+        are coded from fewer rows than new ones.
+    cv_log_loss_std_error_, cv_error_std_error_ : float
+        Standard errors of these means: how far other rows of the same kind would move them. A row
+        that was held out several times counts once. NaN where the means are.
     relevance_ : (n_features,) array
         How much each column moves the log-odds, relative to the most relevant one. If several
         columns were made from one (to mark missing values, for instance), it is the largest of
@@ -710,6 +715,7 @@ class GreedySVC(SelfTuningClassifier):
             self.cv_log_loss_ += COST_OF_CHOICE * float(cut.trust.mean()) / float(n_rows)
         if choice.held_out is None or not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
             self.cv_log_loss_ = self.cv_error_ = float("nan")  # what was judged is not the model
+            self.cv_log_loss_std_error_ = self.cv_error_std_error_ = float("nan")
 
     def _keep_paths(self, training: Training, solutions: list[GreedySolution]) -> None:
         publish(

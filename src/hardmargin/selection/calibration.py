@@ -168,9 +168,13 @@ def log_loss(
     probabilities: FloatArray, codes: NDArray[np.int32], weights: FloatArray | None
 ) -> float:
     """Mean negative log of the probability of each row's own class."""
+    return float(np.average(log_losses(probabilities, codes), weights=weights))
+
+
+def log_losses(probabilities: FloatArray, codes: NDArray[np.int32]) -> FloatArray:
+    """Negative logs of the probabilities of the rows' own classes."""
     own = probabilities[np.arange(len(codes)), codes]
-    losses = -np.log(np.maximum(own, np.finfo(np.float64).tiny))
-    return float(np.average(losses, weights=weights))
+    return np.asarray(-np.log(np.maximum(own, np.finfo(np.float64).tiny)))
 
 
 def held_out_margins(

@@ -35,10 +35,10 @@ def loss_of_shares(n_positive: ArrayLike, n_negative: ArrayLike) -> FloatArray:
     >>> loss_of_shares([50, 10], [50, 90]).round(3)
     array([0.693, 0.325])
     """
-    positive, negative = (np.asarray(n, dtype=np.float64) for n in (n_positive, n_negative))
+    positive, negative = np.asarray(n_positive, float), np.asarray(n_negative, float)
     n_rows = positive + negative
-    logs = (xlogy(n, (n + 0.5) / (n_rows + 1.0)) for n in (positive, negative))
-    return np.asarray(-sum(logs) / n_rows)
+    of_positive, of_negative = (xlogy(n, (n + 0.5) / (n_rows + 1.0)) for n in (positive, negative))
+    return np.asarray(-(of_positive + of_negative) / n_rows)
 
 
 def trust(
@@ -64,6 +64,6 @@ def trust(
     >>> trust([0.593, 0.693], [50, 50], [50, 50], cost=4.0).round(2)
     array([0.86, 0.23])
     """
-    n_rows = np.asarray(n_positive, dtype=np.float64) + n_negative
-    gain = n_rows * (loss_of_shares(n_positive, n_negative) - log_losses)
-    return np.maximum(expit(SHARPNESS * (gain - cost)), LEAST_TRUST)
+    n_rows = np.asarray(n_positive, float) + np.asarray(n_negative, float)
+    gain = n_rows * (loss_of_shares(n_positive, n_negative) - np.asarray(log_losses, float))
+    return np.asarray(np.maximum(expit(SHARPNESS * (gain - cost)), LEAST_TRUST))

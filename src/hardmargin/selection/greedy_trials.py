@@ -37,8 +37,8 @@ VISITS = (1, 4, 64)
 #: The range of gamma, as exponents of two relative to the gamma of a source.
 EXPONENTS = range(-16, 17)
 
-#: The largest gamma, times the median distance to the nearest row. Gammas of exponents up to zero are
-#: allowed in any case.
+#: The largest gamma, times the median distance to the nearest row. Gammas of exponents up to zero
+#: are allowed in any case.
 LARGEST_DECAY = 4.0
 
 #: Columns of the table of everything that was tried.

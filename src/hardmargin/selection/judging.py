@@ -9,8 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.kernels import FloatArray
-from hardmargin.selection.calibration import Calibration, HeldOut, calibrate, held_out_margins
+from hardmargin.selection.calibration import (
+    Calibration,
+    HeldOut,
+    calibrate,
+    held_out_margins,
+    log_losses,
+    winning_codes,
+)
 from hardmargin.selection.frequencies import Frequencies
+from hardmargin.selection.standard_error import standard_error
 from hardmargin.selection.weights import row_weights
 from hardmargin.solvers.problem import Problem
 
@@ -28,6 +36,8 @@ class Judged(NamedTuple):
         Their probabilities.
     log_loss, error : float
         Their log-loss and share of errors, weighted; NaN where no rows were held out.
+    log_loss_std_error, error_std_error : float
+        Standard errors of these; NaN where fewer than two rows were held out.
     """
 
     calibration: Calibration | Frequencies
@@ -35,6 +45,8 @@ class Judged(NamedTuple):
     probabilities: FloatArray
     log_loss: float
     error: float
+    log_loss_std_error: float = float("nan")
+    error_std_error: float = float("nan")
 
 
 def judge(
@@ -78,5 +90,15 @@ def judge(
     if problem.weights is not None or class_weights is not None:
         weights = row_weights(codes, problem.weights, class_weights)[rows]
     first = Calibration(slopes, n_classes, multi_class)
-    calibration, probabilities, log_loss, error = calibrate(first, margins, codes[rows], weights)
-    return Judged(calibration, rows, probabilities, log_loss, error)
+    own = codes[rows]
+    calibration, probabilities, log_loss, error = calibrate(first, margins, own, weights)
+    is_wrong = winning_codes(probabilities - 0.5) != own
+    return Judged(
+        calibration,
+        rows,
+        probabilities,
+        log_loss,
+        error,
+        standard_error(log_losses(probabilities, own), rows, weights),
+        standard_error(is_wrong, rows, weights),
+    )

@@ -448,6 +448,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         )
         self._calibration_ = judged.calibration
         self.cv_log_loss_, self.cv_error_ = judged.log_loss, judged.error
+        self.cv_log_loss_std_error_ = judged.log_loss_std_error
+        self.cv_error_std_error_ = judged.error_std_error
 
     def _use_frequencies(self, training: Training) -> None:
         """Take frequencies of classes for probabilities, as no rows were held out."""
