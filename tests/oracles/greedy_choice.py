@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 STAGES_PER_ROW = 8
+REACH = 2.0  # of log-odds where kernels have decayed
 
 
 def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
@@ -28,8 +29,8 @@ def held_out_scores(kernel, X, codes, negative, positive, splits, max_visits):
     return np.concatenate(scores), np.concatenate(labels)
 
 
-def platt_log_loss(scores, positive):
-    """Log-loss of the labels under Platt's sigmoid."""
+def platt_log_loss(scores, positive, reach=np.inf):
+    """Log-loss of the labels under Platt's sigmoid, whose offset is near the classes' log-odds."""
     scores = scores / np.abs(scores).max()
     n_positive, n_negative = positive.sum(), (~positive).sum()
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
@@ -38,7 +39,11 @@ def platt_log_loss(scores, positive):
         z = t[0] * scores + t[1]
         return np.sum(np.logaddexp(0, z) - target * z)
 
+    log_odds = np.log((n_positive + 1) / (n_negative + 1))
     slope, offset = minimize(loss, [0.0, 0.0], tol=1e-10).x
+    if abs(offset - log_odds) > reach:  # the loss is convex
+        offset = log_odds + reach * np.sign(offset - log_odds)
+        [slope] = minimize(lambda t: loss([t[0], offset]), [0.0], tol=1e-10).x
     p = expit(slope * scores + offset)
     return -np.log(np.where(positive, p, 1 - p)).mean()
 
@@ -49,5 +54,5 @@ def mean_log_loss(kernel, X, codes, machines, splits, max_visits):
         held_out_scores(kernel, X, codes, negative, positive, splits, max_visits)
         for negative, positive in machines
     ]
-    losses = [platt_log_loss(*pair) for pair in pairs]
+    losses = [platt_log_loss(*pair, REACH) for pair in pairs]
     return np.average(losses, weights=[len(scores) for scores, _ in pairs])

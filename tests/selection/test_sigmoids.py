@@ -36,6 +36,33 @@ def test_platt_is_the_minimum_of_its_loss(weighted):
     np.testing.assert_allclose([fit.slopes[0], fit.offsets[0]], best.x, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shift", [-20.0, -4.0, 0.0, 4.0])
+def test_the_offset_stays_within_reach_of_the_odds_of_the_classes(shift):
+    scores, positive = noisy_scores()
+    scores = scores + shift
+    odds = np.log((positive.sum() + 1) / ((~positive).sum() + 1))
+    bounds = [(None, None), (odds - 1.5, odds + 1.5)]
+    best = minimize(
+        lambda t: naive_loss(t[0] * scores + t[1], positive, np.ones(300)) / 300,
+        [0, odds],
+        bounds=bounds,
+        tol=1e-14,
+    )
+    fit = platt(scores, positive, reach=1.5)
+    np.testing.assert_allclose([fit.slopes[0], fit.offsets[0]], best.x, rtol=1e-3)
+    assert (platt(scores, positive).offsets == fit.offsets) == (shift == 0)
+
+
+def test_reach_leaves_other_machines_alone():
+    scores, positive = noisy_scores()
+    twice = np.concatenate([scores, scores + 20])
+    found = platt(twice, np.tile(positive, 2), None, np.array([0, 300, 600]), reach=1.5)
+    alone = [platt(some, positive, reach=1.5) for some in (scores, scores + 20)]
+    for name in ("slopes", "offsets", "log_losses"):
+        expected = np.concatenate([getattr(fit, name) for fit in alone])
+        np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-4)
+
+
 def test_platt_returns_the_log_loss_of_the_labels():
     scores, positive = noisy_scores()
     fit = platt(scores, positive)

@@ -36,7 +36,6 @@ from hardmargin.kernels.precision import precision
 from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_if_limited, planned_bytes
 from hardmargin.scaling import MixedScaling, Scaling, find_row_scaling
-from hardmargin.selection.calibration import HeldOut
 from hardmargin.selection.folds import (
     MAX_FOLDED_ROWS,
     MAX_SEARCHED_ROWS,
@@ -536,7 +535,7 @@ class GreedySVC(SelfTuningClassifier):
             choice = GreedyChoice(training.values, training.values, int(self.max_visits))
         training = replace(training, values=choice.values)
         solutions = self._solve(training, choice, options, monitor)
-        cut = self._cut(training, solutions, choice.held_out, random)
+        cut = self._cut(training, solutions, choice, random)
         self._keep(training, views, choice, solutions, cut, random)
         return rows.n_rows
 
@@ -638,14 +637,16 @@ class GreedySVC(SelfTuningClassifier):
         self,
         training: Training,
         solutions: list[GreedySolution],
-        held_out: HeldOut | None,
+        choice: GreedyChoice,
         random: np.random.RandomState,
     ) -> Cut:
         """Place the threshold of every machine, moved by the weights of the classes."""
         ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
         fixed = None if self.threshold == "auto" else float(self.threshold)
-        if held_out is not None:
-            thresholds, slopes, trust = cut_machines(held_out, training.weights, ratios, fixed)
+        if choice.held_out is not None:
+            thresholds, slopes, trust = cut_machines(
+                choice.held_out, training.weights, ratios, fixed, choice.reach
+            )
         else:
             thresholds, slopes = np.full(len(solutions), fixed or 0.0), np.empty(0)
             trust = np.empty(0)

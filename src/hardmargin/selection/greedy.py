@@ -106,6 +106,8 @@ class GreedyChoice:
         where there was nothing to choose.
     is_cut_short : bool
         Whether the time limit ended the search.
+    reach : float
+        How far log-odds at a score of zero may be from those of the shares of the classes.
     """
 
     values: KernelRows
@@ -116,6 +118,7 @@ class GreedyChoice:
     held_out: HeldOut | None = None
     table: dict[str, NDArray[Any]] = field(default_factory=dict)
     is_cut_short: bool = False
+    reach: float = np.inf
 
     @property
     def kernel(self) -> Kernel:
@@ -180,7 +183,15 @@ def choose_greedy(
     relevance = source.relevance[0] if source.relevance else None
     values, seen = _settled(source, setting, task.problem)
     return GreedyChoice(
-        values, seen, setting.visits, source.view, relevance, held_out, table, is_cut_short
+        values,
+        seen,
+        setting.visits,
+        source.view,
+        relevance,
+        held_out,
+        table,
+        is_cut_short,
+        source.reach,
     )
 
 

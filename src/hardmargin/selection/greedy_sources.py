@@ -45,6 +45,10 @@ MANY_ROWS = 100_000
 #: Up to this many rows, kernels are evaluated in float64 while choosing.
 MAX_FLOAT64_ROWS = 500
 
+#: Far from all rows, log-odds may be this far from those of the shares of the classes. Kernels
+#: whose gamma is given are left alone: they may be so wide that they are no use without an offset.
+REACH = 2.0
+
 #: Rows as they came are used if they lower the log-loss by more than this factor.
 HANDICAP_AS_THEY_CAME = 1.05
 
@@ -107,6 +111,14 @@ class Source:
         if gamma is None:
             gamma = resolve_gamma("spread", X, kernel=rows.kernel.name, sample_weight=weights)
         return replace(rows, X=X, kernel=replace(rows.kernel, gamma=gamma))
+
+    @property
+    def reach(self) -> float:
+        """How far log-odds at a score of zero may be from those of the shares of the classes.
+
+        Scores of kernels of distances are zero far from all rows.
+        """
+        return REACH if self.tunes_gamma and self.values.kernel.has_unit_diagonal else np.inf
 
     @cached_property
     def scales(self) -> list[FloatArray]:

@@ -41,6 +41,10 @@ EXPONENTS = range(-16, 17)
 #: are allowed in any case.
 LARGEST_DECAY = 4.0
 
+#: Held-out scores below this are zero, as training rows have scores of about one: such rows are far
+#: from all others, and a sigmoid of tiny scores would be certain wherever a kernel has not decayed.
+LEAST_SCORE = 1e-6
+
 #: Columns of the table of everything that was tried.
 TABLE = np.dtype(
     [
@@ -236,7 +240,9 @@ class Trials:
         if n_splits not in self._held_out:
             self._held_out[n_splits] = self._without_scores(n_splits)
         held_out, order = self._held_out[n_splits]
+        reach = np.inf
         if setting is not None:
+            reach = self.sources[setting.source].reach
             parts = [self._parts[setting, split].scores for split in range(n_splits)]
             held_out = replace(held_out, scores=np.concatenate(parts)[order])
         if not len(held_out.scores) or not np.isfinite(held_out.scores).all():
@@ -247,7 +253,7 @@ class Trials:
         if weights is not None:
             weights = weights[held_out.rows]
             mass = np.add.reduceat(weights, starts[:-1])
-        fit = platt(held_out.scores, held_out.positive, weights, starts)
+        fit = platt(held_out.scores, held_out.positive, weights, starts, reach)
         return Judged(held_out, float(np.average(fit.log_losses, weights=mass)), fit.slopes)
 
     def _without_scores(self, n_splits: int) -> tuple[HeldOut, NDArray[np.intp]]:
@@ -361,6 +367,7 @@ class Trials:
             monitor.check()
             part = slice(begin, begin + step)
             scores[part] = rows.expand(test[part], support, coefficients, n_jobs=options.n_threads)
+        scores[np.abs(scores) < LEAST_SCORE] = 0.0
         return Part(scores.T[is_own], n_stages, gamma)
 
     def _train(

@@ -86,6 +86,7 @@ def platt(
     positive: BoolArray,
     weights: FloatArray | None = None,
     starts: NDArray[np.intp] | None = None,
+    reach: float = np.inf,
 ) -> Sigmoids:
     """Fit ``P(positive) = sigmoid(A * score + B)`` to the scores of every machine.
 
@@ -100,6 +101,8 @@ def platt(
     starts : (n_machines + 1,) int array, optional
         Where each machine's rows begin, and where the last one's end; none is empty. None means
         that there is one machine.
+    reach : float
+        How far the log-odds at a score of zero may be from those of the shares of the classes.
 
     Examples
     --------
@@ -136,35 +139,45 @@ def platt(
     def losses(z: FloatArray, goal: FloatArray | BoolArray) -> FloatArray:
         return total(w * (np.logaddexp(0, z) - goal * z))
 
-    a, b = np.zeros(len(scale)), np.log((n_positive + 1) / (n_negative + 1))
-    z = b[machine]
-    value = losses(z, target)
-    for _ in range(_MAX_NEWTON_STEPS):
-        p = expit(z)
-        slack, curvature = w * (p - target), w * p * (1 - p)
-        grad_a, grad_b = total(slack * s), total(slack)
-        aa, ab, bb = total(curvature * s * s), total(curvature * s), total(curvature)
-        ridge = 1e-10 * (aa + bb) + 1e-300
-        aa, bb = aa + ridge, bb + ridge
-        determinant = np.maximum(aa * bb - ab * ab, 1e-300)
-        step_a = (bb * grad_a - ab * grad_b) / determinant
-        step_b = (aa * grad_b - ab * grad_a) / determinant
-        length = np.ones(len(a))
-        for _ in range(_MAX_HALVINGS):
-            z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
-            after = losses(z, target)
-            worse = after > value + _ROUNDING
-            if not worse.any():
+    def fitted(a: FloatArray, b: FloatArray, moves: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Slopes and offsets of the least loss; offsets only where they move."""
+        z = a[machine] * s + b[machine]
+        value = losses(z, target)
+        for _ in range(_MAX_NEWTON_STEPS):
+            p = expit(z)
+            slack, curvature = w * (p - target), w * p * (1 - p)
+            grad_a, grad_b = total(slack * s), total(slack) * moves
+            aa, ab, bb = total(curvature * s * s), total(curvature * s) * moves, total(curvature)
+            ridge = 1e-10 * (aa + bb) + 1e-300
+            aa, bb = aa + ridge, bb + ridge
+            determinant = np.maximum(aa * bb - ab * ab, 1e-300)
+            step_a = (bb * grad_a - ab * grad_b) / determinant
+            step_b = (aa * grad_b - ab * grad_a) / determinant
+            length = np.ones(len(a))
+            for _ in range(_MAX_HALVINGS):
+                z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
+                after = losses(z, target)
+                worse = after > value + _ROUNDING
+                if not worse.any():
+                    break
+                length[worse] /= 2
+            else:
+                length[worse] = 0.0
+                z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
+                after = losses(z, target)
+            a, b = a - length * step_a, b - length * step_b
+            gain, value = value - after, after
+            if (gain <= _GAIN).all():
                 break
-            length[worse] /= 2
-        else:
-            length[worse] = 0.0
-            z = (a - length * step_a)[machine] * s + (b - length * step_b)[machine]
-            after = losses(z, target)
-        a, b = a - length * step_a, b - length * step_b
-        gain, value = value - after, after
-        if (gain <= _GAIN).all():
-            break
+        return a, b
+
+    log_odds = np.log((n_positive + 1) / (n_negative + 1))
+    a, b = fitted(np.zeros(len(scale)), log_odds, np.ones(len(scale), dtype=bool))
+    is_out = np.abs(b - log_odds) > reach
+    if is_out.any():  # the loss is convex: the best offset within reach is at its end
+        b = np.clip(b, log_odds - reach, log_odds + reach)
+        a, b = fitted(np.where(is_out, 0.0, a), b, ~is_out)
+    z = a[machine] * s + b[machine]
     return Sigmoids(a / scale, b, losses(z, positive))
 
 

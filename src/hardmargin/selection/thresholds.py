@@ -1,7 +1,8 @@
 """Where held-out scores are cut, and how steep their sigmoids are.
 
 1. Platt's sigmoid is fitted to the held-out scores of every machine, and another one that is one
-   half at a score of zero, or at a threshold that is given.
+   half at a score of zero, or at a threshold that is given. Scores of zero are those of rows far
+   from all others: Platt's log-odds there stay near those of the shares of the classes.
 2. The constant votes, too (``constant.py``). As far as a sigmoid is not trusted, its log-odds are
    drawn towards those of the shares of the classes; without Platt's offset, towards zero.
 3. Platt's threshold is used if its sigmoid, drawn like this, is clearly better.
@@ -118,6 +119,7 @@ def cut_machines(
     weights: FloatArray | None,
     log_ratios: Sequence[float | None],
     threshold: float | None = None,
+    reach: float = np.inf,
 ) -> Cuts:
     """Choose thresholds and slopes of all machines by their held-out scores.
 
@@ -135,11 +137,13 @@ def cut_machines(
         machines, if clearly and without more errors), and zero elsewhere. Platt's may do harm
         for rows far from all others, whose scores are 0. Where scores say nothing about the
         classes, one that is far away takes its place, so that the larger class is predicted.
+    reach : float
+        How far Platt's log-odds at a score of zero may be from those of the shares of the classes.
     """
     judged, starts = np.unique(held_out.machines, return_index=True)
     starts = np.append(starts, len(held_out.machines))
     of_scores = None if weights is None else weights[held_out.rows]
-    fit = platt(held_out.scores, held_out.positive, of_scores, starts)  # 1.
+    fit = platt(held_out.scores, held_out.positive, of_scores, starts, reach)  # 1.
     thresholds, slopes = np.full((2, len(log_ratios)), np.nan)
     shares = np.empty(len(judged))
     for k, m in enumerate(judged):
