@@ -24,6 +24,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from hardmargin import GreedySVC
+from hardmargin.estimators import greedy as estimator_module
 from hardmargin.selection import folds as folds_module
 from hardmargin.selection import greedy as greedy_module
 from hardmargin.selection.calibration import HeldOut
@@ -351,6 +352,19 @@ def test_where_nothing_is_held_out_standard_errors_are_unknown():
     with pytest.warns(UserWarning, match="Nothing could be chosen"):
         model = GreedySVC(random_state=0).fit(X, y)
     assert np.isnan([model.cv_log_loss_std_error_, model.cv_error_std_error_]).all()
+
+
+def test_the_promise_pays_for_the_choice():
+    X, y = noisy_classes(120)
+    model = GreedySVC(0.1, max_visits="cv", random_state=0).fit(X, y)
+    trust = model.cv_log_loss_ - with_no_cost(X, y).cv_log_loss_
+    assert trust == pytest.approx(3 / 120, rel=1e-3)  # clear scores are trusted
+
+
+def with_no_cost(X, y):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimator_module, "COST_OF_CHOICE", 0.0)
+        return GreedySVC(0.1, max_visits="cv", random_state=0).fit(X, y)
 
 
 # --- honesty -------------------------------------------------------------------------------------

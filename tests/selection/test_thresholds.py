@@ -5,6 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from hardmargin.selection.calibration import HeldOut
+from hardmargin.selection.constant import LEAST_TRUST
+from hardmargin.selection.sigmoids import platt, platt_slope
 from hardmargin.selection.thresholds import (
     LEAST_GAIN,
     LEAST_GAIN_OF_MANY,
@@ -134,3 +136,97 @@ def test_scores_that_say_nothing_predict_the_larger_class_if_it_is_clearly_large
     assert slope > 0
     assert (threshold > scores.max()) == is_far
     assert (threshold == 0.0) != is_far
+
+
+# --- the constant votes, too ---------------------------------------------------------------------
+
+
+def faint(effect=0.7):
+    """Scores that say a little about the classes."""
+    random = np.random.default_rng(1)
+    positive = random.random(60) < 0.3
+    return effect * positive + random.normal(size=60), positive
+
+
+def naive_trust(scores, positive, weights, slope, offset):
+    """How likely the labels are under the sigmoid, and under the shares of the classes."""
+    z, n = slope * scores + offset, weights.sum()
+    share = (weights[positive].sum() + 0.5) / (n + 1)
+    of_sigmoid = weights @ (positive * z - np.logaddexp(0, z))
+    of_shares = weights @ np.where(positive, np.log(share), np.log(1 - share))
+    return 1 / (1 + np.exp(-0.3 * (of_sigmoid - of_shares - 4)))
+
+
+def cuts(scores, positive, weights=None, **parameters):
+    machines = np.zeros(len(scores), dtype=np.intp)
+    held_out = HeldOut(np.arange(len(scores)), scores, positive, machines)
+    parameters = {"log_ratios": [None], **parameters}
+    return cut_machines(held_out, weights, **parameters)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_log_odds_are_drawn_towards_the_shares(weighted):
+    scores, positive = faint()
+    weights = np.random.default_rng(0).integers(1, 4, 60).astype(float)
+    weights = weights if weighted else np.ones(60)
+    fit = platt(scores, positive, weights)
+    trust = naive_trust(scores, positive, weights, fit.slopes[0], fit.offsets[0])
+    assert 0.1 < trust < 0.9
+    found = cuts(scores, positive, weights if weighted else None)
+    of_shares = np.log((weights[positive].sum() + 1) / (weights[~positive].sum() + 1))
+    np.testing.assert_allclose(found.trust, trust, rtol=1e-6)
+    np.testing.assert_allclose(found.slopes, trust * fit.slopes, rtol=1e-6)
+    offset = trust * fit.offsets + (1 - trust) * of_shares
+    np.testing.assert_allclose(found.thresholds, -offset / found.slopes, rtol=1e-6)
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    scores, positive = faint()
+    weights = np.random.default_rng(0).integers(1, 4, 60)
+    repeated = (np.repeat(values, weights) for values in (scores, positive))
+    for one, other in zip(
+        cuts(scores, positive, weights.astype(float)), cuts(*repeated), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_rows_that_are_held_out_again_are_no_more_evidence():
+    scores, positive = faint(1.0)
+    machines = np.zeros(180, dtype=np.intp)
+    rows = np.tile(np.arange(60), 3)
+    again = HeldOut(rows, np.tile(scores, 3), np.tile(positive, 3), machines)
+    once = cuts(scores, positive).trust
+    np.testing.assert_allclose(cut_machines(again, None, [None]).trust, once, rtol=0.05)
+    thrice = cuts(*(np.tile(values, 3) for values in (scores, positive))).trust
+    assert thrice > 1.5 * once
+
+
+def test_class_weights_move_drawn_log_odds_by_their_ratio():
+    scores, positive = faint()
+    plain, moved = (cuts(scores, positive, log_ratios=[ratio]) for ratio in (0.0, 1.5))
+    np.testing.assert_array_equal(plain.slopes, moved.slopes)
+    np.testing.assert_allclose(plain.slopes * (moved.thresholds - plain.thresholds), 1.5)
+
+
+def test_a_given_threshold_keeps_every_label():
+    scores, positive = faint()
+    found = cuts(scores, positive, threshold=0.7)
+    assert found.thresholds == [0.7]
+    slope = platt_slope(scores - 0.7, positive)
+    trust = naive_trust(scores, positive, np.ones(60), slope, -0.7 * slope)
+    np.testing.assert_allclose(found.slopes, max(trust, LEAST_TRUST) * slope, rtol=1e-6)
+
+
+def test_clear_scores_are_trusted():
+    found = cuts(shifted(0.5), POSITIVE)
+    assert found.trust > 1 - 1e-9
+
+
+def test_log_odds_at_zero_are_within_reach_of_the_shares():
+    random = np.random.default_rng(0)
+    positive = random.random(200) < 0.2
+    scores = np.where(positive, 1.0, -1.0) + 0.3 * random.normal(size=200) - 3
+    near, free = (cuts(scores, positive, reach=reach) for reach in (2.0, np.inf))
+    shares = np.log((positive.sum() + 1) / ((~positive).sum() + 1))
+    assert -free.slopes * free.thresholds > shares + 3
+    np.testing.assert_allclose(-near.slopes * near.thresholds, shares + 2, atol=0.2)
