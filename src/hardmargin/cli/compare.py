@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from hardmargin.cli.deadline import deadline_of
+from hardmargin.cli.deadline import Deadline, deadline_of
 from hardmargin.cli.errors import InputError, did_you_mean
 from hardmargin.cli.models import labels_of
 from hardmargin.cli.options import table_options
@@ -27,6 +28,9 @@ from hardmargin.comparison.measure import (
 )
 from hardmargin.io import write_whole
 from hardmargin.reproduction.progress import Progress
+
+if TYPE_CHECKING:
+    from hardmargin.comparison.rivals import Rival
 
 #: Seconds for each classifier if there is no limit for all.
 MAX_SECONDS = 300
@@ -80,21 +84,10 @@ def compare(
     tested.
     """
     from hardmargin.comparison.page import html_report
-    from hardmargin.comparison.rivals import NOT_OURS, known_rivals
 
     check_output(output, force=force)
     deadline = deadline_of(max_time)
-    rivals = known_rivals()
-    if names:
-        by_name = {rival.name.lower(): rival for rival in rivals}
-        for name in names:
-            if name.lower() in NOT_OURS and name.lower() not in by_name:
-                raise InputError(f"--model: {name} is not installed; pip install {name.lower()}.")
-            if name.lower() not in by_name:
-                installed = [rival.name for rival in rivals]
-                hint = did_you_mean(name, installed) or f"; there are {', '.join(installed)}."
-                raise InputError(f"--model: there is no {name!r}{hint}")
-        rivals = [by_name[name.lower()] for name in dict.fromkeys(names)]
+    rivals = _chosen(names)
     with spoken_warnings():
         table = training_table(file, written, target, drop, groups)
     table, n_missing = table.without_missing_targets()
@@ -106,9 +99,57 @@ def compare(
             "learned from and tested."
         )
     splits = make_splits(codes, table.groups, seed)
-    begin, measured = time.monotonic(), []
-    prepare(table.X)
+    begin = time.monotonic()
     quiet = as_json or not sys.stderr.isatty()
+    measured = _measured(rivals, table, codes, splits, seed, deadline, quiet)
+    known = sorted((m for m in measured if m.is_measured), key=lambda m: log_loss_of(m, codes))
+    if not known:
+        advice = "" if max_time is None else "; raise --max-time, or name fewer with --model"
+        raise InputError(f"{file}: nothing could be measured ({measured[0].note}){advice}.")
+    facts = _facts(table, n_missing, target, codes, classes, splits, time.monotonic() - begin)
+    facts["settings"] = "; ".join(f"{rival.name}: {rival.settings}" for rival in rivals)
+    name = f"Classifiers on {file.name}"
+    page = html_report(name, facts, measured, codes, [str(c) for c in classes])
+    write_whole(output, lambda path: path.write_text(page, encoding="utf-8"))
+    if as_json:
+        records = [_record(m, codes) for m in (*known, *(m for m in measured if not m.is_measured))]
+        show_json({"models": records, "report": str(output)})
+        return
+    rows = [_row(m, codes) for m in known]
+    rows += [[m.name, "", "", "", "", m.note] for m in measured if not m.is_measured]
+    heads = ["model", "error %", "log-loss", "fit s", "MB", "note"]
+    tested = f"tested on {len(known[0].rows):,} rows; intervals and more are in {output}"
+    click.echo("\n".join([*table_lines(heads, rows), "", tested]))
+
+
+def _chosen(names: Sequence[str]) -> list[Rival]:
+    """Return the classifiers of these names, or all that are installed."""
+    from hardmargin.comparison.rivals import NOT_OURS, known_rivals
+
+    rivals = known_rivals()
+    by_name = {rival.name.lower(): rival for rival in rivals}
+    for name in names:
+        if name.lower() in NOT_OURS and name.lower() not in by_name:
+            raise InputError(f"--model: {name} is not installed; pip install {name.lower()}.")
+        if name.lower() not in by_name:
+            installed = [rival.name for rival in rivals]
+            hint = did_you_mean(name, installed) or f"; there are {', '.join(installed)}."
+            raise InputError(f"--model: there is no {name!r}{hint}")
+    return [by_name[name.lower()] for name in dict.fromkeys(names)] or rivals
+
+
+def _measured(
+    rivals: Sequence[Rival],
+    table: Any,
+    codes: Any,
+    splits: Any,
+    seed: int,
+    deadline: Deadline,
+    quiet: bool,
+) -> list[Measured]:
+    """Measure one classifier after another; what one leaves of the time is for the others."""
+    measured = []
+    prepare(table.X)
     with Progress(len(rivals), quiet=quiet) as progress:
         for k, rival in enumerate(rivals):
             left = deadline.left()
@@ -125,34 +166,19 @@ def compare(
             )
             measured.append(found)
             progress.done(rival.name, _remark(found, codes))
-    known = sorted((m for m in measured if m.is_measured), key=lambda m: log_loss_of(m, codes))
-    if not known:
-        advice = "" if max_time is None else "; raise --max-time, or name fewer with --model"
-        raise InputError(f"{file}: nothing could be measured ({measured[0].note}){advice}.")
-    facts = _facts(table, n_missing, target, codes, classes, splits, time.monotonic() - begin)
-    facts["settings"] = "; ".join(f"{rival.name}: {rival.settings}" for rival in rivals)
-    name = f"Classifiers on {file.name}"
-    page = html_report(name, facts, measured, codes, [str(c) for c in classes])
-    write_whole(output, lambda path: path.write_text(page, encoding="utf-8"))
-    if as_json:
-        records = [_record(m, codes) for m in (*known, *(m for m in measured if not m.is_measured))]
-        show_json({"models": records, "report": str(output)})
-        return
-    rows = [
-        [
-            m.name,
-            f"{100 * error_of(m, codes)[0]:.2f}",
-            f"{log_loss_of(m, codes):.4f}",
-            f"{m.fit_seconds:.2f}",
-            "not measured" if m.memory is None else f"{m.memory:.0f}",
-            m.note,
-        ]
-        for m in known
+    return measured
+
+
+def _row(measured: Measured, codes: Any) -> list[str]:
+    """Return the numbers of a classifier, for people."""
+    return [
+        measured.name,
+        f"{100 * error_of(measured, codes)[0]:.2f}",
+        f"{log_loss_of(measured, codes):.4f}",
+        f"{measured.fit_seconds:.2f}",
+        "not measured" if measured.memory is None else f"{measured.memory:.0f}",
+        measured.note,
     ]
-    rows += [[m.name, "", "", "", "", m.note] for m in measured if not m.is_measured]
-    heads = ["model", "error %", "log-loss", "fit s", "MB", "note"]
-    tested = f"tested on {len(known[0].rows):,} rows; intervals and more are in {output}"
-    click.echo("\n".join([*table_lines(heads, rows), "", tested]))
 
 
 def _record(measured: Measured, codes: Any) -> dict[str, Any]:

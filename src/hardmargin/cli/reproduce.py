@@ -16,6 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from hardmargin.reproduction.parts import Part, Settings
+    from hardmargin.reproduction.verdicts import Outcome
 
 INTERRUPTED = 130  # a shell's exit code for a command ended by Ctrl-C
 MOST_JOBS = 4  # by default: with more, the longest task alone would determine the time
@@ -109,13 +110,7 @@ def reproduce(
         return 0
     if data_dir is None and not quick:
         data_dir = os.environ.get("HARDMARGIN_DATA")
-    settings = Settings(
-        data_dir=data_dir,
-        quick=quick,
-        full=full,
-        only=only,
-        cut=cut,
-    )
+    settings = Settings(data_dir=data_dir, quick=quick, full=full, only=only, cut=cut)
     parts = _chosen(names, PARTS)
     _check(parts, settings, out, docs)
     start = time.monotonic()
@@ -141,6 +136,11 @@ def reproduce(
             written.append(f"The documentation page: {page}")
     measured = [text_part(its) for its in gathered if its.verdict.label != "skipped"]
     print("\n".join([*measured, *filter(None, [skipped_line(gathered)]), *written]))
+    return _said_failures(outcomes, settings)
+
+
+def _said_failures(outcomes: dict[str, Outcome], settings: Settings) -> int:
+    """Say which tasks failed; return the exit code."""
     failed = [key for key, outcome in outcomes.items() if outcome.status == "failed"]
     if failed:
         print(
