@@ -234,11 +234,7 @@ def learn(
         return None
     X, codes, weights = cell.some(members)
     codes = np.searchsorted(classes, codes).astype(np.int32)
-    if folds is None:
-        second = int(np.sort(np.bincount(codes))[-2])
-        folds = even_folds(codes, min(rules.n_folds, second // ROWS_PER_FOLD), random)
-    else:
-        folds = Folds(folds.train[:, members], folds.test[:, members])
+    folds = _folds_of(codes, members, rules, folds, random)
     mean, scale = _standardizing(X, weights, rules)
     seen = seen_rows(X, mean, scale)
     unit_of = {name: unit_gamma(name, seen, weights) for name in dict(candidates)}
@@ -294,6 +290,20 @@ def _members(
     frequent = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
     classes = np.sort(frequent[counts[frequent] >= LEAST_ROWS])
     return np.flatnonzero(present & np.isin(cell.codes, classes)), classes
+
+
+def _folds_of(
+    codes: NDArray[np.int32],
+    members: NDArray[np.intp],
+    rules: CellRules,
+    given: Folds | None,
+    random: np.random.RandomState,
+) -> Folds:
+    """Divide the rows that are learned, if their splits are not given."""
+    if given is not None:
+        return Folds(given.train[:, members], given.test[:, members])
+    second = int(np.sort(np.bincount(codes))[-2])
+    return even_folds(codes, min(rules.n_folds, second // ROWS_PER_FOLD), random)
 
 
 def seen_rows(X: Rows, mean: NDArray[np.float32], scale: NDArray[np.float32]) -> Rows:

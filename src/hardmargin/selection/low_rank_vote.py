@@ -119,12 +119,11 @@ def low_rank_votes(
         candidates = [replace(best, gamma=factor * best.gamma) for factor in GAMMA_FACTORS]
     order = random_state.permutation(len(rows))
     row_bytes = len(rows) * np.dtype(dtype).itemsize
-    ranks: list[Any] = [rank]
     rank_bytes = 4 * len(candidates) * row_bytes
     path_bytes = BYTES_OF_PATH_ROW * len(candidates) * problem.n_machine_rows
+    ranks: list[Any] = [rank]
     if rank == "auto":
-        room = min(max(memory_bytes - path_bytes, memory_bytes // 4) // rank_bytes, len(rows))
-        ranks = [r for r in RANKS if r <= room] or [max(1, room)]
+        ranks = _ranks_within(memory_bytes, path_bytes, rank_bytes, len(rows))
         # There must be a landmark, whatever the memory.
         memory_bytes = max(memory_bytes, 4 * row_bytes)
 
@@ -153,17 +152,23 @@ def low_rank_votes(
         votes, best_one, loss = _votes_of_factors(factors, rows, problem, folds, options, monitor)
         losses.append(loss)
         candidates, used = [candidates[best_one]], factors[best_one]
-        if len(losses) > 1 and losses[-1] > (1 - LEAST_IMPROVEMENT) * losses[-2]:
+        if (len(losses) > 1 and not _falls(losses)) or monitor.seconds_left <= 0:
             break
-        if monitor.seconds_left <= 0:
-            break
-    falls = len(losses) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2]
-    is_limited = rank == "auto" and (
-        ranks[0] < RANKS[0] <= len(rows)
-        or (falls and len(losses) == len(ranks) and folds.n_splits > 0)
-    )
+    still_falls = _falls(losses) and len(losses) == len(ranks) and folds.n_splits > 0
+    is_limited = rank == "auto" and (ranks[0] < RANKS[0] <= len(rows) or still_falls)
     full_bytes = min(RANKS[-1], len(rows)) * rank_bytes + path_bytes
     return LowRankVotes(candidates, votes, used.rank, losses, is_limited, full_bytes)
+
+
+def _ranks_within(memory_bytes: int, path_bytes: int, rank_bytes: int, n_rows: int) -> list[int]:
+    """Return the ranks to try, those that memory allows; at least one."""
+    room = min(max(memory_bytes - path_bytes, memory_bytes // 4) // rank_bytes, n_rows)
+    return [rank for rank in RANKS if rank <= room] or [max(1, room)]
+
+
+def _falls(losses: list[float]) -> bool:
+    """Whether the last rank is better than the one before."""
+    return len(losses) > 1 and losses[-1] <= (1 - LEAST_IMPROVEMENT) * losses[-2]
 
 
 def _votes_of_factors(

@@ -226,21 +226,18 @@ def grow(
         if n_stages == max_stages:
             reason = "max_stages"
             break
-        violation = float(np.abs(1.0 - core.gradient[core.alpha > 0]).max(initial=0.0))
         # All rows are priced at the end: stages must leave the time for that.
         left, last = monitor.seconds_left, pace * n_rows * len(core.rows)
-        if not monitor.go_on(n_stages, violation) or left <= last:
+        if not monitor.go_on(n_stages, _violation(core)) or left <= last:
             reason = monitor.stop_reason
             break
         # 2. Price a sample, if that costs less than all rows.
         needs_all = not (by_radius or outside.is_sample_cheaper)
         if not needs_all:
             least = goal.limits(core).least_gradient
-            if by_radius:  # the paper's rule
-                few, _ = outside.draw(RADIUS_SAMPLE_ROWS)
-                if not (core.price(few).margins < least).any():
-                    reason = "radius"
-                    break
+            if by_radius and not _finds_any(core, outside, least):  # the paper's rule
+                reason = "radius"
+                break
             rows, n_outside = outside.draw(outside.sample_size)
             priced = core.price(rows)
             n_values = len(rows) * int(np.count_nonzero(core.alpha))
@@ -260,11 +257,10 @@ def grow(
             is_wanted = full.margins < goal.limits(core).least_gradient
             wanted = np.flatnonzero(is_wanted & (core.places[full.rows] < 0))
             outside = replace(outside, candidates=full.rows[wanted])
-            if len(wanted) == 0:  # the core set's own gradients had drifted
-                n_repeats += 1
-                if n_repeats > _MAX_REPEATS:
-                    reason = "rounding"
-                    break
+            n_repeats += len(wanted) == 0  # the core set's own gradients had drifted
+            if n_repeats > _MAX_REPEATS:
+                reason = "rounding"
+                break
             if len(wanted) > outside.sample_size:
                 wanted = random.choice(wanted, outside.sample_size, replace=False)
         # The worst of those found join.
@@ -273,9 +269,7 @@ def grow(
             reason = "core_full"
             break
         if len(wanted):
-            order = np.argsort(priced.margins[wanted], kind="stable")
-            worst = wanted[order[: min(outside.n_joining, room)]]
-            core.join(priced.rows[worst], priced.margins[worst])
+            _join_worst(core, priced, wanted, min(outside.n_joining, room))
             n_stages += 1
         # 3. Solve the problem with them.
         part = monitor.part(share=1.0 - last / left) if 0 < last < left < np.inf else monitor
@@ -286,6 +280,24 @@ def grow(
     if reason not in ("certified", "radius", "indefinite") and goal.is_certified(core, full):
         reason = "certified"
     return reason, n_stages, full
+
+
+def _violation(core: CoreSet) -> float:
+    """Return the largest error of g among the rows with a multiplier."""
+    return float(np.abs(1.0 - core.gradient[core.alpha > 0]).max(initial=0.0))
+
+
+def _finds_any(core: CoreSet, outside: RowsOutside, least: float) -> bool:
+    """Whether a small sample has a row that should join."""
+    few, _ = outside.draw(RADIUS_SAMPLE_ROWS)
+    return bool((core.price(few).margins < least).any())
+
+
+def _join_worst(core: CoreSet, priced: Priced, wanted: NDArray[np.intp], n_joining: int) -> None:
+    """Let those join that are furthest from what they should be."""
+    order = np.argsort(priced.margins[wanted], kind="stable")
+    worst = wanted[order[:n_joining]]
+    core.join(priced.rows[worst], priced.margins[worst])
 
 
 @dataclass(frozen=True)
