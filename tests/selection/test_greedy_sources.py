@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hardmargin.kernels import make_kernel
 from hardmargin.selection.greedy_sources import (
     HANDICAP_AS_THEY_CAME,
-    MAX_FLOAT64_ROWS,
+    MAX_EXACT_ROWS,
     greedy_sources,
     row_weights,
 )
@@ -73,7 +73,7 @@ def test_linear_kernels_have_no_gamma():
     [(1.0, True, "float32"), (1.0, False, "float64"), (1e30, True, "float64")],
 )
 def test_many_rows_of_ordinary_size_are_rounded(factor, may_round, dtype):
-    many = factor * np.tile(X, (MAX_FLOAT64_ROWS // len(X) + 1, 1))
+    many = factor * np.tile(X, (MAX_EXACT_ROWS // len(X) + 1, 1))
     codes = np.resize(CODES, len(many))
     found = sources([many], codes=codes, may_round=may_round)
     assert {source.values.dtype for source in found} == {dtype}

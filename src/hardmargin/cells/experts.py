@@ -457,10 +457,13 @@ class _Judge:
     prior: FloatArray
 
     def some(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Take the first rows that can judge, where few of them can; else the first rows."""
-        return (order if self.whole.is_new is None else order[self.whole.is_fair(order)])[
-            :WEIGHT_ROWS
-        ]
+        """Return the first `WEIGHT_ROWS` rows of an order, as many as judging takes.
+
+        Where groups make many rows unfair judges, these are left out first; elsewhere few are.
+        """
+        if self.whole.is_new is not None:
+            order = order[self.whole.is_fair(order)]
+        return order[:WEIGHT_ROWS]
 
     def logs(
         self, at: NDArray[np.intp], layers: Sequence[LayerInTraining]

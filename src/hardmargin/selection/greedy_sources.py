@@ -43,7 +43,7 @@ MANY_COLUMNS = 1_000
 MANY_ROWS = 100_000
 
 #: Up to this many rows, kernels are evaluated in float64 while choosing.
-MAX_FLOAT64_ROWS = 500
+MAX_EXACT_ROWS = 500
 
 #: Far from all rows, log-odds may be this far from those of the shares of the classes. Kernels
 #: whose gamma is given are left alone: they may be so wide that they are no use without an offset.
@@ -179,7 +179,7 @@ def greedy_sources(
         if not is_first or name != first.name:
             kernel = make_kernel(name, X, gamma="spread", **given)
         # Where float32 is safe, it is faster and gives equally good choices.
-        if may_round and kernel.has_unit_diagonal and X.shape[0] > MAX_FLOAT64_ROWS:
+        if may_round and kernel.has_unit_diagonal and X.shape[0] > MAX_EXACT_ROWS:
             dtype = "float32" if largest_size(X) <= MAX_FLOAT32_FEATURE else dtype
         source = Source(
             KernelRows(kernel, X, dtype),
