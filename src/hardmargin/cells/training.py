@@ -60,6 +60,16 @@ class Workplace(Protocol):
     def begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
         """Begin a tree whose cells are learned where the rows are."""
 
+    def fit_vote(
+        self,
+        rows: TrainingRows,
+        plan: Plan,
+        folds: Folds | None,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> FittedVote:
+        """Train one vote on all rows."""
+
     def fit_sample(
         self, rows: TrainingRows, plan: Plan, folds: Folds | None, seed: int, monitor: Monitor
     ) -> FittedVote:
@@ -80,6 +90,17 @@ class Here(NamedTuple):
     def begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
         """Begin a tree."""
         return LayerInTraining(cuts, seen, rules, self.n_jobs)
+
+    def fit_vote(
+        self,
+        rows: TrainingRows,
+        plan: Plan,
+        folds: Folds | None,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> FittedVote:
+        """Train one vote on all rows."""
+        return fit_vote(rows, plan, folds, random, monitor)
 
     def fit_sample(
         self, rows: TrainingRows, plan: Plan, folds: Folds | None, seed: int, monitor: Monitor

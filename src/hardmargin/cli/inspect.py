@@ -126,9 +126,12 @@ def columns_known(model: Any, notes: Mapping[str, Any]) -> dict[str, str] | None
         found = {name: kind for v in vectorizers for name, kind in v.column_to_kind_.items()}
         return {name: KINDS.get(found.get(name, ""), UNKNOWN) for name in kinds}
     if hasattr(first, "_categories_"):  # a classifier of ours
+        from hardmargin.estimators._base.fitted import categories_of
+
         kinds = dict.fromkeys(kinds, "number")
-        categories = () if first._categories_ is None else first._categories_.columns
-        kinds |= {str(names[j]): "text" for j in categories}
+        categories = categories_of(first)
+        columns = () if categories is None else categories.columns
+        kinds |= {str(names[j]): "text" for j in columns}
     return kinds
 
 

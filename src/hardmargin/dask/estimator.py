@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import CellRows, CellRules, Cuts, LayerInTraining
 from hardmargin.cells.experts import Mixture
-from hardmargin.cells.training import train_experts
 from hardmargin.dask.cluster import Cluster, DaskRows, identity, side_by_side, time_limit
 from hardmargin.dask.layer import DaskLayer, LayerOnCluster
 from hardmargin.dask.partitions import Labels, values_of
@@ -35,8 +34,8 @@ from hardmargin.kernels.blocks import stacked
 from hardmargin.monitor import Monitor
 from hardmargin.resources import single_threaded_blas
 from hardmargin.selection.fitted_vote import FittedVote, fit_vote
-from hardmargin.selection.folds import Folds, given_folds
-from hardmargin.selection.plan import MAX_STORED_ROWS, Budget, Plan, plan, settled
+from hardmargin.selection.folds import Folds
+from hardmargin.selection.plan import MAX_STORED_ROWS, Budget, Plan, plan
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.warn import Warned, held_back, warn_caller
 
@@ -96,9 +95,6 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         **EnsembleSVC._parameter_constraints,
         "client": [distributed.Client, None],
     }
-
-    #: All rows are seen, whatever `max_time`.
-    _grows = False
 
     #: The experts, whose cells are on the cluster; None for a single machine.
     _mixture_: _Fitted | None = None
@@ -168,17 +164,9 @@ class DaskEnsembleSVC(SelfTuningClassifier):
     ) -> int:
         """Train on rows that have been read; return how many of them the model has seen."""
         model, workplace = self._bare(), OnCluster(cluster)  # it has read the table
-        rows = model._completed(rows)
-        folds = given_folds(self.cv, rows.X, rows.codes, groups)
         first = plan(rows, model, Budget.of(self.memory_limit))
-        own, mixture = settled(first, rows, folds, random, monitor), None
-        model._divide(len(rows.classes), own.multi_class)
-        if own.has_cells:
-            mixture = train_experts(rows, own, folds, model._of_sample, workplace, random, monitor)
-        if mixture is None:
-            model._store_vote(workplace.fit_vote(rows, own, folds, random, monitor))
-        else:
-            model._store_mixture(mixture, rows, own)
+        mixture = model._fit_at(workplace, rows, groups, random, monitor, first)
+        if mixture is not None:
             trees = [tree.on_cluster() for tree in mixture.layers if isinstance(tree, DaskLayer)]
             self._mixture_ = _Fitted(mixture, rows._replace(X=None), trees)
         self.__dict__.update(fitted_attributes(model))
@@ -280,7 +268,14 @@ class DaskEnsembleSVC(SelfTuningClassifier):
             return predict(model, X, method=method)
         mixture = self._mixture_.mixture
         cluster: Cluster = mixture.seen.X.cluster
-        voters = Voters(model, mixture.prior, mixture.weights, mixture.whole, mixture.class_weights)
+        voters = Voters(
+            model,
+            mixture.scaling,
+            mixture.prior,
+            mixture.weights,
+            mixture.whole,
+            mixture.class_weights,
+        )
         return voted(voters, self._mixture_.layers, cluster, X, method)
 
 

@@ -25,9 +25,11 @@ from hardmargin.dask.cluster import Cluster, held, shipped
 from hardmargin.dask.expressions import map_delayed
 from hardmargin.dask.layer import LayerOnCluster
 from hardmargin.dask.partitions import facts_of, in_order, partitions, refuse_other_columns
+from hardmargin.estimators._base.fitted import filled_rows
 from hardmargin.estimators.ensemble import EnsembleSVC
 from hardmargin.kernels import FloatArray, Rows, is_sparse
 from hardmargin.resources import single_threaded_blas
+from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.mixture import LogProbabilities, mixed
 
@@ -149,6 +151,7 @@ class Voters(NamedTuple):
     """What predictions need besides the cells."""
 
     model: EnsembleSVC
+    scaling: Scaling | MixedScaling | None
     prior: FloatArray
     weights: FloatArray
     whole: SampleVote | None
@@ -212,11 +215,9 @@ def _queries(part: Any, voters: bytes) -> _Queries | None:
     """Validate, fill and scale queries."""
     if part.shape[0] == 0:
         return None
-    model = pickle.loads(voters).model
-    raw = model._validated(part, reset=False)
-    if model._filling_ is not None:
-        raw = model._filling_.transform(raw, model.get_feature_names_out)
-    scaled = raw if model._scaling_ is None else model._scaling_.transform(raw)
+    model, scaling, *_ = pickle.loads(voters)
+    raw = filled_rows(model, part)
+    scaled = raw if scaling is None else scaling.transform(raw)
     return _Queries(raw, as_cells_see(scaled))
 
 

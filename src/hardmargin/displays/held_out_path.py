@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardmargin.displays._axes import axes_to_use, final_step, number_of_machine
+from hardmargin.estimators._base.fitted import losses_of
 from hardmargin.kernels import FloatArray
 from hardmargin.solvers.staged_vote import SHARPNESS
 
@@ -88,7 +89,7 @@ class HeldOutPathDisplay:
         number_of_machine(machine, n_machines)
         own = weights[weights["machine"] == machine]
         own = own[np.argsort(-own["share"], kind="stable")][:n_kernels]
-        sizes = model._losses_.n_rows
+        sizes = losses_of(model).n_rows
         n_rows = np.nan if sizes is None else float(sizes[machine])
         stages, losses, votes, names = [], [], [], []
         for kernel in own:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.cells.experts import TABLE, Experts, Mixture
-from hardmargin.cells.training import Here, train_experts, warn_of_little_memory
+from hardmargin.cells.training import Here, Workplace, train_experts, warn_of_little_memory
 from hardmargin.estimators._base.estimator import COUNT, one_or_all
 from hardmargin.estimators._base.one_model import on_one_model
 from hardmargin.estimators._base.options import Choice
@@ -22,25 +22,34 @@ from hardmargin.kernels import GAMMA_RULES, NAMED_KERNELS, KernelFunction
 from hardmargin.kernels.low_rank import LANDMARKS, Landmarks
 from hardmargin.monitor import Monitor
 from hardmargin.prediction import Model
-from hardmargin.selection.fitted_vote import FittedVote, fit_vote
+from hardmargin.selection.fitted_vote import FittedVote
 from hardmargin.selection.folds import given_folds
 from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.plan import Budget, Plan, plan, settled
 from hardmargin.selection.rows import TrainingRows
 
-#: Fitted attributes of a single vote, which a mixture of experts does not have.
-_OF_ONE_VOTE = (
-    "dual_coef_",
-    "support_vectors_",
-    "intercept_",
-    "gamma_",
-    "kernel_weights_",
-    "temperature_",
-    "n_stages_",
-    "n_iter_",
-    "stop_reason_",
-    "_losses_",
-)
+
+class OfOneVote:
+    """A fitted attribute that a mixture of experts does not have.
+
+    It is read where the estimator has no attribute of this name, and says why.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, model: EnsembleSVC | None, owner: type) -> Any:
+        if model is None:
+            return self
+        if model._experts_ is None:  # it is not fitted
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        raise AttributeError(
+            f"This EnsembleSVC has no {self.name}: trained on many rows, it is a mixture of "
+            "experts that have many machines, see experts_. max_cell_rows=None trains one machine."
+        )
 
 
 class EnsembleSVC(SelfTuningClassifier):
@@ -300,6 +309,17 @@ class EnsembleSVC(SelfTuningClassifier):
     #: The mixture, where there are many rows.
     _experts_: Experts | None = None
 
+    dual_coef_: Any = OfOneVote()
+    support_vectors_: Any = OfOneVote()
+    intercept_: Any = OfOneVote()
+    gamma_: Any = OfOneVote()
+    kernel_weights_: Any = OfOneVote()
+    temperature_: Any = OfOneVote()
+    n_stages_: Any = OfOneVote()
+    n_iter_: Any = OfOneVote()
+    stop_reason_: Any = OfOneVote()
+    _losses_: Any = OfOneVote("cv_table_")
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SelfTuningClassifier._parameter_constraints,
         "n_stages": [Choice({"cv"}), COUNT],
@@ -462,20 +482,35 @@ class EnsembleSVC(SelfTuningClassifier):
         first: Plan,
     ) -> int:
         """Train on rows that have been read; return how many of them the model has seen."""
+        mixture = self._fit_at(Here(self.n_jobs), rows, groups, random, monitor, first)
+        if mixture is None:
+            return rows.n_rows
+        n_known = mixture.n_known
+        self._store_experts(mixture, rows)
+        return n_known
+
+    def _fit_at(
+        self,
+        workplace: Workplace,
+        rows: TrainingRows,
+        groups: Any,
+        random: np.random.RandomState,
+        monitor: Monitor,
+        first: Plan,
+    ) -> Mixture | None:
+        """Train where the rows are; return the mixture, if it is one, whose experts stay there."""
         rows = self._completed(rows)
         folds = given_folds(self.cv, rows.X, rows.codes, groups)
         own = settled(first, rows, folds, random, monitor)
         self._divide(len(rows.classes), own.multi_class)
+        mixture = None
         if own.has_cells:
-            workplace = Here(self.n_jobs)
             mixture = train_experts(rows, own, folds, self._of_sample, workplace, random, monitor)
-            if mixture is not None:
-                n_known = mixture.n_known
-                self._store_mixture(mixture, rows, own)
-                self._store_experts(mixture, rows)
-                return n_known
-        self._store_vote(fit_vote(rows, own, folds, random, monitor))
-        return rows.n_rows
+        if mixture is None:
+            self._store_vote(workplace.fit_vote(rows, own, folds, random, monitor))
+        else:
+            self._store_mixture(mixture, rows, own)
+        return mixture
 
     def _completed(self, rows: TrainingRows) -> TrainingRows:
         """Add the weights of the classes, and names of the columns, to rows that were read."""
@@ -531,31 +566,18 @@ class EnsembleSVC(SelfTuningClassifier):
     def cv_table_(self) -> NDArray[Any]:
         """Held-out log-loss of every stage that was judged, of every machine and kernel."""
         check_is_fitted(self)
-        if self._experts_ is not None:
-            raise self._no_single_vote("cv_table_")
-        return self._losses_.table()
+        table: NDArray[Any] = self._losses_.table()
+        return table
 
     @property
     @on_one_model
     def experts_(self) -> NDArray[Any]:
         """What votes: kind, rows, cells, weight, and the log-loss on rows held out."""
         check_is_fitted(self)
-        if self._experts_ is not None:
-            return self._experts_.table
+        if isinstance(self._model, Experts):
+            return self._model.table
         only = ("whole", self.n_samples_fit_, 1, 1.0, self.cv_log_loss_)
         return np.array([only], dtype=TABLE)
-
-    def __getattr__(self, name: str) -> Any:
-        """Say why an attribute is missing; called for those that are."""
-        if name in _OF_ONE_VOTE and self.__dict__.get("_experts_") is not None:
-            raise self._no_single_vote(name)
-        return self.__getattribute__(name)  # raises the error that led here
-
-    def _no_single_vote(self, name: str) -> AttributeError:
-        return AttributeError(
-            f"This EnsembleSVC has no {name}: trained on many rows, it is a mixture of experts "
-            "that have many machines, see experts_. max_cell_rows=None trains one machine."
-        )
 
     @property
     def _holds_out(self) -> bool:
@@ -568,10 +590,9 @@ class EnsembleSVC(SelfTuningClassifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Load a model; mixtures of earlier versions did not know how rows are scaled."""
         super().__setstate__(state)
-        if self._experts_ is not None and "_class_weights_" in state:
+        if isinstance(before := state.get("_experts_"), Experts) and "_class_weights_" in state:
+            class_weights = state["_class_weights_"]
             del self._class_weights_
             self._experts_ = replace(
-                self._experts_,
-                scaling=state["_scaling_"],
-                class_weights=state["_class_weights_"],
+                before, scaling=state["_scaling_"], class_weights=class_weights
             )

@@ -23,10 +23,16 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from hardmargin.cells.experts import Experts
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.columns import is_data_frame, readable
 from hardmargin.estimators._base.estimator import check_model
+from hardmargin.estimators._base.fitted import (
+    categories_of,
+    experts_in,
+    filling_of,
+    is_mixture,
+    kernel_of,
+)
 from hardmargin.estimators.core_vector import CoreVectorSVC
 from hardmargin.estimators.discriminant import MarginDiscriminantAnalysis
 from hardmargin.estimators.diversified import DiversifiedSVC
@@ -284,7 +290,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add the graph of a classifier."""
     model = operator.raw_operator
     graph, rows = _begun(scope, operator, container)
-    rows = filled(graph, rows, model._filling_)
+    rows = filled(graph, rows, filling_of(model))
     outcome = _outcome(graph, rows, model)
     options = scope.get_options(model, {"raw_scores": False})
     shown = outcome.scores if options["raw_scores"] else outcome.probabilities
@@ -294,9 +300,9 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _outcome(graph: MainGraph, rows: str, model: Any) -> Outcome:
-    experts = model._model
-    if not isinstance(experts, Experts):
+    if not is_mixture(model):
         return classified(graph, rows, model)
+    experts = experts_in(model)
     as_seen = scaled(graph, rows, experts.scaling)
     logs = mixture_logs(graph, rows, as_seen, experts, experts.class_weights)
     return of_logs(graph, logs, len(model.classes_))
@@ -306,7 +312,8 @@ def _convert_discriminant(scope: Any, operator: Any, container: Any) -> None:
     """Add the graph of the projections."""
     model = operator.raw_operator
     graph, rows = _begun(scope, operator, container)
-    kernel, support = model._kernel_, model.support_vectors_
+    kernel, support = kernel_of(model), model.support_vectors_
+    assert kernel is not None  # it is no mixture
     kernels = kernels_of(kernel)
     if kernel.name == "linear":
         projections = linear(graph, rows, np.asarray(model.directions_ @ support))
@@ -321,7 +328,7 @@ def _begun(scope: Any, operator: Any, container: Any) -> tuple[MainGraph, str]:
     """Begin the graph of a fitted model, with its inputs as one matrix."""
     model = operator.raw_operator
     check_model(model)
-    kernel = getattr(model, "_kernel_", None)
+    kernel = kernel_of(model)
     if kernel is not None:
         kernels_of(kernel)
     if container.target_opset < LEAST_OPSET:
@@ -331,7 +338,7 @@ def _begun(scope: Any, operator: Any, container: Any) -> tuple[MainGraph, str]:
         )
     graph = MainGraph(scope, container, type(model).__name__)
     inputs = [Input(part.full_name, part.type) for part in operator.inputs]
-    return graph, as_matrix(graph, inputs, model.n_features_in_, model._categories_)
+    return graph, as_matrix(graph, inputs, model.n_features_in_, categories_of(model))
 
 
 def _result(graph: MainGraph, output: Any, tensor: str) -> None:

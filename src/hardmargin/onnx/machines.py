@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardmargin.estimators._base.fitted import calibration_of, division_of, machines_in
 from hardmargin.kernels import NAMED_KERNELS, Kernel, KernelSum, Rows, is_sparse
 from hardmargin.onnx.expansion import expanded, linear
 from hardmargin.onnx.graph import Graph
@@ -65,14 +66,14 @@ def check_bytes(n_bytes: int, shape: tuple[int, int], *, was_sparse: bool = Fals
 
 def classified(graph: Graph, rows: str, model: Any) -> Outcome:
     """Classify filled rows by a model that is one expansion."""
-    machines = model._machines
+    machines = machines_in(model)
     margins = _margins(graph, scaled(graph, rows, machines.scaling), machines)
-    calibration, n_classes = model._calibration_, len(model.classes_)
+    calibration, n_classes = calibration_of(model), len(model.classes_)
     if isinstance(calibration, Calibration):
         return calibrated(graph, margins, calibration)
     if isinstance(calibration, Frequencies):
         return frequent(graph, margins, calibration)
-    return uncalibrated(graph, margins, n_classes, model._division)
+    return uncalibrated(graph, margins, n_classes, division_of(model))
 
 
 def _margins(graph: Graph, rows: str, machines: Machines) -> str:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hardmargin.estimators._base.classifier import KernelClassifier
 from hardmargin.estimators._base.estimator import check_model
+from hardmargin.estimators._base.fitted import checked_rows, is_mixture, machines_in
 from hardmargin.estimators._base.one_model import snapshot
 from hardmargin.monitor import Monitor
 from hardmargin.reduction import cells, expansion
@@ -117,8 +118,8 @@ def _compress(
     if n_before <= (1 if n_support is None else n_support):
         return expansion.unchanged(clf)
     random = check_random_state(0 if random_state is None else random_state)
-    rows = None if X is None else clf._check_rows(X)
-    kind = cells if _is_mixture(clf) else expansion
+    rows = None if X is None else checked_rows(clf, X)
+    kind = cells if is_mixture(clf) else expansion
     with single_threaded_blas():
         if n_support is not None:
             small, in_time = kind.compress_to(clf, rows, int(n_support), random, monitor)
@@ -152,11 +153,6 @@ def _out_of_time(clf: Any, small: Any | None, n_support: Any, tolerance: Any) ->
         )
     warn_caller(f"max_time ended the search for {sought}: {found}. Raise max_time.")
     return small
-
-
-def _is_mixture(clf: Any) -> bool:
-    """Whether a classifier is a mixture of experts."""
-    return getattr(clf, "_experts_", None) is not None
 
 
 def _warn_of_cost(found: Compression, n_support: int) -> None:
@@ -229,7 +225,7 @@ def _check(clf: Any, n_support: Any, tolerance: Any, X: Any) -> None:
             raise ValueError(f"n_support must be at least 1, got {n_support}.")
     elif not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
         raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}.")
-    if X is None and not _is_mixture(clf) and clf._machines.kernel.name == "precomputed":
+    if X is None and not is_mixture(clf) and machines_in(clf).kernel.name == "precomputed":
         raise ValueError(
             "A model with kernel='precomputed' holds no rows to evaluate kernels on: pass the "
             "kernel matrix it was trained on (or the kernel values of other rows against the "

@@ -36,6 +36,15 @@ from numpy.typing import NDArray
 from hardmargin.cells.experts import Experts, SampleVote
 from hardmargin.cells.layer import Layer, packed
 from hardmargin.cells.machines import seen_rows
+from hardmargin.estimators._base.fitted import (
+    OF_EXPERTS,
+    by_class_of,
+    checked_rows,
+    experts_in,
+    keep_experts,
+    machines_in,
+    scores_of,
+)
 from hardmargin.kernels import FloatArray, Kernel, Rows, is_sparse
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.prediction.machines import some_of
@@ -77,7 +86,7 @@ def compress_to(
     clf: Any, rows: Rows | None, n_support: int, random: np.random.RandomState, monitor: Monitor
 ) -> Found:
     """Keep about `n_support` rows; the change is measured on `rows` (None: on training rows)."""
-    experts, n_before = clf._experts_, len(clf.support_)
+    experts, n_before = experts_in(clf), len(clf.support_)
     n_held = sum(len(layer.members) for layer in experts.layers)
     if experts.whole is not None:
         n_held += len(experts.whole.model.support_)
@@ -115,11 +124,11 @@ class _Measure:
     ) -> None:
         self._clf, self._monitor = clf, monitor
         self._rows = _training_rows(clf, random) if rows is None else _some(rows, random)
-        self._scores = clf._scores(decisions(clf, self._rows, monitor))
+        self._scores = scores_of(clf, decisions(clf, self._rows, monitor))
 
     def of(self, small: Any) -> Any:
         """Say what a smaller mixture costs."""
-        scores = small._scores(decisions(small, self._rows, self._monitor))
+        scores = scores_of(small, decisions(small, self._rows, self._monitor))
         before, after = winning_codes(self._scores), winning_codes(scores)
         small.compression_ = Compression(
             n_support_before=len(self._clf.support_),
@@ -127,7 +136,7 @@ class _Measure:
             relative_change=relative_change(self._scores, scores),
             changed_predictions=float((before != after).mean()),
             n_measured=len(scores),
-            speedup=_cost(self._clf._experts_) / _cost(small._experts_),
+            speedup=_cost(experts_in(self._clf)) / _cost(experts_in(small)),
         )
         return small
 
@@ -139,10 +148,12 @@ def _some(rows: Rows, random: np.random.RandomState) -> Rows:
 
 def _training_rows(clf: Any, random: np.random.RandomState) -> Rows:
     """Draw training rows as they came, which takes their scaling back."""
-    experts, scaling = clf._experts_, clf._scaling_
-    rows = experts.support
+    experts = experts_in(clf)
+    rows, scaling = experts.support, experts.scaling
     if not experts.layers:
-        rows, scaling = experts.whole.model.support_vectors_, experts.whole.model._scaling_
+        assert experts.whole is not None  # there are experts
+        whole = machines_in(experts.whole.model)
+        rows, scaling = whole.support_vectors, whole.scaling
     rows = _some(rows, random).astype(np.float64)
     return rows if scaling is None else scaling.inverse(rows)
 
@@ -151,7 +162,7 @@ def _smaller(
     clf: Any, rows: Rows | None, share: float, random: np.random.RandomState, monitor: Monitor
 ) -> Any:
     """Copy a mixture whose experts keep a share of their rows."""
-    experts: Experts = clf._experts_
+    experts = experts_in(clf)
     layers = [
         _smaller_layer(layer, experts.support, share, random.randint(2**31 - 1), clf, monitor)
         for layer in experts.layers
@@ -171,11 +182,8 @@ def _smaller(
         rows=used if experts.rows is None else experts.rows[used],
     )
     kept = np.searchsorted(experts.support_rows(), found.support_rows())
-    small = copy_without(clf, {"_experts_", "support_", "n_support_", "_by_class_"})
-    small._experts_ = found
-    small.support_, small.n_support_, small._by_class_ = some_of(
-        kept, clf.support_, clf.n_support_, clf._by_class_
-    )
+    small = copy_without(clf, OF_EXPERTS)
+    keep_experts(small, found, some_of(kept, clf.support_, clf.n_support_, by_class_of(clf)))
     return small
 
 
@@ -190,7 +198,7 @@ def _smaller_whole(
     n = _n_kept(share, len(whole.model.support_))
     model = expansion.unchanged(whole.model)
     if n < len(whole.model.support_):
-        own = None if rows is None else whole.model._check_rows(rows)
+        own = None if rows is None else checked_rows(whole.model, rows)
         try:
             found, in_time = expansion.compress_to(whole.model, own, n, random, monitor)
         except TooLargeError as error:

@@ -70,6 +70,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hardmargin.estimators._base.fitted import (
+    keep_machines,
+    machines_in,
+    margins_of,
+    scores_of,
+)
 from hardmargin.kernels import (
     NAMED_KERNELS,
     FloatArray,
@@ -260,7 +266,7 @@ class _Size:
         n_coefficients = most * n_kernels
         n_real = min(n, max(MAX_WHOLE, 2 * n_coefficients))
         n_crossed = 0
-        if clf._machines.kernel.name != "precomputed":
+        if machines_in(clf).kernel.name != "precomputed":
             wanted = max(MAX_WHOLE // 2, SAMPLE_PER_COLUMN * n_coefficients - n_real)
             n_crossed = min(wanted, n * n_kernels)
         n_candidates = min(n_support, max(MAX_WHOLE, 2 * most))
@@ -365,7 +371,7 @@ class _Fit:
         self._folds = _Folds(len(target), size.n_folded, random)
         columns, largest = self._summed()
         precision = (
-            10 * float(np.finfo(np.float32).eps) if clf._machines.dtype == "float32" else 1e-8
+            10 * float(np.finfo(np.float32).eps) if machines_in(clf).dtype == "float32" else 1e-8
         )
         ridge = total * (precision * largest) ** 2
         self._least_squares = NestedLeastSquares(target, ridge, monitor)
@@ -452,8 +458,8 @@ class _Fit:
     def smaller(self, n: int) -> Any:
         """Copy the classifier with the first n rows chosen."""
         small = _with(self.clf, *self._expansion(n))
-        values = small._margins(self._witnesses)
-        before, after = (winning_codes(self.clf._scores(v)) for v in (self._values, values))
+        values = margins_of(small, self._witnesses)
+        before, after = (winning_codes(scores_of(self.clf, v)) for v in (self._values, values))
         small.compression_ = Compression(
             n_support_before=len(self.clf.support_),
             n_support=len(small.support_),
@@ -539,7 +545,7 @@ class _Fit:
         self, rows: NDArray[np.intp], sample: Rows, dtype: Precision = "float64"
     ) -> Iterator[NDArray[Any]]:
         """Yield the values of every kernel between some support rows and a sample."""
-        queries, support = self.clf._machines.facing(sample, rows)
+        queries, support = machines_in(self.clf).facing(sample, rows)
         for kernel in _kernels(self.clf):
             if kernel.name in NAMED_KERNELS:  # which are symmetric
                 yield kernel.block(support, queries, dtype=dtype, n_jobs=self.clf.n_jobs)
@@ -576,7 +582,7 @@ def decisions(clf: Any, rows: Rows, monitor: Monitor) -> FloatArray:
     parts = []
     for part in _parts(rows.shape[0], ROWS_AT_ONCE):
         monitor.check()
-        parts.append(clf._margins(rows[part]))
+        parts.append(margins_of(clf, rows[part]))
     return np.concatenate(parts)
 
 
@@ -638,7 +644,7 @@ def _parts(n: int, size: int = 64) -> Iterator[slice]:
 
 
 def _kernels(clf: Any) -> tuple[Kernel, ...]:
-    kernel = clf._machines.kernel
+    kernel = machines_in(clf).kernel
     return kernel.kernels if isinstance(kernel, KernelSum) else (kernel,)
 
 
@@ -677,7 +683,7 @@ def unchanged(clf: Any) -> Any:
 def _with(clf: Any, kept: NDArray[np.intp], coefficients: FloatArray, intercept: FloatArray) -> Any:
     """Copy a classifier with another expansion and without its path."""
     small = copy_without(clf, _OF_EXPANSION)
-    small._keep_machines(clf._machines.keeping(kept, coefficients, intercept))
+    keep_machines(small, machines_in(clf).keeping(kept, coefficients, intercept))
     if hasattr(clf, "threshold_"):
         small.threshold_ = -float(intercept[0]) if np.ndim(clf.threshold_) == 0 else -intercept
     return small
@@ -715,7 +721,7 @@ class _NoPath:
 
 def cost(clf: Any) -> float:
     """Operations to predict a row, up to a factor."""
-    n, name = len(clf.support_), clf._machines.kernel.name
+    n, name = len(clf.support_), machines_in(clf).kernel.name
     if name == "linear":
         return 1.0
     coefficients = clf.dual_coef_.nnz if is_sparse(clf.dual_coef_) else clf.dual_coef_.size

@@ -476,10 +476,14 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
     def _check_rows(self, X: Any) -> Rows:
         """Validate queries, and fill and scale them like the rows of ``fit``."""
+        return self._scaled(self._filled_queries(X))
+
+    def _filled_queries(self, X: Any) -> Rows:
+        """Validate and fill queries."""
         rows = self._check_queries(X)
-        if self._filling_ is not None:
-            rows = self._filling_.transform(rows, self.get_feature_names_out)
-        return self._scaled(rows)
+        if self._filling_ is None:
+            return rows
+        return self._filling_.transform(rows, self.get_feature_names_out)
 
     def _scaled(self, rows: Rows) -> Rows:
         """Scale queries like the rows of ``fit``."""
