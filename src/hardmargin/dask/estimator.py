@@ -25,7 +25,7 @@ from hardmargin.dask.layer import DaskLayer, LayerOnCluster
 from hardmargin.dask.partitions import Labels, values_of
 from hardmargin.dask.predictions import Voters, predict, voted
 from hardmargin.estimators._base.categories import find_categories_in_parts
-from hardmargin.estimators._base.labels import check_label_type
+from hardmargin.estimators._base.labels import check_label_type, labelled
 from hardmargin.estimators._base.one_model import fitted_attributes, on_one_model
 from hardmargin.estimators._base.self_tuning import SelfTuningClassifier
 from hardmargin.estimators.ensemble import EnsembleSVC
@@ -250,7 +250,8 @@ class DaskEnsembleSVC(SelfTuningClassifier):
         classes = np.unique(np.concatenate([own.classes for own in labels]))
         check_label_type(classes)
         codes = np.concatenate([np.searchsorted(classes, own.classes)[own.codes] for own in labels])
-        rows = self._filled(self._coded(numbers, classes, codes, sample_weight), groups, random)
+        rows = labelled(numbers, classes, codes, sample_weight, type(self).__name__)
+        rows = self._filled(rows, groups, random)
         filled = replace(rows.X.kept(), n_columns=len(self.get_feature_names_out()))
         return rows._replace(X=filled)
 

@@ -11,12 +11,10 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_is_fitted,
     check_X_y,
@@ -37,10 +35,11 @@ from hardmargin.estimators._base.columns import (
 )
 from hardmargin.estimators._base.labels import (
     check_label_type,
+    check_weights,
+    labelled,
     plain_labels,
     refuse_missing_labels,
     refuse_mixed_labels,
-    warn_of_quantities,
 )
 from hardmargin.estimators._base.one_model import in_one_step, is_fitted_name
 from hardmargin.estimators._base.options import Choice
@@ -71,7 +70,6 @@ from hardmargin.resources import (
     single_threaded_blas,
 )
 from hardmargin.selection.rows import TrainingRows
-from hardmargin.selection.weights import moderate
 from hardmargin.solvers.problem import Solution
 from hardmargin.warn import warn_caller
 
@@ -192,39 +190,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             refuse_missing_labels(y)
             refuse_mixed_labels(y)
             raise
-        return self._coded(X, labels, codes, sample_weight)
-
-    def _coded(
-        self, X: Rows, labels: NDArray[Any], codes: NDArray[Any], sample_weight: Any
-    ) -> TrainingRows:
-        """Validate weights, and number the classes that have rows of positive weight.
-
-        Parameters
-        ----------
-        X : rows or RowBlocks
-            Validated.
-        labels : (n_labels,) array
-            All labels, ascending.
-        codes : (n,) int array
-            Which of them every row has.
-        sample_weight : (n,) array or None
-            Weights of the rows.
-        """
-        weights = None if sample_weight is None else check_weights(X, sample_weight)
-        is_used = np.zeros(len(labels), dtype=bool)
-        is_used[codes if weights is None else codes[weights > 0]] = True
-        classes = labels[is_used]
-        if len(classes) < 2:
-            found = "no class" if len(classes) == 0 else f"only one class ({classes[0]})"
-            raise ValueError(
-                f"{type(self).__name__} needs rows of positive weight from at least two classes; "
-                f"y has {found}."
-            )
-        codes = (np.cumsum(is_used) - 1)[codes].astype(np.int32)
-        if weights is not None:
-            codes[weights == 0] = -1
-        warn_of_quantities(classes, codes)
-        return TrainingRows(X, codes, classes, None).with_weights(weights)
+        return labelled(X, labels, codes, sample_weight, type(self).__name__)
 
     def _check_unlabelled(self, X: Any, sample_weight: Any) -> tuple[Rows, FloatArray | None]:
         """Validate rows and weights; at least one row must have a positive weight."""
@@ -348,17 +314,3 @@ def publish(
     values["n_iter_"] = attrgetter("n_stages")
     for name, value in values.items():
         setattr(estimator, name, one_or_all([value(solution) for solution in solutions]))
-
-
-def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
-    """Validate sample weights, and scale extreme ones so that they can be added up."""
-    try:
-        with np.errstate(over="ignore"):
-            weights: FloatArray = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-    except (TypeError, ValueError) as error:
-        if "weight" not in str(error):
-            raise type(error)(f"sample_weight must have numbers: {error}") from None
-        raise
-    return moderate(weights)

@@ -1,4 +1,4 @@
-"""Labels: which are refused, which are read as others, and which may be quantities."""
+"""Labels and weights: which are refused, and how rows are numbered by them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 from hardmargin.estimators._base.columns import is_missing
+from hardmargin.kernels import FloatArray, Rows
+from hardmargin.selection.rows import TrainingRows
+from hardmargin.selection.weights import moderate
 from hardmargin.warn import warn_caller
 
 #: What to use for quantities instead.
@@ -104,6 +108,54 @@ def check_label_type(y: NDArray[Any]) -> None:
     They are shown to it twice, so that it does not warn of many labels as well.
     """
     check_classification_targets(np.tile(y, 2))
+
+
+def check_weights(X: Rows, sample_weight: Any) -> FloatArray:
+    """Validate sample weights, and scale extreme ones so that they can be added up."""
+    try:
+        with np.errstate(over="ignore"):
+            weights: FloatArray = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+    except (TypeError, ValueError) as error:
+        if "weight" not in str(error):
+            raise type(error)(f"sample_weight must have numbers: {error}") from None
+        raise
+    return moderate(weights)
+
+
+def labelled(
+    X: Rows, labels: NDArray[Any], codes: NDArray[Any], sample_weight: Any, estimator: str
+) -> TrainingRows:
+    """Validate weights, and number the classes that have rows of positive weight.
+
+    Parameters
+    ----------
+    X : rows or RowBlocks
+        Validated.
+    labels : (n_labels,) array
+        All labels, ascending.
+    codes : (n,) int array
+        Which of them every row has.
+    sample_weight : (n,) array or None
+        Weights of the rows.
+    estimator : str
+        Who needs two classes.
+    """
+    weights = None if sample_weight is None else check_weights(X, sample_weight)
+    is_used = np.zeros(len(labels), dtype=bool)
+    is_used[codes if weights is None else codes[weights > 0]] = True
+    classes = labels[is_used]
+    if len(classes) < 2:
+        found = "no class" if len(classes) == 0 else f"only one class ({classes[0]})"
+        raise ValueError(
+            f"{estimator} needs rows of positive weight from at least two classes; y has {found}."
+        )
+    codes = (np.cumsum(is_used) - 1)[codes].astype(np.int32)
+    if weights is not None:
+        codes[weights == 0] = -1
+    warn_of_quantities(classes, codes)
+    return TrainingRows(X, codes, classes, None).with_weights(weights)
 
 
 def warn_of_quantities(classes: NDArray[Any], codes: NDArray[Any]) -> None:
