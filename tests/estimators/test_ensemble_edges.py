@@ -146,8 +146,8 @@ def blobs(n_classes, n_per_class):
 def test_many_classes_of_few_rows_have_a_machine_each(
     n_classes, n_per_class, per_class, in_all, division, monkeypatch
 ):
-    monkeypatch.setattr("hardmargin.selection.division.FEW_PER_CLASS", per_class)
-    monkeypatch.setattr("hardmargin.selection.division.FEW_ROWS", in_all)
+    monkeypatch.setattr("hardmargin.selection.plan.FEW_PER_CLASS", per_class)
+    monkeypatch.setattr("hardmargin.selection.plan.FEW_ROWS", in_all)
     X, y = blobs(n_classes, n_per_class)
     chosen, asked = EnsembleSVC().fit(X, y), EnsembleSVC(multi_class=division).fit(X, y)
     np.testing.assert_array_equal(chosen.intercept_, asked.intercept_)

@@ -14,12 +14,11 @@ from hardmargin.selection.first_look import (
     Look,
     first_look,
     is_linear_candidate,
-    is_open,
-    is_text,
     sample_rows,
     with_room_for_weights,
 )
 from hardmargin.selection.folds import given_folds
+from hardmargin.selection.plan import is_open, is_text
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 

@@ -11,20 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import row_norms
 
 from hardmargin.kernels import (
     FloatArray,
     Kernel,
-    RowBlocks,
     Rows,
-    as_blocks,
-    column_ends,
     is_sparse,
 )
 from hardmargin.monitor import Monitor
@@ -37,14 +32,8 @@ from hardmargin.solvers.staged_vote import StagedVoteOptions
 #: Rows of the sample. Up to this many rows, there is no sample, and all kernels vote.
 SAMPLE_ROWS = 2_000
 
-#: Common norms differ by no more than this share of the typical distance of rows from their mean.
-LARGEST_DIFFERENCE = 1e-3
-
 #: On larger text, RBF kernels vote only if their loss is below that of linear ones by this share.
 LEAST_GAIN = 0.02
-
-#: Larger numbers, and rows whose numbers are all smaller than one over this, are extreme.
-LARGEST_SIZE = 1e15
 
 _TINY = 1e-9
 
@@ -65,42 +54,9 @@ class Look:
     is_linear: bool
 
 
-def is_text(X: Rows) -> bool:
-    """Whether rows are like text: sparse, with many columns."""
-    return is_sparse(X) and X.shape[1] > MANY_COLUMNS
-
-
 def is_linear_candidate(X: Rows) -> bool:
     """Whether a linear kernel may suit rows: if sparse, or if their many columns outnumber them."""
     return is_sparse(X) or X.shape[1] > max(X.shape[0], MANY_COLUMNS)
-
-
-def is_open(X: Rows | RowBlocks) -> bool:
-    """Whether rows may be better as they came than standardised: if sparse or of common norm.
-
-    Not if all columns have two values, as standardising changes no distance then, nor if numbers
-    have extreme sizes, as they must be standardised.
-    """
-    blocks = as_blocks(X)
-    if is_sparse(X):
-        sizes, has_other = zip(*blocks.each(_sparse_sizes), strict=True)
-        return 1 / LARGEST_SIZE < max(sizes) < LARGEST_SIZE and any(has_other)
-    with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.concatenate(blocks.each(partial(row_norms, squared=True)))
-        most = float(np.sqrt(squares.max()))
-        differ = most - float(np.sqrt(squares.min()))
-    if not (0 < most < np.inf and differ <= LARGEST_DIFFERENCE * most):
-        return False
-    # Far from the origin, any rows have nearly the same norm; but then they are nearly equal, too.
-    sums = blocks.each(partial(np.sum, axis=0, dtype=np.float64))
-    mean = np.sum(sums, axis=0) / len(squares)
-    apart = np.sqrt(max(float(squares.mean(dtype=np.float64) - mean @ mean), 0.0))
-    return bool(differ <= LARGEST_DIFFERENCE * apart and column_ends(X).has_others.any())
-
-
-def _sparse_sizes(X: Rows) -> tuple[float, bool]:
-    """Find the largest absolute value in a block, and whether any entry is not 1."""
-    return float(np.abs(X.data).max(initial=0.0)), not (X.data == 1).all()
 
 
 @dataclass(frozen=True)

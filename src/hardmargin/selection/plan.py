@@ -16,24 +16,23 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils.extmath import row_norms
 
-from hardmargin.kernels import DISTANCE_KERNELS, Rows, as_blocks, column_ends, is_sparse
+from hardmargin.kernels import DISTANCE_KERNELS, RowBlocks, Rows, as_blocks, column_ends, is_sparse
 from hardmargin.kernels.kernel import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor
 from hardmargin.resources import ROWS_SHARE, memory_bytes, planned_bytes
 from hardmargin.scaling import MixedScaling, Scaling, find_mixed_scaling, find_row_scaling
-from hardmargin.selection.division import divided
 from hardmargin.selection.first_look import (
     SAMPLE_ROWS,
     first_look,
-    is_open,
-    is_text,
     sample_rows,
 )
 from hardmargin.selection.folds import MAX_SEARCHED_ROWS, QUICK_ROWS, Folds
 from hardmargin.selection.growing import Growth
 from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
 from hardmargin.selection.rows import TrainingRows
+from hardmargin.selection.vote import MANY_COLUMNS
 from hardmargin.solvers.problem import Problem, machines_of
 from hardmargin.solvers.staged_vote import MAX_STAGES, StagedVoteOptions
 from hardmargin.warn import held_back
@@ -63,6 +62,27 @@ COSTS_OF_FIRST_VOTE = (
     (MAX_STORED_ROWS, 1.75),
     (math.inf, 3.5),
 )
+
+
+#: A machine takes about this long, however few rows it has. Pairs that would take longer than a fit
+#: may are not trained, even if asked for.
+LEAST_SECONDS = 0.0012
+
+#: A machine of a few rows takes about this long, with all kernels of a vote. ``"auto"`` takes one
+#: per class where a fit has less time for each pair.
+SECONDS_OF_PAIR = 0.004
+
+#: With as many classes and no more rows (per class, and in all), one machine per class is better
+#: than one per pair (benchmarks/classes.py). With more rows it takes several times as long.
+MANY_CLASSES = 10
+FEW_PER_CLASS = 50
+FEW_ROWS = 2_500
+
+#: Common norms differ by no more than this share of the typical distance of rows from their mean.
+LARGEST_DIFFERENCE = 1e-3
+
+#: Larger numbers, and rows whose numbers are all smaller than one over this, are extreme.
+LARGEST_SIZE = 1e15
 
 
 class Parameters(Protocol):
@@ -255,6 +275,42 @@ def plan(rows: TrainingRows, params: Parameters, budget: Budget) -> Plan:
     return replace(first, has_cells=_needs_cells(first, rows.X))
 
 
+def is_text(X: Rows) -> bool:
+    """Whether rows are like text: sparse, with many columns."""
+    return is_sparse(X) and X.shape[1] > MANY_COLUMNS
+
+
+def too_many_pairs(n_classes: int, seconds: float, max_time: float | None) -> bool:
+    """Whether there is no time for a machine per pair of classes that takes `seconds` each."""
+    n_pairs = n_classes * (n_classes - 1) // 2
+    return max_time is not None and n_pairs > n_classes and n_pairs * seconds > max_time
+
+
+def divided(
+    multi_class: str, n_classes: int, n_rows: int, max_time: float | None, *, is_text: bool
+) -> str:
+    """Choose ``"ovo"`` or ``"ovr"``.
+
+    Parameters
+    ----------
+    multi_class : {"auto", "ovo", "ovr"}
+        What was asked for.
+    n_classes, n_rows : int
+        Of the training rows.
+    max_time : float or None
+        Seconds that the fit has.
+    is_text : bool
+        Whether rows are text, where one machine per class is better.
+    """
+    if multi_class != "auto":
+        return "ovr" if too_many_pairs(n_classes, LEAST_SECONDS, max_time) else multi_class
+    # Pairs of small classes have too few rows to learn from.
+    is_small = n_rows <= min(FEW_PER_CLASS * n_classes, FEW_ROWS)
+    if is_text or (n_classes >= MANY_CLASSES and is_small):
+        return "ovr"
+    return "ovr" if too_many_pairs(n_classes, SECONDS_OF_PAIR, max_time) else "ovo"
+
+
 def settled(
     first: Plan,
     rows: TrainingRows,
@@ -300,6 +356,34 @@ def settled(
     is_linear = first.is_linear or (first.open_kernels and look.is_linear)
     found = replace(first, standardized=look.standardized, is_linear=is_linear)
     return replace(found, has_cells=_needs_cells(found, rows.X))
+
+
+def is_open(X: Rows | RowBlocks) -> bool:
+    """Whether rows may be better as they came than standardised: if sparse or of common norm.
+
+    Not if all columns have two values, as standardising changes no distance then, nor if numbers
+    have extreme sizes, as they must be standardised.
+    """
+    blocks = as_blocks(X)
+    if is_sparse(X):
+        sizes, has_other = zip(*blocks.each(_sparse_sizes), strict=True)
+        return 1 / LARGEST_SIZE < max(sizes) < LARGEST_SIZE and any(has_other)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.concatenate(blocks.each(partial(row_norms, squared=True)))
+        most = float(np.sqrt(squares.max()))
+        differ = most - float(np.sqrt(squares.min()))
+    if not (0 < most < np.inf and differ <= LARGEST_DIFFERENCE * most):
+        return False
+    # Far from the origin, any rows have nearly the same norm; but then they are nearly equal, too.
+    sums = blocks.each(partial(np.sum, axis=0, dtype=np.float64))
+    mean = np.sum(sums, axis=0) / len(squares)
+    apart = np.sqrt(max(float(squares.mean(dtype=np.float64) - mean @ mean), 0.0))
+    return bool(differ <= LARGEST_DIFFERENCE * apart and column_ends(X).has_others.any())
+
+
+def _sparse_sizes(X: Rows) -> tuple[float, bool]:
+    """Find the largest absolute value in a block, and whether any entry is not 1."""
+    return float(np.abs(X.data).max(initial=0.0)), not (X.data == 1).all()
 
 
 def _needs_cells(plan: Plan, X: Rows) -> bool:

@@ -46,10 +46,10 @@ from hardmargin.selection.calibration import (
     class_scores,
     winning_codes,
 )
-from hardmargin.selection.division import LEAST_SECONDS, too_many_pairs
 from hardmargin.selection.frequencies import Frequencies
 from hardmargin.selection.judging import judge
 from hardmargin.selection.mixture import LogProbabilities
+from hardmargin.selection.plan import LEAST_SECONDS, too_many_pairs
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt_slope
 from hardmargin.selection.weights import log_weight_ratio, moderate, row_weights
