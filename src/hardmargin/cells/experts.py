@@ -26,9 +26,9 @@ from scipy.special import log_softmax
 from hardmargin.cells import CellRows, CellRules, Cuts, Kind, Layer, LayerInTraining, find_cuts
 from hardmargin.cells.cuts import KINDS
 from hardmargin.cells.machines import Candidate, found_among, log_probabilities
+from hardmargin.cells.seen import as_cells_see
 from hardmargin.kernels import FloatArray, RowBlocks, Rows, is_sparse
 from hardmargin.kernels.blocks import rows_per_block
-from hardmargin.kernels.kernel import MAX_FLOAT32_FEATURE
 from hardmargin.monitor import Monitor, Stopped
 from hardmargin.resources import give_back_memory
 from hardmargin.scaling import MixedScaling, Scaling
@@ -605,32 +605,6 @@ class _Forest:
         without = judge.loss(at, others)
         together = judge.loss(at, [*others[:-1], pilot.layer.held_logs(at), others[-1]])
         return (without - together) / max(without, _TINY)
-
-
-def as_cells_see(X: Rows) -> Rows:
-    """Rows in the precision of cells, where distances overflow for larger numbers."""
-    with np.errstate(over="ignore"):
-        seen = np.array(X.data if is_sparse(X) else X, dtype=np.float32, order="C")
-    np.clip(seen, -MAX_FLOAT32_FEATURE, MAX_FLOAT32_FEATURE, out=seen)
-    return type(X)((seen, X.indices, X.indptr), shape=X.shape) if is_sparse(X) else seen
-
-
-def scaled_for_cells(X: Rows, scaling: Scaling | MixedScaling) -> Rows:
-    """Rows scaled, in the precision of cells."""
-    return as_cells_see(scaling.transform(X))
-
-
-def units_of(ends: NDArray[Any], scaled_ends: NDArray[Any]) -> FloatArray:
-    """Find the factors that give scaled columns their original units.
-
-    Parameters
-    ----------
-    ends, scaled_ends : (2, d) arrays
-        Least and largest values of the columns, as they came and scaled.
-    """
-    apart, scaled_apart = np.ptp(ends, axis=0).astype(np.float64), np.ptp(scaled_ends, axis=0)
-    units = np.divide(apart, scaled_apart, out=np.zeros_like(apart), where=scaled_apart > 0)
-    return np.asarray(units / (units.max(initial=0.0) or 1.0))
 
 
 def _n_cut_rows(n_rows: int) -> int:

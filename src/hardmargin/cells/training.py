@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,12 @@ from hardmargin.cells.experts import (
     ExpertRows,
     Mixture,
     SampleVote,
-    as_cells_see,
     fit_experts,
-    scaled_for_cells,
-    units_of,
 )
-from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, Rows, as_blocks, column_ends, is_sparse
+from hardmargin.cells.seen import seen_by_cells
+from hardmargin.kernels import DISTANCE_KERNELS, FloatArray, is_sparse
 from hardmargin.monitor import Monitor
 from hardmargin.resources import BESIDE_BYTES, give_back_memory
-from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.selection.fitted_vote import FittedVote, fit_vote
 from hardmargin.selection.folds import DEFAULT_FOLDS, Folds, first_copies, given_folds, make_folds
 from hardmargin.selection.kernel_vote import KEPT_MATRICES, KernelVote
@@ -76,7 +73,8 @@ class Workplace(Protocol):
         """Train the vote on a sample."""
 
 
-class Here(NamedTuple):
+@dataclass(frozen=True)
+class Here:
     """The workplace of rows in memory or in files: this process.
 
     Attributes
@@ -87,20 +85,11 @@ class Here(NamedTuple):
 
     n_jobs: int | None
 
+    fit_vote = staticmethod(fit_vote)
+
     def begin_layer(self, seen: CellRows, cuts: Cuts, rules: CellRules) -> LayerInTraining:
         """Begin a tree."""
         return LayerInTraining(cuts, seen, rules, self.n_jobs)
-
-    def fit_vote(
-        self,
-        rows: TrainingRows,
-        plan: Plan,
-        folds: Folds | None,
-        random: np.random.RandomState,
-        monitor: Monitor,
-    ) -> FittedVote:
-        """Train one vote on all rows."""
-        return fit_vote(rows, plan, folds, random, monitor)
 
     def fit_sample(
         self, rows: TrainingRows, plan: Plan, folds: Folds | None, seed: int, monitor: Monitor
@@ -144,7 +133,7 @@ def train_experts(
     if folds is None and (first_copies(X, codes) != np.arange(len(codes))).any():
         # A cell or a sample does not see the copies of its rows elsewhere.
         folds = make_folds(plan.cv, X, codes, random_state=random)
-    seen, units, is_two_valued = _seen_by_cells(rows, scaling, plan.budget.most_row_bytes)
+    seen, units, is_two_valued = seen_by_cells(rows, scaling, plan.budget.most_row_bytes)
     prior = np.bincount(codes[codes >= 0], seen.weights[codes >= 0], minlength=len(classes))
     n_columns = 0 if is_sparse(X) else X.shape[1]
     of_sample = replace(plan, has_cells=False, is_of_sample=True)
@@ -202,27 +191,6 @@ def _options(
         seed=seed,
         n_threads=vote.options.n_threads,
     )
-
-
-def _seen_by_cells(
-    rows: TrainingRows, scaling: Scaling | MixedScaling | None, most_bytes: float
-) -> tuple[CellRows, FloatArray, NDArray[np.bool_]]:
-    """Return the rows as cells see them, the units of the columns, and which have two values.
-
-    Columns times their units have their original scale.
-    """
-    X, codes, _, weights, *_ = rows
-    scale: Callable[[Rows], Rows] = as_cells_see
-    if scaling is not None:
-        scale = partial(scaled_for_cells, scaling=scaling)
-    scaled = as_blocks(X, most_bytes).map(scale)
-    seen = CellRows(scaled, codes, np.ones(len(codes)) if weights is None else weights)
-    if is_sparse(X):
-        return seen, np.ones(X.shape[1]), np.ones(X.shape[1], dtype=bool)
-    low, high, _ = column_ends(as_blocks(X, most_bytes), weights)
-    ends = np.array([low, high], dtype=X.dtype)
-    low, high, has_others = column_ends(as_blocks(scaled, most_bytes), weights)
-    return seen, units_of(ends, scale(ends)), ~has_others & (low < high)
 
 
 def _cell_rules(

@@ -20,7 +20,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hardmargin.cells import Layer
-from hardmargin.cells.experts import SampleVote, as_cells_see
+from hardmargin.cells.experts import SampleVote
+from hardmargin.cells.seen import as_cells_see
 from hardmargin.dask.cluster import Cluster, held, shipped
 from hardmargin.dask.expressions import map_delayed
 from hardmargin.dask.layer import LayerOnCluster
