@@ -28,7 +28,7 @@ TRIED = {"integer": "int64", "boolean": "bool", "date": "timestamp[us]", "number
 
 
 @dataclass(frozen=True)
-class Part:
+class Batch:
     """Some rows: Arrow columns, the number of rows before them, and the file that they are from."""
 
     columns: Any
@@ -68,11 +68,11 @@ class TextRows:
         """Names of the columns."""
         return header_of(self.path, self.written)
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Read columns, as text."""
         n_before = 0
         for table in text_parts(self.path, self.written, columns):
-            yield Part(table, n_before, self.path, self.written)
+            yield Batch(table, n_before, self.path, self.written)
             n_before += table.num_rows
         if n_before == 0:
             raise InputError(f"{self.path} has a header and no rows.")
@@ -111,7 +111,7 @@ class ParquetRows:
         require_unique(self.path, names)
         return names
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str]) -> Iterator[Batch]:
         """Read columns."""
         import pyarrow as pa
 
@@ -120,7 +120,7 @@ class ParquetRows:
         file = self._file()
         try:
             for batch in file.iter_batches(size, columns=list(columns), use_threads=False):
-                yield Part(pa.table(batch), n_before, self.path)
+                yield Batch(pa.table(batch), n_before, self.path)
                 n_before += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.path} is damaged ({error}).") from error

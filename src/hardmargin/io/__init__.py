@@ -32,7 +32,7 @@ from typing import Any
 
 import hardmargin
 from hardmargin.io.objects import Objects
-from hardmargin.io.parts import Budget, Parts, TooLargeError, limit_of
+from hardmargin.io.parts import ByteLimit, Parts, TooLargeError, limit_of
 
 __all__ = ["ModelFileError", "dump", "load", "notes_of", "write_whole"]
 
@@ -310,8 +310,8 @@ def notes_of(path: str | os.PathLike[str]) -> dict[str, Any]:
 def _opened(path: Path, max_bytes: int | None = None, only: str | None = None) -> Iterator[Parts]:
     """Open a file, or say what is there instead."""
     try:
-        budget = Budget(limit_of(path) if max_bytes is None else int(max_bytes))
-        parts = Parts(path, budget, only)
+        limit = ByteLimit(limit_of(path) if max_bytes is None else int(max_bytes))
+        parts = Parts(path, limit, only)
     except FileNotFoundError:
         raise
     except IsADirectoryError:

@@ -49,7 +49,7 @@ class TooLargeError(Exception):
     """A file that unpacks to more than it may; the argument is the number of bytes."""
 
 
-class Budget:
+class ByteLimit:
     """Bytes that a file may unpack to.
 
     Parameters
@@ -75,14 +75,14 @@ class Parts(AbstractContextManager["Parts"]):
     ----------
     file : path or file
         The archive.
-    budget : Budget
+    limit : ByteLimit
         What its parts together are taken from, before any of them is unpacked.
     only : str, optional
         The one part that will be read.
     """
 
-    def __init__(self, file: Path | io.BytesIO, budget: Budget, only: str | None = None) -> None:
-        self._budget = budget
+    def __init__(self, file: Path | io.BytesIO, limit: ByteLimit, only: str | None = None) -> None:
+        self._limit = limit
         self._archive = zipfile.ZipFile(file)
         try:
             self._check(only)
@@ -105,7 +105,7 @@ class Parts(AbstractContextManager["Parts"]):
         infos = self._archive.infolist()
         if only is not None:
             infos = [info for info in infos if info.filename == only]
-        self._budget.take(sum(info.file_size for info in infos))
+        self._limit.take(sum(info.file_size for info in infos))
         if len({info.filename for info in infos}) < len(infos):
             raise ValueError("two parts have the same name")
         for info in infos:
@@ -138,7 +138,7 @@ class Parts(AbstractContextManager["Parts"]):
         )
         if not data.isascii():  # a character may widen all others of a text
             n_characters += len(data)
-        self._budget.take(BYTES_OF_SIGN * n_signs + BYTES_OF_CHARACTER * n_characters)
+        self._limit.take(BYTES_OF_SIGN * n_signs + BYTES_OF_CHARACTER * n_characters)
         return json.loads(data)
 
     def array(self, name: str) -> NDArray[Any]:
@@ -150,7 +150,7 @@ class Parts(AbstractContextManager["Parts"]):
         from scipy.sparse import load_npz
 
         packed = io.BytesIO(self.read(name))
-        with Parts(packed, self._budget) as parts:
+        with Parts(packed, self._limit) as parts:
             for inner in parts.names:
                 parts.array(inner)
         packed.seek(0)
