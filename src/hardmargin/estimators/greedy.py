@@ -50,6 +50,7 @@ from hardmargin.selection.growing import Growth
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt
 from hardmargin.selection.thresholds import cut_machines
+from hardmargin.selection.weights import log_weight_ratio
 from hardmargin.solvers import greedy
 from hardmargin.solvers.greedy import METHODS, GreedyOptions, GreedySolution
 from hardmargin.warn import warn_caller
@@ -641,7 +642,8 @@ class GreedySVC(SelfTuningClassifier):
         random: np.random.RandomState,
     ) -> Cut:
         """Place the threshold of every machine, moved by the weights of the classes."""
-        ratios = [training.log_weight_ratio(m) for m in range(len(solutions))]
+        own = training.class_weights
+        ratios = [log_weight_ratio(training, own, m) for m in range(len(solutions))]
         fixed = None if self.threshold == "auto" else float(self.threshold)
         if choice.held_out is not None:
             thresholds, slopes, trust = cut_machines(

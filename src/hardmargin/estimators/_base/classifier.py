@@ -52,7 +52,7 @@ from hardmargin.selection.mixture import LogProbabilities
 from hardmargin.selection.plan import LEAST_SECONDS, too_many_pairs
 from hardmargin.selection.rows import TrainingRows
 from hardmargin.selection.sigmoids import platt_slope
-from hardmargin.selection.weights import log_weight_ratio, moderate, row_weights
+from hardmargin.selection.weights import moderate, row_weights
 from hardmargin.solvers.problem import Expansion, KernelRows, Problem, machines_of
 from hardmargin.warn import warn_caller
 
@@ -98,10 +98,6 @@ class Training(Problem[KernelRows]):
     def row_weights(self) -> FloatArray:
         """Sample weights, times the weights of the classes."""
         return row_weights(self.codes, self.weights, self.class_weights)
-
-    def log_weight_ratio(self, machine: int) -> float | None:
-        """Log of the mean ``class_weight`` of the negative side over that of the positive side."""
-        return log_weight_ratio(self, self.class_weights, machine)
 
 
 def _tells_probabilities(classifier: KernelClassifier) -> bool:

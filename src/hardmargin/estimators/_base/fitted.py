@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from hardmargin.cells.experts import Experts
 from hardmargin.estimators._base.categories import Categories
+from hardmargin.estimators._base.classifier import KernelClassifier
+from hardmargin.estimators._base.estimator import KernelEstimator
 from hardmargin.estimators._base.missing import Filling
 from hardmargin.kernels import FloatArray, Kernel, KernelSum, Rows
 from hardmargin.prediction import Machines
@@ -25,90 +27,81 @@ from hardmargin.solvers.problem import IntArray
 OF_EXPERTS = {"_experts_", "support_", "n_support_", "_by_class_"}
 
 
-def categories_of(estimator: Any) -> Categories | None:
+def categories_of(estimator: KernelEstimator) -> Categories | None:
     """How columns of categories turn into numbers."""
-    found: Categories | None = estimator._categories_
-    return found
+    return estimator._categories_
 
 
-def filling_of(classifier: Any) -> Filling | None:
+def filling_of(classifier: KernelClassifier) -> Filling | None:
     """How missing numbers are filled."""
-    found: Filling | None = classifier._filling_
-    return found
+    return classifier._filling_
 
 
-def kernel_of(estimator: Any) -> Kernel | KernelSum | None:
+def kernel_of(estimator: KernelEstimator) -> Kernel | KernelSum | None:
     """Return the kernel; None for a mixture of experts, which have their own."""
-    found: Kernel | KernelSum | None = getattr(estimator, "_kernel_", None)
-    return found
+    return getattr(estimator, "_kernel_", None)
 
 
-def is_mixture(classifier: Any) -> bool:
+def is_mixture(classifier: KernelClassifier) -> bool:
     """Whether a classifier predicts with a mixture of experts."""
     return isinstance(classifier._model, Experts)
 
 
-def experts_in(classifier: Any) -> Experts:
+def experts_in(classifier: KernelClassifier) -> Experts:
     """Return the experts of a mixture."""
-    found: Experts = classifier._model
-    return found
+    assert isinstance(classifier._model, Experts)
+    return classifier._model
 
 
-def machines_in(classifier: Any) -> Machines:
+def machines_in(classifier: KernelClassifier) -> Machines:
     """Return the machines of a classifier that is no mixture."""
-    found: Machines = classifier._machines
-    return found
+    return classifier._machines
 
 
-def calibration_of(classifier: Any) -> Calibration | Frequencies | LogProbabilities | None:
+def calibration_of(
+    classifier: KernelClassifier,
+) -> Calibration | Frequencies | LogProbabilities | None:
     """How margins turn into probabilities, where rows were held out."""
-    found: Calibration | Frequencies | LogProbabilities | None = classifier._calibration_
-    return found
+    return classifier._calibration_
 
 
-def division_of(classifier: Any) -> str:
+def division_of(classifier: KernelClassifier) -> str:
     """How machines divide the classes: ``"ovo"`` or ``"ovr"``."""
-    found: str = classifier._division
-    return found
+    return classifier._division
 
 
 def losses_of(classifier: Any) -> Losses:
     """Return the held-out losses of a vote."""
-    found: Losses = classifier._losses_
-    return found
+    losses: Losses = classifier._losses_
+    return losses
 
 
-def filled_rows(classifier: Any, X: Any) -> Rows:
+def filled_rows(classifier: KernelClassifier, X: Any) -> Rows:
     """Validate and fill rows, without scaling them."""
-    rows: Rows = classifier._filled_queries(X)
-    return rows
+    return classifier._filled_queries(X)
 
 
-def checked_rows(classifier: Any, X: Any) -> Rows:
+def checked_rows(classifier: KernelClassifier, X: Any) -> Rows:
     """Validate, fill and scale rows."""
-    rows: Rows = classifier._check_rows(X)
-    return rows
+    return classifier._check_rows(X)
 
 
-def margins_of(classifier: Any, seen: Rows) -> FloatArray:
+def margins_of(classifier: KernelClassifier, seen: Rows) -> FloatArray:
     """Scores of all machines, of shape (n, n_machines); of all classes for a mixture."""
-    margins: FloatArray = classifier._margins(seen)
-    return margins
+    return classifier._margins(seen)
 
 
-def scores_of(classifier: Any, margins: FloatArray) -> FloatArray:
+def scores_of(classifier: KernelClassifier, margins: FloatArray) -> FloatArray:
     """Scores of the classes, of shape (n, n_classes)."""
-    scores: FloatArray = classifier._scores(margins)
-    return scores
+    return classifier._scores(margins)
 
 
-def by_class_of(classifier: Any) -> NDArray[np.intp]:
+def by_class_of(classifier: KernelClassifier) -> NDArray[np.intp]:
     """Return the order of the support rows by class."""
-    order: NDArray[np.intp] = classifier._by_class_
-    return order
+    return classifier._by_class_
 
 
-def keep_machines(classifier: Any, machines: Machines) -> None:
+def keep_machines(classifier: KernelClassifier, machines: Machines) -> None:
     """Let a classifier predict with other machines."""
     classifier._keep_machines(machines)
 
