@@ -111,12 +111,7 @@ def low_rank_votes(
     if problem.weights is None:
         problem = replace(problem, weights=np.ones(len(problem.codes)))
     rows = np.flatnonzero(problem.codes >= 0)
-    candidates = list(kernels)
-    if len(kernels) > 1:
-        best = _best_on_sample(
-            kernels, problem, folds, options, monitor, random_state, memory_bytes
-        )
-        candidates = [replace(best, gamma=factor * best.gamma) for factor in GAMMA_FACTORS]
+    candidates = _candidates(kernels, problem, folds, options, monitor, random_state, memory_bytes)
     order = random_state.permutation(len(rows))
     row_bytes = len(rows) * np.dtype(dtype).itemsize
     rank_bytes = 4 * len(candidates) * row_bytes
@@ -228,7 +223,7 @@ def _greedy_landmarks(
     )
 
 
-def _best_on_sample(
+def _candidates(
     kernels: Sequence[Kernel],
     problem: Problem[Rows],
     folds: Folds,
@@ -236,8 +231,10 @@ def _best_on_sample(
     monitor: Monitor,
     random_state: np.random.RandomState,
     memory_bytes: int,
-) -> Kernel:
-    """Choose the kernel with the least held-out loss on a sample of every class."""
+) -> list[Kernel]:
+    """Take the kernel with the least held-out loss on a sample of every class, in some widths."""
+    if len(kernels) == 1:
+        return list(kernels)
     assert problem.weights is not None
     # The distances of every kind of kernel, and a matrix of kernel values.
     pair_bytes = 4 * (1 + len({(kernel.name, kernel.view) for kernel in kernels}))
@@ -254,4 +251,5 @@ def _best_on_sample(
     votes = matrix_votes(kernels, sample, folds, options, monitor, dtype="float32")
     losses = np.array([[path.certificate for path in vote.paths] for vote in votes])
     sizes = np.array([problem.weights[vote.rows].sum() for vote in votes])
-    return kernels[int((sizes @ losses).argmin())]
+    best = kernels[int((sizes @ losses).argmin())]
+    return [replace(best, gamma=factor * best.gamma) for factor in GAMMA_FACTORS]

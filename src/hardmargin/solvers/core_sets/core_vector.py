@@ -216,8 +216,7 @@ def grow(
         All rows, for the last multipliers.
     """
     outside = RowsOutside(core, by_radius, random)
-    n_rows, n_stages, n_repeats = len(core.all_rows), 0, 0
-    pace = 0.0  # seconds per kernel value when rows are priced
+    n_stages, n_repeats, pace = 0, 0, 0.0  # pace: seconds per kernel value when rows are priced
     full: Priced | None = None  # all rows, if they are priced for the current multipliers
     # 1. Start.
     core.join(start, np.zeros(len(start)))
@@ -227,7 +226,7 @@ def grow(
             reason = "max_stages"
             break
         # All rows are priced at the end: stages must leave the time for that.
-        left, last = monitor.seconds_left, pace * n_rows * len(core.rows)
+        left, last = monitor.seconds_left, pace * len(core.all_rows) * len(core.rows)
         if not monitor.go_on(n_stages, _violation(core)) or left <= last:
             reason = monitor.stop_reason
             break
@@ -254,15 +253,11 @@ def grow(
             if goal.is_certified(core, full):
                 reason = "certified"
                 break
-            is_wanted = full.margins < goal.limits(core).least_gradient
-            wanted = np.flatnonzero(is_wanted & (core.places[full.rows] < 0))
-            outside = replace(outside, candidates=full.rows[wanted])
+            wanted, outside = outside.after_all(full, goal.limits(core).least_gradient)
             n_repeats += len(wanted) == 0  # the core set's own gradients had drifted
             if n_repeats > _MAX_REPEATS:
                 reason = "rounding"
                 break
-            if len(wanted) > outside.sample_size:
-                wanted = random.choice(wanted, outside.sample_size, replace=False)
         # The worst of those found join.
         room = len(core.matrix) - len(core.rows)
         if len(wanted) and room == 0:
@@ -276,10 +271,14 @@ def grow(
         reason, full = core.solve(goal.limits(core), n_stages, part), None
     if full is None:
         full = core.price(core.all_rows)
-    # A limit may have been reached where the bounds are close enough.
+    return _last_reason(core, goal, reason, full), n_stages, full
+
+
+def _last_reason(core: CoreSet, goal: Goal, reason: str, full: Priced) -> str:
+    """Return why growing ended; a limit may have been reached where bounds are close enough."""
     if reason not in ("certified", "radius", "indefinite") and goal.is_certified(core, full):
-        reason = "certified"
-    return reason, n_stages, full
+        return "certified"
+    return reason
 
 
 def _violation(core: CoreSet) -> float:
@@ -368,6 +367,15 @@ class RowsOutside:
         if candidates is not None:
             candidates = np.setdiff1d(candidates, sample[~is_wanted], assume_unique=True)
         return replace(self, candidates=candidates, share_wanted=float(is_wanted.mean()))
+
+    def after_all(self, full: Priced, least: float) -> tuple[NDArray[np.intp], RowsOutside]:
+        """Return which of all rows should join, a sample if they are many, and what is known."""
+        is_outside = self.core.places[full.rows] < 0
+        wanted = np.flatnonzero((full.margins < least) & is_outside)
+        known = replace(self, candidates=full.rows[wanted])
+        if len(wanted) > known.sample_size:
+            wanted = self.random.choice(wanted, known.sample_size, replace=False)
+        return wanted, known
 
 
 @dataclass(frozen=True)
