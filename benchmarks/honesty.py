@@ -234,8 +234,8 @@ def cross_validated(fit_and_predict: Callable[..., Row], problem: Problem) -> Ro
         every = np.concatenate(values)
         result[f"promised_{quantity}"] = float(every.mean())
         result[f"promised_{quantity}_std_error"] = std_error(every)
-    P = whole(row["probabilities"], y, k)
-    return result | truth(problem, P, P.argmax(axis=1))
+    P = row["probabilities"]
+    return result | truth(problem, P, np.unique(y)[P.argmax(axis=1)])
 
 
 def splits(cv: Any, X: Array, y: Array, groups: Array | None) -> list[tuple[Array, Array]]:
