@@ -22,8 +22,8 @@ from hardmargin.kernels import Kernel
 from hardmargin.monitor import Monitor
 from hardmargin.resources import memory_bytes, planned_bytes
 from hardmargin.selection.folds import make_folds
-from hardmargin.selection.kernel_vote import _warn_of_rank
 from hardmargin.selection.low_rank_vote import low_rank_votes
+from hardmargin.selection.vote_memory import warn_of_rank
 from hardmargin.solvers.problem import Problem
 from hardmargin.solvers.staged_vote import StagedVoteOptions
 
@@ -246,10 +246,10 @@ def test_a_rank_that_memory_limits_names_what_is_enough():
     )
     # All rows are landmarks: four matrices of 700 * 700 numbers, and five megabytes.
     with pytest.warns(UserWarning, match=r"rank of 42 .*Raise memory_limit \(13 MB are enough\)"):
-        _warn_of_rank(found, 500_000, 0)
+        warn_of_rank(found, 500_000, 0)
 
 
-@pytest.mark.filterwarnings("ignore:memory_limit (leaves|allows)")
+@pytest.mark.filterwarnings("ignore:memory_limit (leaves|allows|has room)")
 def test_a_limit_that_rows_alone_take_is_a_warning():
     X = np.random.default_rng(0).normal(size=(12_000, 3))
     with pytest.warns(UserWarning, match=r"too small for 12,000 rows.* 15 MB are enough"):

@@ -16,7 +16,7 @@ constexpr std::size_t rows_at_once = 64, strips_side_by_side = 8;
 constexpr std::size_t strips_at_once = 64;
 
 // Distances between points that are in memory at once, unless a few rows have more.
-constexpr std::size_t distances_at_once = std::size_t{1} << 24;
+constexpr std::size_t distances_at_once = std::size_t{1} << 22;
 
 // Vectors whose weights of a column are side by side.
 constexpr std::size_t vectors_at_once = 8;
@@ -39,19 +39,19 @@ void copy_lanes(const T* row, const std::vector<std::int32_t>& columns, std::siz
 template <class T>
 void KernelProduct<T>::fill(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
                             Meter& meter) {
+    if (source.kind == ValueSource::points) return fill_widths({source}, {this}, rows, meter);
     n_rows_ = rows.size();
     n_strips_ = (n_rows_ + lanes<T> - 1) / lanes<T>;
     rows_ = nullptr;
     if (source.kind == ValueSource::rows) fill_rows(source, rows);
     else if (source.kind == ValueSource::factor) fill_factor(source, rows, meter);
-    else if (source.kind == ValueSource::points) fill_from_points(source, rows, meter);
     else fill_square(source, rows, meter);
 }
 
 template <class T>
 void KernelProduct<T>::fill_square(const KernelSource<T>& source,
                                    const std::vector<std::int32_t>& rows, Meter& meter) {
-    resize_square(source);
+    resize_square(source, n_rows_);
     const auto row_of = [&](std::size_t i) {
         return source.data + static_cast<std::size_t>(rows[i]) * source.width;
     };
@@ -60,31 +60,36 @@ void KernelProduct<T>::fill_square(const KernelSource<T>& source,
 
 // Distances are evaluated for a band of rows after the other: they are not stored for long.
 template <class T>
-void KernelProduct<T>::fill_from_points(const KernelSource<T>& source,
-                                        const std::vector<std::int32_t>& rows, Meter& meter) {
-    resize_square(source);
-    AlignedVector<T> points(n_rows_ * source.width);
-    for (std::size_t i = 0; i < n_rows_; ++i)
-        std::copy_n(source.data + static_cast<std::size_t>(rows[i]) * source.width, source.width,
-                    points.data() + i * source.width);
-    std::vector<std::int32_t> columns(n_rows_);
+void KernelProduct<T>::fill_widths(const std::vector<KernelSource<T>>& sources,
+                                   const std::vector<KernelProduct*>& products,
+                                   const std::vector<std::int32_t>& rows, Meter& meter) {
+    const std::size_t n = rows.size(), width = sources.front().width;
+    for (std::size_t k = 0; k < products.size(); ++k) products[k]->resize_square(sources[k], n);
+    AlignedVector<T> points(n * width);
+    for (std::size_t i = 0; i < n; ++i)
+        std::copy_n(sources.front().data + static_cast<std::size_t>(rows[i]) * width, width,
+                    points.data() + i * width);
+    std::vector<std::int32_t> columns(n);
     std::iota(columns.begin(), columns.end(), 0);
-    const std::size_t band = std::min(
-        n_rows_,
-        round_up(std::max(distances_at_once / n_rows_, rows_at_once), rows_at_once));
-    RawVector<T> distances(band * n_rows_);
-    for (std::size_t first = 0; first < n_rows_; first += band) {
-        const std::size_t end = std::min(first + band, n_rows_);
-        distance_block(source.metric, points.data(), n_rows_, source.width, first, end,
+    const std::size_t most = round_up(std::max(distances_at_once / n, rows_at_once), rows_at_once);
+    const std::size_t band = std::min(n, most);
+    RawVector<T> distances(band * n);
+    for (std::size_t first = 0; first < n; first += band) {
+        const std::size_t end = std::min(first + band, n);
+        distance_block(sources.front().metric, points.data(), n, width, first, end,
                        distances.data(), meter);
-        fill_band(
-            source, columns, first, end,
-            [&](std::size_t i) { return distances.data() + (i - first) * n_rows_; }, meter);
+        for (std::size_t k = 0; k < products.size(); ++k)
+            products[k]->fill_band(
+                sources[k], columns, first, end,
+                [&](std::size_t i) { return distances.data() + (i - first) * n; }, meter);
     }
 }
 
 template <class T>
-void KernelProduct<T>::resize_square(const KernelSource<T>& source) {
+void KernelProduct<T>::resize_square(const KernelSource<T>& source, std::size_t n_rows) {
+    n_rows_ = n_rows;
+    n_strips_ = (n_rows_ + lanes<T> - 1) / lanes<T>;
+    rows_ = nullptr;
     rank_ = 0;
     compact_ = source.compact;
     const std::size_t size = n_strips_ * n_rows_ * lanes<T>;

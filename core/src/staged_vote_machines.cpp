@@ -179,8 +179,11 @@ class Race {
                 needed += KernelProduct<T>::bytes(problem.kernels[k][column], data_.padded);
         }
         matrices_.resize(paths_.size());
+        is_filled_.assign(paths_.size(), false);
         waits_for_.assign(paths_.size(), nobody);
         keep_ = needed <= memory_bytes;
+        for (std::size_t k = 0; k < paths_.size(); ++k)
+            if (source_of(k).kind == ValueSource::points) widths_[family_of(k)].kernels.push_back(k);
     }
 
     std::vector<std::size_t> running() const {
@@ -221,18 +224,12 @@ class Race {
 
     void run(std::size_t kernel, std::size_t until, Clock::time_point deadline, Meter& meter) {
         if (paths_[kernel]->n_stages() >= until) return;
-        auto& matrices = matrices_[kernel];
-        if (matrices.empty()) {
-            if (has_begun_ && meter.is_over(deadline)) {  // too late for another kernel
-                paths_[kernel]->give_up(PathStop::max_time);
-                return;
-            }
-            for (const std::size_t column : columns_of(kernel)) {
-                matrices.push_back(pool_.take());
-                matrices.back()->fill(problem_.kernels[kernel][column], data_.rows, meter);
-            }
+        if (!fill(kernel, deadline, meter)) {  // too late for another kernel
+            paths_[kernel]->give_up(PathStop::max_time);
+            return;
         }
         has_begun_ = true;
+        auto& matrices = matrices_[kernel];
         paths_[kernel]->run(matrices, until, deadline, meter);
         meter.control().report(paths_[kernel]->n_stages(), paths_[kernel]->loss());
         if (!keep_ || !paths_[kernel]->is_running()) give_back(matrices);
@@ -286,6 +283,50 @@ class Race {
         return columns;
     }
 
+    // Kernels of the same points and metric, which differ in their widths.
+    using Family = std::pair<const T*, KernelKind>;
+    struct Widths {
+        std::vector<std::size_t> kernels;
+        std::mutex mutex;  // of what is filled
+    };
+
+    Family family_of(std::size_t kernel) const {
+        return {source_of(kernel).data, source_of(kernel).metric};
+    }
+
+    // Fills the matrices of a kernel, unless it has them; returns false if it is too late.
+    bool fill(std::size_t kernel, Clock::time_point deadline, Meter& meter) {
+        const auto is_late = [&] { return has_begun_ && meter.is_over(deadline); };
+        if (!keep_ || source_of(kernel).kind != ValueSource::points) {
+            auto& matrices = matrices_[kernel];
+            if (!matrices.empty()) return true;
+            if (is_late()) return false;
+            for (const std::size_t column : columns_of(kernel)) {
+                matrices.push_back(pool_.take());
+                matrices.back()->fill(problem_.kernels[kernel][column], data_.rows, meter);
+            }
+            return true;
+        }
+        Widths& widths = widths_.at(family_of(kernel));
+        const std::lock_guard lock(widths.mutex);
+        if (is_filled_[kernel]) return true;
+        if (is_late()) return false;
+        std::vector<std::size_t> empty;
+        for (const std::size_t k : widths.kernels)
+            if (!is_filled_[k]) empty.push_back(k);
+        for (const std::size_t column : columns_of(kernel)) {
+            std::vector<KernelSource<T>> sources;
+            std::vector<KernelProduct<T>*> products;
+            for (const std::size_t k : empty) {
+                sources.push_back(problem_.kernels[k][column]);
+                products.push_back(matrices_[k].emplace_back(pool_.take()).get());
+            }
+            KernelProduct<T>::fill_widths(sources, products, data_.rows, meter);
+        }
+        for (const std::size_t k : empty) is_filled_[k] = true;
+        return true;
+    }
+
     void give_back(Matrices<T>& matrices) {
         for (auto& matrix : matrices) pool_.give_back(std::move(matrix));
         matrices.clear();
@@ -296,6 +337,8 @@ class Race {
     const PathData<T> data_;
     std::vector<std::unique_ptr<Path<T>>> paths_;
     std::vector<Matrices<T>> matrices_;  // of the kernels that still run
+    std::map<Family, Widths> widths_;
+    std::vector<char> is_filled_;  // if matrices of points are kept, whether they were made
     static constexpr auto nobody = std::numeric_limits<std::size_t>::max();
     std::vector<std::size_t> waits_for_;  // the kernel that must survive the first round
     bool keep_ = false;

@@ -80,9 +80,9 @@ def test_attributes_of_two_classes():
     assert (shares >= 0.05).all()
     kernels = np.unique(model.cv_table_[["view", "kernel", "gamma"]])
     counts = Counter((view, name) for view, name, _ in kernels.tolist())
-    for view in ("standardized", "rank"):  # those of extreme width may not have started
-        assert 2 <= counts[view, "laplacian"] <= 4
-        assert 3 <= counts[view, "rbf"] <= 5
+    assert counts["standardized", "rbf"] >= 2  # of plain kernels, two of these and one of ranks
+    assert counts["rank", "laplacian"] >= 1
+    assert 4 <= counts.total() <= 7  # at most four kernels of scaled columns go on
     assert 0 < model.cv_error_ < 0.5
     assert 0 < model.cv_log_loss_ < 0.7
     assert isinstance(model.temperature_, float)

@@ -21,8 +21,8 @@ from hardmargin import EnsembleSVC, resources
 from hardmargin.cells import layer, training
 from hardmargin.cells.experts import TABLE
 from hardmargin.monitor import Monitor
-from hardmargin.selection.kernel_vote import COPIES_OF_ROWS
 from hardmargin.selection.plan import Plan
+from hardmargin.selection.vote_memory import COPIES_OF_ROWS
 
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 QUERIES = np.random.default_rng(9).normal(size=(60, 4))
@@ -432,6 +432,7 @@ def test_little_memory_warns(monkeypatch):
     copies = 8 * COPIES_OF_ROWS * 100 * X.shape[1]
     with (
         pytest.warns(UserWarning, match="distances between only 100 rows,.* 6 MB are enough"),
+        pytest.warns(UserWarning, match="no room for a kernel matrix of 100 rows for every split"),
         pytest.warns(UserWarning, match="100 rows, which need 0 MB: 2 of 4 families of kernels"),
     ):
         model = experts(memory_limit=11 * 100**2 + copies + 100).fit(X, y)

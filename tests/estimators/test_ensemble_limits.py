@@ -1,6 +1,7 @@
 """EnsembleSVC: the same model every time, and limits on time, stages and memory."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -29,7 +30,7 @@ from sklearn.model_selection import (
 
 from hardmargin import EnsembleSVC, resources
 from hardmargin.estimators import ensemble
-from hardmargin.selection import fitted_vote, kernel_vote, plan
+from hardmargin.selection import fitted_vote, kernel_vote, plan, vote_memory
 
 # --- the same model -------------------------------------------------------------------------------
 
@@ -175,13 +176,31 @@ def test_the_memory_asks_for_low_rank():
 
 def test_memory_for_two_families_of_kernels_leaves_the_others_out(monkeypatch):
     monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
+    monkeypatch.setattr(kernel_vote, "MOST_LEAK", 1.0)
     X, y = two_classes(400)
-    copies = 8 * kernel_vote.COPIES_OF_ROWS * X.size
+    copies = 8 * vote_memory.COPIES_OF_ROWS * X.size
     with pytest.warns(UserWarning, match="2 of 4 families of kernels.*Raise memory_limit"):
         model = EnsembleSVC(memory_limit=11 * 400**2 + copies, random_state=0).fit(X, y)
     table = model.kernel_weights_
     assert len(set(zip(table["view"], table["kernel"], strict=True))) <= 2
     assert model.rank_ is None
+
+
+@pytest.mark.parametrize(("n_matrices", "n_judging"), [(2, 0), (6, 5), (4, 3), (16, 15)])
+def test_as_many_splits_judge_as_memory_has_matrices_for(n_matrices, n_judging, monkeypatch):
+    monkeypatch.setattr(resources, "BESIDE_BYTES", 0)
+    X, y = two_classes(400)
+    copies = 8 * vote_memory.COPIES_OF_ROWS * X.size
+    distances = (11 + 8) * 400**2
+    says = f"only {n_judging} of 15 splits judge" if n_judging else "not scaled by their relevance"
+    model = EnsembleSVC(memory_limit=copies + distances + n_matrices * 4 * 400**2, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    told = [str(w.message) for w in caught if re.search(f"{says}.* are enough", str(w.message))]
+    assert len(told) == (n_judging < 5)
+    assert model.rank_ is None
+    assert_sensible(model, QUERIES)
 
 
 def test_one_machine_of_many_rows_has_low_rank(monkeypatch):
@@ -229,8 +248,8 @@ def test_landmarks_of_every_kind(landmarks, multi_class):
 
 
 def test_large_models_are_close_to_exact_ones(monkeypatch):
-    monkeypatch.setattr(kernel_vote, "MAX_FLOAT64_VOTE_ROWS", 10)
-    monkeypatch.setattr(kernel_vote, "MAX_FLOAT32_VOTE_ROWS", 20)
+    monkeypatch.setattr(vote_memory, "MAX_FLOAT64_VOTE_ROWS", 10)
+    monkeypatch.setattr(vote_memory, "MAX_FLOAT32_VOTE_ROWS", 20)
     model = EnsembleSVC(random_state=0).fit(*two_classes())
     exact = fitted()
     assert model.cv_log_loss_ == pytest.approx(exact.cv_log_loss_, abs=0.02)

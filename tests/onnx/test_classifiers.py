@@ -173,9 +173,8 @@ def test_linear_kernels_among_others():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(160, 1100))
     y = X[:, :20].sum(axis=1) + (X[:, :20] ** 2).sum(axis=1) > 20
-    with pytest.warns(UserWarning, match="more columns"):
-        clf = EnsembleSVC().fit(X[:120], y[:120])
-    assert {kernel.name for kernel in clf._kernel_.kernels} == {"rbf", "linear"}
+    clf = EnsembleSVC().fit(X[:120], y[:120])
+    assert {kernel.name for kernel in clf._kernel_.kernels} > {"linear"}
     _, probabilities = run(to_onnx(clf, X), X)
     np.testing.assert_allclose(probabilities, clf.predict_proba(X), rtol=0, atol=1e-4)
 

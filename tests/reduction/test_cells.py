@@ -94,13 +94,13 @@ def test_a_tolerance_is_kept_on_new_rows_too(n_classes, tolerance):
 
 def test_chosen_members_are_better_than_random_ones(monkeypatch):
     clf, new = model(), problem()[2]
-    chosen = change(compressed(n_support=300), clf, new)
+    chosen = change(compressed(n_support=200), clf, new)
     monkeypatch.setattr(
         cells,
         "forward_order",
         lambda gram, _, n: np.random.default_rng(0).permutation(len(gram))[:n],
     )
-    assert chosen < 0.8 * change(compress(clf, n_support=300), clf, new)
+    assert chosen < 0.8 * change(compress(clf, n_support=200), clf, new)
 
 
 def test_a_smaller_tolerance_keeps_more_rows():

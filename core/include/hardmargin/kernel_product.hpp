@@ -37,6 +37,11 @@ class KernelProduct {
     // `rows` must be ascending and, where the source has sparse rows, outlive the products.
     void fill(const KernelSource<T>& source, const std::vector<std::int32_t>& rows, Meter& meter);
 
+    // Fills the matrices of several widths of one kernel of points; distances are computed once.
+    static void fill_widths(const std::vector<KernelSource<T>>& sources,
+                            const std::vector<KernelProduct*>& products,
+                            const std::vector<std::int32_t>& rows, Meter& meter);
+
     // out[c * stride + i] = sum over the rows j of K(i, j) * vectors[c * stride + j]
     void operator()(const T* vectors, int n_vectors, T* out, std::size_t stride);
 
@@ -51,9 +56,7 @@ class KernelProduct {
   private:
     void fill_square(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
                      Meter& meter);
-    void fill_from_points(const KernelSource<T>& source, const std::vector<std::int32_t>& rows,
-                          Meter& meter);
-    void resize_square(const KernelSource<T>& source);
+    void resize_square(const KernelSource<T>& source, std::size_t n_rows);
     template <class RowOf>
     void fill_band(const KernelSource<T>& source, const std::vector<std::int32_t>& columns,
                    std::size_t first, std::size_t end, RowOf&& row_of, Meter& meter);

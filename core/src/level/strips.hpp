@@ -29,10 +29,13 @@ inline Vec<T> load_stored(const std::uint16_t* p) {
 template <class T, class Stored, int C>
 inline void product_of_columns(const Stored* strip, std::size_t n_rows, const T* right,
                                std::size_t right_stride, T* out, std::size_t stride) {
-    Vec<T> sum[C][vectors_per_tile];
-    for (auto& of_column : sum)
-        for (auto& v : of_column) v = Vec<T>{};
-    for (std::size_t j = 0; j < n_rows; ++j) {
+    // Few columns have several sums each, as every addition waits for the one before it.
+    constexpr int n_sums = C == 1 ? 4 : C == 2 ? 2 : 1;
+    Vec<T> sums[n_sums][C][vectors_per_tile];
+    for (auto& sum : sums)
+        for (auto& of_column : sum)
+            for (auto& v : of_column) v = Vec<T>{};
+    const auto add_row = [&](std::size_t j, Vec<T>(&sum)[C][vectors_per_tile]) {
         Vec<T> row[vectors_per_tile];
         for (int v = 0; v < vectors_per_tile; ++v)
             row[v] = load_stored<T>(strip + j * lanes<T> +
@@ -41,7 +44,15 @@ inline void product_of_columns(const Stored* strip, std::size_t n_rows, const T*
             const Vec<T> factor = spread(right[j * right_stride + static_cast<std::size_t>(c)]);
             for (int v = 0; v < vectors_per_tile; ++v) sum[c][v] += factor * row[v];
         }
-    }
+    };
+    std::size_t j = 0;
+    for (; j + n_sums <= n_rows; j += n_sums)
+        for (int s = 0; s < n_sums; ++s) add_row(j + static_cast<std::size_t>(s), sums[s]);
+    for (; j < n_rows; ++j) add_row(j, sums[0]);
+    auto& sum = sums[0];
+    for (int s = 1; s < n_sums; ++s)
+        for (int c = 0; c < C; ++c)
+            for (int v = 0; v < vectors_per_tile; ++v) sum[c][v] += sums[s][c][v];
     constexpr T unit = sizeof(Stored) == 2 ? static_cast<T>(1 / largest_16) : T(1);
     for (int c = 0; c < C; ++c)
         for (int v = 0; v < vectors_per_tile; ++v)

@@ -240,7 +240,7 @@ def _beside(budget: Budget, n_rows: int) -> Budget:
 def _most_stored_rows(vote: KernelVote, n_columns: int) -> int:
     """Rows of the vote on a sample: as many as its memory can take."""
     # The larger root of pairs * n**2 + own * n = room.
-    own, pairs, _, _ = vote.memory_for(1, n_columns)
+    own, pairs, _, _ = vote.room.memory_for(1, n_columns)
     fits = (math.sqrt(own**2 + 4 * pairs * vote.memory_bytes) - own) / (2 * pairs)
     return min(vote.max_stored_rows, int(fits))
 
@@ -255,7 +255,7 @@ def warn_of_little_memory(plan: Plan, rows: TrainingRows) -> None:
     n_rows, n_columns = rows.X.shape
     needed = BYTES_PER_ROW * n_rows
     if not is_sparse(rows.X):
-        needed += plan.vote.memory_for(_cell_rows(plan), n_columns).copies
+        needed += plan.vote.room.memory_for(_cell_rows(plan), n_columns).copies
     if needed > MOST_FOR_ROWS * plan.budget.memory:
         enough = (needed + BESIDE_BYTES) / MOST_FOR_ROWS
         warn_caller(
@@ -276,7 +276,7 @@ def _warn_of_max_time(n_learned: int, n_cells: int) -> None:
 
 def _warn_of_small_sample(vote: KernelVote, most: int, n_rows: int, n_columns: int) -> None:
     """Warn that memory allows only some of the rows that a vote can take."""
-    whole = vote.memory_for(vote.max_stored_rows, n_columns)
+    whole = vote.room.memory_for(vote.max_stored_rows, n_columns)
     enough = whole.pairs + whole.copies + BYTES_PER_ROW * n_rows + BESIDE_BYTES
     warn_caller(
         f"memory_limit has room for the distances between only {most:,} rows, so the expert on a "

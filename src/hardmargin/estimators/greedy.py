@@ -712,10 +712,10 @@ class GreedySVC(SelfTuningClassifier):
         if choice.held_out is None:
             self._use_frequencies(training)
         else:
-            self._calibrate(training, choice.held_out, cut.slopes, random)
             rows = np.unique(choice.held_out.rows)
             n_rows = len(rows) if training.weights is None else training.weights[rows].sum()
-            self.cv_log_loss_ += COST_OF_CHOICE * float(cut.trust.mean()) / float(n_rows)
+            optimism = COST_OF_CHOICE * float(cut.trust.mean()) / float(n_rows)
+            self._calibrate(training, choice.held_out, cut.slopes, random, optimism)
         if choice.held_out is None or not EARLY_ENDS.isdisjoint(s.stop_reason for s in solutions):
             self.cv_log_loss_ = self.cv_error_ = float("nan")  # what was judged is not the model
             self.cv_log_loss_std_error_ = self.cv_error_std_error_ = float("nan")

@@ -41,6 +41,24 @@ def loss_of_shares(n_positive: ArrayLike, n_negative: ArrayLike) -> FloatArray:
     return np.asarray(-(of_positive + of_negative) / n_rows)
 
 
+def log_odds_of_shares(n_positive: float, n_negative: float) -> float:
+    """Log-odds of the shares of two classes, 0 where their difference may be chance.
+
+    A majority by chance would lower the error of the rows that it was counted on, and of no others.
+    Log-odds of less than two standard errors count as 0, those of three or more in full.
+
+    Examples
+    --------
+    >>> from hardmargin.selection.constant import log_odds_of_shares
+    >>> [round(log_odds_of_shares(n, 60 - n), 2) for n in (30, 33, 40, 57)]
+    [0.0, 0.0, 0.35, 2.8]
+    """
+    positive, negative = n_positive + 0.5, n_negative + 0.5
+    log_odds = float(np.log(positive / negative))
+    standard_errors = abs(log_odds) / float(np.sqrt(1 / positive + 1 / negative))
+    return log_odds * min(max(standard_errors - 2.0, 0.0), 1.0)
+
+
 def trust(
     log_losses: ArrayLike, n_positive: ArrayLike, n_negative: ArrayLike, *, cost: float
 ) -> FloatArray:

@@ -1,7 +1,7 @@
 """A vote of EnsembleSVC, from rows as they came to calibrated probabilities.
 
 1. The rows are scaled, and some are held out.
-2. Kernels vote (``kernel_vote.py``).
+2. Kernels vote (``kernel_vote.py``), and the shares of the classes beside them.
 3. Class weights multiply the odds, which moves the thresholds of the machines.
 4. Held-out scores give the probabilities, and judge them. Without such rows, probabilities are the
    frequencies of the classes.
@@ -35,11 +35,6 @@ from hardmargin.warn import warn_caller
 #: of more rows are shuffled once, as larger ones are: their time tells how long those take.
 MAX_SHUFFLED_ROWS = 500
 N_SHUFFLES = 3
-
-#: Relevance has seen the labels of the rows held out: their log-loss is too low by about this times
-#: the root of the number of different scales, divided by the number of rows. (Measured: with this
-#: correction it is right on average over the sets of benchmarks/accuracy.py.)
-LEAK = 0.9
 
 
 @dataclass(frozen=True)
@@ -127,6 +122,7 @@ def fit_vote(
         voted = vote.of_all(
             problem, dtype, folds, random, monitor, has_views=plan.has_views, is_quick=is_part
         )
+    voted = voted.beside_constants()
     slopes = np.array([own.slope for own in voted.votes])
     ratios = [log_weight_ratio(problem, class_weights, m) for m in range(len(slopes))]  # 3.
     thresholds = [(ratio or 0.0) / slope for ratio, slope in zip(ratios, slopes, strict=True)]
@@ -143,8 +139,8 @@ def fit_vote(
         class_weights,
         random,
     )
-    if voted.relevance is not None and len(judged.rows):
-        judged = _less_sure(judged, voted.relevance, problem)
+    mass = (codes >= 0).sum() if problem.weights is None else problem.weights.sum()
+    judged = judged.after_choice(voted.optimism(float(mass)))
     losses = Losses.of(voted.kernels, voted.votes, "standardized" if plan.standardized else "raw")
     _warn_of_stops(voted, plan)
     n_blind = sum(len(own.held_rows) == 0 for own in voted.votes)
@@ -191,16 +187,6 @@ def _folds(rows: TrainingRows, cv: int | None, random: np.random.RandomState) ->
     return make_folds(cv, rows.X, rows.codes, n_shuffles=n_shuffles, random_state=random)
 
 
-def _less_sure(judged: Judged, relevance: FloatArray, problem: Problem[Any]) -> Judged:
-    """Raise the log-loss by what relevance has seen of the rows held out."""
-    n_rows, n_scales = int((problem.codes >= 0).sum()), len(np.unique(relevance))
-    mass = n_rows if problem.weights is None else problem.weights.sum()
-    leak = LEAK * np.sqrt(n_scales) / mass
-    if n_scales > n_rows:
-        _warn_of_leak(n_scales, n_rows)
-    return judged._replace(log_loss=judged.log_loss + float(leak))
-
-
 def _warn_of_stops(voted: VoteResult, plan: Plan) -> None:
     """Warn of paths that a limit has cut short."""
     reasons = {path.stop_reason for own in voted.votes for path in own.paths}
@@ -224,15 +210,6 @@ def _warn_of_blind_machines(n_blind: int, n_machines: int) -> None:
     warn_caller(
         f"cv holds out no rows of both classes for {n_blind} of {n_machines} machines, so "
         "nothing could be chosen for them; use other splits.",
-        UserWarning,
-    )
-
-
-def _warn_of_leak(n_columns: int, n_rows: int) -> None:
-    warn_caller(
-        f"There are more columns ({n_columns:,}) than rows ({n_rows:,}). Their relevance was "
-        "found with the labels of all rows, also of those held out, so cv_log_loss_, cv_error_ and "
-        "probabilities are too confident. relevance=False makes them fair, as does GreedySVC.",
         UserWarning,
     )
 

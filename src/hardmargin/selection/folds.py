@@ -404,6 +404,43 @@ def first_copies(X: Rows | RowBlocks, codes: NDArray[np.int32]) -> NDArray[np.in
     return itself
 
 
+def shuffled_places(
+    X: Rows, codes: NDArray[np.int32], n_shuffles: int, random_state: np.random.RandomState
+) -> NDArray[np.int32]:
+    """Put the rows that have a class in random orders, in which copies of a row share a place.
+
+    So a row of weight two has the place of two copies. Rows with few possible values are often
+    equal by chance, and have places of their own.
+
+    Parameters
+    ----------
+    X : rows
+        Dense or CSR.
+    codes : (n,) int array
+        Class of each row, -1 for rows that take no part.
+    n_shuffles : int
+        Number of orders.
+    random_state : RandomState
+        Shuffles.
+
+    Returns
+    -------
+    (n_shuffles, n) int array
+        The place of every row.
+    """
+    present = np.flatnonzero(codes >= 0)
+    _, firsts, row = np.unique(_hashes(X)[present], return_index=True, return_inverse=True)
+    is_first = np.zeros(len(codes), dtype=bool)
+    is_first[present[firsts]] = True
+    if len(firsts) < len(present) and not _has_many_values(as_blocks(X), is_first):
+        firsts = row = np.arange(len(present))
+    number = np.argsort(np.argsort(firsts))  # by the first copies, as hashes depend on rounding
+    places = np.zeros((n_shuffles, len(codes)), dtype=np.int32)
+    for of_shuffle in places:
+        of_shuffle[present] = random_state.permutation(len(firsts))[number[row]]
+    return places
+
+
 def _hashes(X: Rows) -> NDArray[np.uint64]:
     """Random multiples of the features' bits, added up and wrapped around: equal for equal rows."""
     factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)

@@ -48,6 +48,13 @@ class Judged(NamedTuple):
     log_loss_std_error: float = float("nan")
     error_std_error: float = float("nan")
 
+    def after_choice(self, optimism: float) -> Judged:
+        """Raise the log-loss by what choices have gained on these rows, which is as uncertain."""
+        return self._replace(
+            log_loss=self.log_loss + optimism,
+            log_loss_std_error=float(np.hypot(self.log_loss_std_error, optimism)),
+        )
+
 
 def judge(
     held_out: HeldOut,

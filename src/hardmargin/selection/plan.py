@@ -250,7 +250,7 @@ def plan(rows: TrainingRows, params: Parameters, budget: Budget) -> Plan:
     largest = Problem(rows.X, rows.codes, machines).n_rows_of_largest
     is_linear = params.kernel == "linear" and is_sparse(rows.X)
     if has_words and params.kernel == params.gamma == "cv":
-        is_linear = not vote.memory_for(largest).is_enough
+        is_linear = not vote.room.memory_for(largest).is_enough
     scales = params.standardize is not False and params.kernel != "precomputed"
     has_choice = isinstance(params.gamma, str) and isinstance(params.kernel, str)
     is_small = rows.n_rows <= SAMPLE_ROWS  # all kernels can be tried on all rows

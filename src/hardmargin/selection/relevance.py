@@ -26,6 +26,9 @@ FIRST_WIDTHS = {"rbf": (1 / 4, 1.0), "laplacian": (1.0,)}
 FIRST_SPLITS = 2
 FIRST_STAGES = 24
 
+#: Splits have fewer rows, so that chance moves their log-odds more.
+CHANCE_OF_SPLITS = 1.25
+
 #: Columns are scaled by no less than this share of the most relevant one.
 LEAST_SCALE = 0.02
 
@@ -151,6 +154,32 @@ def relevance_of(
     -------
     (d,) array, or None where nothing moves the log-odds
     """
+    squares = mean_squares(view, kernels, [votes], X, weights, random_state)
+    return None if squares is None else relative(squares)[0]
+
+
+def mean_squares(
+    view: View | None,
+    kernels: Sequence[Kernel],
+    versions: Sequence[Sequence[LogOdds]],
+    X: NDArray[Any],
+    weights: FloatArray,
+    random_state: np.random.RandomState,
+) -> FloatArray | None:
+    """Mean squared derivative of the log-odds along every column of a view.
+
+    Parameters
+    ----------
+    view, kernels, X, weights, random_state
+        As for `relevance_of`.
+    versions : sequence of sequences of LogOdds
+        Several versions of the machines, such as those of all rows and of every split.
+
+    Returns
+    -------
+    (n_versions, d) array, or None where nothing moves the log-odds of the first version
+    """
+    votes = [vote for version in versions for vote in version]
     rows, mass = np.flatnonzero(weights > 0), weights[weights > 0]
     if mass.sum() > MAX_ROWS:
         # Rows at equal intervals along a random direction: a weight of two equals the row twice.
@@ -175,7 +204,7 @@ def relevance_of(
     Q, Z = (some.astype(dtype) for some in seen)
     low, high, is_many_valued = column_ends(Z)
     two, many = np.flatnonzero((low < high) & ~is_many_valued), np.flatnonzero(is_many_valued)
-    squares = np.zeros(X.shape[1])
+    squares = np.zeros((len(versions), X.shape[1]))
     step = max(1, NUMBERS_AT_ONCE // (len(rows) * len(votes)))
     with np.errstate(over="ignore", invalid="ignore"):
         for columns, move, q, z in (
@@ -185,15 +214,57 @@ def relevance_of(
             for begin in range(0, len(columns), step):
                 some = columns[begin : begin + step]
                 moved = sum(move(part, q[:, some], z[:, some], of_machines) for part in parts)
-                of_rows = np.square(moved, dtype=np.float64).sum(axis=0)
-                squares[some] = np.average(of_rows, axis=0, weights=mass)
+                of_rows = np.square(moved, dtype=np.float64)
+                of_rows = of_rows.reshape(len(versions), -1, *of_rows.shape[1:]).sum(axis=1)
+                squares[:, some] = np.average(of_rows, axis=1, weights=mass)
     if (~is_many_valued).sum() >= LEAST_CATEGORIES:
         for together in one_hot_columns(X[weights > 0], weights[weights > 0]):
-            squares[together] = squares[together].mean()
-    largest = float(squares.max())
-    if not (np.isfinite(squares).all() and largest > 0):
-        return None
-    return np.asarray(np.sqrt(squares / largest))
+            squares[:, together] = squares[:, together].mean(axis=1, keepdims=True)
+    return squares if np.isfinite(squares).all() and squares[0].max() > 0 else None
+
+
+def relative(squares: FloatArray) -> FloatArray:
+    """Turn mean squares into relevance, the largest of each version one; without any, all are one.
+
+    Parameters
+    ----------
+    squares : (n_versions, d) array
+        Mean squares.
+    """
+    largest = squares.max(axis=1, keepdims=True)
+    return np.sqrt(np.where(largest > 0, squares / np.where(largest > 0, largest, 1.0), 1.0))
+
+
+def without_chance(
+    squares: FloatArray,
+    of_shuffled: FloatArray,
+    varies: NDArray[np.bool_],
+    is_many_valued: NDArray[np.bool_],
+    n_rows: float,
+) -> FloatArray:
+    """Subtract from mean squares what chance alone would move.
+
+    That is what shuffled labels moved, on average over columns of a kind; more of it counts where
+    there are more columns for every row.
+
+    Parameters
+    ----------
+    squares : (n_versions, d) array
+        Mean squares of the machines of all rows, and of those of splits.
+    of_shuffled : (n_shuffles, d) array
+        The same for shuffled labels, with all rows.
+    varies, is_many_valued : (d,) bool arrays
+        Which columns are not constant, and which have more than two values.
+    n_rows : float
+        Number of rows, as their weights count them.
+    """
+    n_columns, chance = int(varies.sum()), np.zeros(squares.shape[1])
+    for of_kind in (varies & is_many_valued, varies & ~is_many_valued):
+        if of_kind.any():
+            chance[of_kind] = of_shuffled[:, of_kind].mean()
+    factors = np.full((len(squares), 1), 2 * n_columns / (n_columns + n_rows))
+    factors[1:] *= CHANCE_OF_SPLITS
+    return np.maximum(squares - factors * chance, 0.0)
 
 
 def column_scales(relevance: FloatArray, is_many_valued: NDArray[np.bool_]) -> FloatArray:

@@ -33,6 +33,7 @@ from hardmargin.kernels import (
 )
 from hardmargin.monitor import Monitor
 from hardmargin.selection.calibration import HeldOut
+from hardmargin.selection.constant import log_odds_of_shares, trust
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.sigmoids import as_rows, platt_slope
 from hardmargin.solvers import staged_vote
@@ -60,6 +61,15 @@ MANY_COLUMNS = 1_000
 
 #: A kernel with a smaller share of the vote is left out.
 LEAST_SHARE = 0.05
+
+#: Log-likelihood that a machine must gain on held-out rows to be trusted as much as the shares of
+#: the classes: what the choice of kernels, stages and a slope gains where nothing can be learned.
+COST_OF_VOTE = 2.0
+
+#: Relevance that has seen the labels of the rows held out makes their log-loss too low by about
+#: this times the root of the number of different scales, divided by the number of rows. (Measured:
+#: with this correction it is right on average over the sets of benchmarks/accuracy.py.)
+LEAK = 0.9
 
 #: The most kernels that several machines share: each makes predictions slower.
 MOST_SHARED = 5
@@ -90,6 +100,10 @@ class Vote(Expansion):
         Their scores, the bias included.
     paths : list of StagedSolution
         The paths of all candidates.
+    trust : float
+        How far the machine is trusted beside the shares of the classes.
+    shrunk_slope : float or None
+        The slope that is left of its sigmoid, if the shares vote too.
     """
 
     n_rows: float
@@ -99,14 +113,49 @@ class Vote(Expansion):
     held_weights: FloatArray | None
     held_scores: FloatArray
     paths: list[StagedSolution]
+    trust: float = 1.0
+    shrunk_slope: float | None = None
 
     @cached_property
     def slope(self) -> float:
         """Slope of the machine's sigmoid; 2 where no rows of both sides were held out."""
-        if self.held_positive.all() or not self.held_positive.any():
+        if self.shrunk_slope is not None:
+            return self.shrunk_slope
+        if not self.is_judged:
             return 2.0
         copies = len(self.held_rows) / len(np.unique(self.held_rows))
         return platt_slope(self.held_scores, self.held_positive, self.held_weights, copies)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether rows of both sides were held out."""
+        return bool(self.held_positive.any() and not self.held_positive.all())
+
+    def beside_constant(self) -> Vote:
+        """Let the shares of the classes vote too: they have more of the log-odds the less is known.
+
+        The log-odds become their own, times the machine's trust, and those of the shares, times
+        what is left of it. The bias moves by that.
+        """
+        if not self.is_judged:
+            return self
+        times_held = len(self.held_rows) / len(np.unique(self.held_rows))
+        w = np.ones(len(self.held_rows)) if self.held_weights is None else self.held_weights
+        w = as_rows(w)
+        log_odds, is_positive = self.slope * self.held_scores, self.held_positive
+        loss = float(w @ (np.logaddexp(0, log_odds) - is_positive * log_odds) / w.sum())
+        positive = float(w[is_positive].sum()) / times_held
+        negative = float(w[~is_positive].sum()) / times_held
+        known = float(trust(loss, positive, negative, cost=COST_OF_VOTE))
+        shrunk = known * self.slope
+        shift = (1 - known) * log_odds_of_shares(positive, negative) / shrunk
+        return replace(
+            self,
+            trust=known,
+            shrunk_slope=shrunk,
+            intercept=self.intercept + shift,
+            held_scores=self.held_scores + shift,
+        )
 
 
 @dataclass(frozen=True)
@@ -123,12 +172,26 @@ class VoteResult:
         How much each column matters, if the views were scaled by it.
     rank : int or None
         The rank of the kernels, if they are approximated.
+    has_seen_all : bool
+        Whether relevance was found with the labels of the rows held out, too.
     """
 
     kernels: list[Kernel]
     votes: list[Vote]
     relevance: FloatArray | None = None
     rank: int | None = None
+    has_seen_all: bool = False
+
+    def beside_constants(self) -> VoteResult:
+        """Let the shares of the classes vote too, in every machine."""
+        return replace(self, votes=[vote.beside_constant() for vote in self.votes])
+
+    def optimism(self, n_rows: float) -> float:
+        """By how much the held-out log-loss of so many rows is too low."""
+        of_choice = COST_OF_VOTE * float(np.mean([vote.trust for vote in self.votes])) / n_rows
+        if self.relevance is None or not self.has_seen_all:
+            return of_choice
+        return leak_of(len(np.unique(self.relevance)), n_rows)
 
     @cached_property
     def used(self) -> list[int]:
@@ -163,6 +226,11 @@ class VoteResult:
             positive=np.concatenate([vote.held_positive for vote in self.votes]),
             machines=np.repeat(np.arange(len(self.votes)), sizes),
         )
+
+
+def leak_of(n_scales: int, n_rows: float) -> float:
+    """How much too low the held-out log-loss is if relevance has seen the rows held out."""
+    return LEAK * float(np.sqrt(n_scales)) / n_rows
 
 
 def candidate_kernels(
@@ -260,6 +328,9 @@ def matrix_votes(
     monitor: Monitor,
     *,
     dtype: Precision,
+    of_splits: Mapping[Kernel, Sequence[Kernel]] | None = None,
+    prior: FloatArray | None = None,
+    shuffles: NDArray[np.int32] | None = None,
 ) -> list[Vote]:
     """Run all candidates on stored kernel matrices, and count the votes of every machine.
 
@@ -279,12 +350,27 @@ def matrix_votes(
         The clock.
     dtype : {"float32", "float64"}
         Precision of distances and kernel values.
+    of_splits : mapping of Kernel to sequences of Kernel, optional
+        What every split uses in place of a candidate, where views have not seen the labels of the
+        rows held out.
+    prior : (n_kernels,) array, optional
+        Weights of the candidates before their losses count.
+    shuffles : (n_shuffles, n) int array, optional
+        Orders of the rows, for columns of shuffled labels.
     """
     # Rows of a class are contiguous, so that a machine's rows form a few runs.
     rows = np.flatnonzero(problem.codes >= 0)
     rows = rows[np.argsort(problem.codes[rows], kind="stable")]
-    arrays, sources, scales = _arrays(kernels, problem.values, rows, dtype, options.n_threads)
-    candidates = Candidates(arrays, sources, folds.train[:, rows], folds.test[:, rows])
+    arrays, sources, scales = _arrays(
+        kernels, problem.values, rows, dtype, options.n_threads, of_splits or {}
+    )
+    candidates = Candidates(
+        arrays,
+        sources,
+        folds.train[:, rows],
+        folds.test[:, rows],
+        None if shuffles is None else np.ascontiguousarray(shuffles[:, rows]),
+    )
     found = staged_vote.solve(
         Problem(
             candidates,
@@ -305,8 +391,9 @@ def matrix_votes(
             replace(path, rows=own, held_rows=held, coefficients=path.coefficients / scale)
             for path, scale in zip(paths, scales, strict=True)
         ]
-        prior = np.ones(len(kernels)) if len(held) else np.eye(len(kernels))[middle]
-        votes.append(count_votes(on_rows, problem, m, prior))
+        given = np.ones(len(kernels)) if prior is None else prior
+        own_prior = given if len(held) else np.eye(len(kernels))[middle]
+        votes.append(count_votes(on_rows, problem, m, own_prior))
     return votes
 
 
@@ -377,16 +464,33 @@ def counted_together(votes: Sequence[Vote], problem: Problem[Any]) -> list[Vote]
 
 
 def _arrays(
-    kernels: Sequence[Kernel], X: Rows, rows: NDArray[Any], dtype: Precision, n_jobs: int
-) -> tuple[list[Rows], list[KernelSource], FloatArray]:
-    """Distances, values or sparse rows to compute kernels from, and the kernels' divisors."""
+    kernels: Sequence[Kernel],
+    X: Rows,
+    rows: NDArray[Any],
+    dtype: Precision,
+    n_jobs: int,
+    of_splits: Mapping[Kernel, Sequence[Kernel]],
+) -> tuple[list[Rows], list[KernelSource | list[KernelSource]], FloatArray]:
+    """Distances, values or rows to compute kernels from, and the kernels' divisors."""
     arrays: list[Rows] = []
-    sources: list[KernelSource] = []
+    sources: list[KernelSource | list[KernelSource]] = []
     of_distance: dict[tuple[str, View | None], int] = {}
     seen: dict[View | None, Rows] = {}
     scales = np.ones(len(kernels))
     chosen = X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
+    points: dict[View | None, int] = {}
     for k, kernel in enumerate(kernels):
+        if kernel in of_splits:
+            of_columns = []
+            for own in (kernel, *of_splits[kernel]):
+                if own.view not in points:
+                    points[own.view] = len(arrays)
+                    shown = chosen if own.view is None else own.view.of(chosen)
+                    arrays.append(np.ascontiguousarray(shown, dtype=dtype))
+                kind: Any = METRICS[own.name]
+                of_columns.append(KernelSource(kind, points[own.view], own.gamma))
+            sources.append(of_columns)
+            continue
         if kernel.name in DISTANCE_KERNELS:
             key = (kernel.name, kernel.view)
             if key not in of_distance:

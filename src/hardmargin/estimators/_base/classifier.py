@@ -430,6 +430,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         held_out: HeldOut,
         slopes: FloatArray,
         random: np.random.RandomState,
+        optimism: float,
     ) -> None:
         """Fit the probabilities to the rows held out, and judge the classifier by them."""
         judged = judge(
@@ -441,7 +442,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             self._division,
             training.class_weights,
             random,
-        )
+        ).after_choice(optimism)
         self._calibration_ = judged.calibration
         self.cv_log_loss_, self.cv_error_ = judged.log_loss, judged.error
         self.cv_log_loss_std_error_ = judged.log_loss_std_error
