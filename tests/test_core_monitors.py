@@ -35,11 +35,12 @@ def long_run(name: str) -> dict[str, Any]:
         splits = np.zeros((0, n), dtype=np.uint8)
         return case | {
             "arrays": arrays,
-            "kernels": [("factor", 0, 0.0)],
+            "kernels": [[("factor", 0, 0.0)]],
             "classes": classes,
             "weights": np.ones(n),
             "train": splits,
             "test": splits,
+            "shuffles": np.zeros((0, n), dtype=np.int32),
             "n_stages": 10**6,
             "max_stages": 10**6,
         }

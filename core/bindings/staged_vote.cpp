@@ -76,14 +76,10 @@ KernelSource<T> to_source(const Source& given, const std::string& name, const He
                kind);
     if (is_sparse) {
         const Matrix& matrix = held.sparse[place].matrix;
-        return {source,
-                static_cast<const T*>(matrix.data),
-                matrix.n_cols,
-                gamma,
-                false,
-                KernelKind::rbf,
-                matrix.indices,
-                matrix.row_starts};
+        return {source,         static_cast<const T*>(matrix.data),
+                matrix.n_cols,  gamma,
+                false,          KernelKind::rbf,
+                matrix.indices, matrix.row_starts};
     }
     const Grid<const T>& array = held.grids[place];
     if (source == ValueSource::points)
@@ -99,9 +95,9 @@ std::vector<StagedVoteResult>
 staged_vote(const std::vector<nb::object>& arrays, const std::vector<std::vector<Source>>& kernels,
             nb::handle classes, const Machines& machines, nb::handle weights, nb::handle train,
             nb::handle test, nb::handle shuffles, const std::string& loss, bool bias,
-            bool all_columns, double sharpness,
-            std::int64_t n_stages, std::int64_t max_stages, bool race, bool compact,
-            std::int64_t memory_bytes, std::int64_t n_threads, const nb::object& monitor) {
+            bool all_columns, double sharpness, std::int64_t n_stages, std::int64_t max_stages,
+            bool race, bool compact, std::int64_t memory_bytes, std::int64_t n_threads,
+            const nb::object& monitor) {
     StagedVoteProblem<T> problem;
     const Vector<const std::int32_t> codes(classes, "classes");
     problem.n_rows = codes.size;
@@ -169,8 +165,9 @@ void define(nb::module_& module, const char* name) {
     module.def(name, &staged_vote<T>, nb::arg("arrays"), nb::arg("kernels"), nb::kw_only(),
                nb::arg("classes"), nb::arg("machines"), nb::arg("weights"), nb::arg("train"),
                nb::arg("test"), nb::arg("shuffles"), nb::arg("loss"), nb::arg("bias"),
-               nb::arg("all_columns"), nb::arg("sharpness"), nb::arg("n_stages"), nb::arg("max_stages"), nb::arg("race"), nb::arg("compact"),
-               nb::arg("memory_bytes"), nb::arg("n_threads"), nb::arg("monitor").none(),
+               nb::arg("all_columns"), nb::arg("sharpness"), nb::arg("n_stages"),
+               nb::arg("max_stages"), nb::arg("race"), nb::arg("compact"), nb::arg("memory_bytes"),
+               nb::arg("n_threads"), nb::arg("monitor").none(),
                "Run the paths of all kernels for all machines; one result per machine.");
 }
 

@@ -183,7 +183,8 @@ class Race {
         waits_for_.assign(paths_.size(), nobody);
         keep_ = needed <= memory_bytes;
         for (std::size_t k = 0; k < paths_.size(); ++k)
-            if (source_of(k).kind == ValueSource::points) widths_[family_of(k)].kernels.push_back(k);
+            if (source_of(k).kind == ValueSource::points)
+                widths_[family_of(k)].kernels.push_back(k);
     }
 
     std::vector<std::size_t> running() const {

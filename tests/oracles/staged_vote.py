@@ -46,24 +46,44 @@ def best_scale(h, v, log_scale):
     return log_scale
 
 
+def multiply(K, A):
+    """Products with one matrix, or with one for every column."""
+    if isinstance(K, list):
+        return np.column_stack([own @ a for own, a in zip(K, A.T, strict=True)])
+    return K @ A
+
+
 def held_out_path(
-    K, y, folds, *, v=None, loss="logistic", bias=True, n_stages=None, max_stages=150, sharpness=0.3
+    K,
+    y,
+    folds,
+    *,
+    v=None,
+    loss="logistic",
+    bias=True,
+    n_stages=None,
+    max_stages=150,
+    sharpness=0.3,
+    shuffled=(),
+    all_columns=False,
 ):
     """Return coefficients, intercept, held-out scores, mass, least loss, stages and losses.
 
-    `folds` are pairs of boolean masks (train, test).
+    `folds` are pairs of boolean masks (train, test). K may be a list: the matrix of all rows, then
+    those of the folds. `shuffled` are labels of more columns; `all_columns` returns coefficients of
+    all of them, column by column.
     """
     n = len(y)
     v = np.ones(n) if v is None else v
-    S = np.column_stack([y, *(np.where(train, y, 0.0) for train, _ in folds)])
+    S = np.column_stack([y, *(np.where(train, y, 0.0) for train, _ in folds), *shuffled])
     held = [(i, k + 1) for k, (_, test) in enumerate(folds) for i in np.flatnonzero(test)]
     rows, columns = (np.array(part, dtype=int) for part in zip(*held, strict=True))
-    F, Fp, c, cp = np.zeros(S.shape), np.zeros(S.shape), np.zeros(n), np.zeros(n)
+    F, Fp, c, cp = (np.zeros(S.shape) for _ in range(4))
     b = np.zeros(S.shape[1])
     if bias:
         b = np.array([0.5 * np.log(v[s > 0].sum() / v[s < 0].sum()) for s in S.T])
     tk, log_scale, best, best_t = 1.0, 0.0, np.inf, 0
-    mix, mix_b, mix_h, mass = np.zeros(n), 0.0, np.zeros(len(rows)), 0.0
+    mix, mix_b, mix_h, mass = np.zeros(S.shape), 0.0, np.zeros(len(rows)), 0.0
     stages, losses, t = [], [], 0
     limit = n_stages or max_stages
     while t < limit:
@@ -86,7 +106,7 @@ def held_out_path(
             positive = negative = (positive + negative) / 2
         A = 0.5 * S * w / np.where(S > 0, positive, negative)
         b = b + move
-        G = K @ A
+        G = multiply(K, A)
         a, g = A[:, 0], G[:, 0]
         rho = a @ g
         if rho <= 1e-12:
@@ -103,7 +123,7 @@ def held_out_path(
             cur = 2 * (h @ g**2 - ((h @ g) ** 2 / h.sum() if bias else 0.0))
             damping = 0.2 / 1.2
         eta = min(damping * rho / cur, 1 / rho) if cur > 0 else 1 / rho
-        Fn, cn = F + eta * G, c + eta * a
+        Fn, cn = F + eta * G, c + eta * A
         t1 = (1 + np.sqrt(1 + 4 * tk**2)) / 2
         beta = (tk - 1) / t1
         if a @ (Fn - Fp)[:, 0] < 0:
@@ -137,4 +157,5 @@ def held_out_path(
         mass += vote
         if not n_stages and t - best_t >= max(12, best_t // 2):
             break
-    return mix / mass, mix_b / mass, mix_h / mass, mass, best, stages, losses
+    coefficients = mix.T / mass if all_columns else mix[:, 0] / mass
+    return coefficients, mix_b / mass, mix_h / mass, mass, best, stages, losses

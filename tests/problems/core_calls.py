@@ -209,10 +209,10 @@ def sparse_staged_vote(dtype: str) -> dict[str, Argument]:
     X, other = rows(dtype=dtype), "float32" if dtype == "float64" else "float64"
     wrong = [[csr(X[:-1])], [csr(X.astype(other))], [csr(X[:, :0])], [X]]
     matrices = sparse_rows(X)
-    wrong_kernels = [[("rows", 1, 1.0)], [("rows", 0, NAN)], [("factor", 0, 1.0)]]
+    wrong_kernels = [[[("rows", 1, 1.0)]], [[("rows", 0, NAN)]], [[("factor", 0, 1.0)]]]
     return staged_vote(dtype) | {
         "arrays": Argument([matrices.value], wrong + [[matrix] for matrix in matrices.wrong]),
-        "kernels": Argument([("rows", 0, 1.0)], wrong_kernels),
+        "kernels": Argument([[("rows", 0, 1.0)]], wrong_kernels),
     }
 
 
@@ -234,17 +234,22 @@ def staged_vote(dtype: str) -> dict[str, Argument]:
         None,
         3,
     ]
-    kernels = [("distances", 0, 1.0), ("factor", 1, 0.0)]
+    points = [("sqeuclidean", 1, 1.0), ("cityblock", 1, 0.5), ("cityblock", 1, 2.0)]
+    kernels = [[("distances", 0, 1.0)], [("factor", 1, 0.0)], points]
     wrong_kernels = [
         [],
-        [("unknown", 0, 1.0)],
-        [("values", 2, 1.0)],
-        [("values", -1, 1.0)],
-        [("values", 1, 1.0)],
-        [("distances", 0, NAN)],
-        [("distances", 0, -1.0)],
-        [("distances", 0)],
-        [("rows", 1, 1.0)],
+        [[]],
+        [[("unknown", 0, 1.0)]],
+        [[("values", 2, 1.0)]],
+        [[("values", -1, 1.0)]],
+        [[("values", 1, 1.0)]],
+        [[("distances", 0, NAN)]],
+        [[("distances", 0, -1.0)]],
+        [[("distances", 0)]],
+        [[("rows", 1, 1.0)]],
+        [[("sqeuclidean", 2, 1.0)]],
+        [points[:2]],
+        [("distances", 0, 1.0)],
         "x",
         None,
     ]
@@ -257,6 +262,7 @@ def staged_vote(dtype: str) -> dict[str, Argument]:
         np.asfortranarray(splits),
         splits.astype(bool),
     ]
+    shuffles = np.arange(2 * N, dtype=np.int32).reshape(2, N)  # not beside kernels of splits
     return {
         "arrays": Argument([distances, factor], wrong_arrays),
         "kernels": Argument(kernels, wrong_kernels),
@@ -265,8 +271,13 @@ def staged_vote(dtype: str) -> dict[str, Argument]:
         "weights": numbers(np.ones(N), NAN, INF, -1.0),
         "train": Argument(1 - splits, wrong_splits),
         "test": Argument(splits, wrong_splits),
+        "shuffles": Argument(
+            shuffles[:0],
+            [*misshapen(shuffles), shuffles[:, :-1], np.asfortranarray(shuffles)],
+        ),
         "loss": word("logistic"),
         "bias": flag(True),
+        "all_columns": flag(False),
         "sharpness": number(0.3, -1.0, INF),
         "n_stages": count(0, 21, 200),  # more than max_stages
         "max_stages": count(20),

@@ -48,11 +48,11 @@ struct PathData {
     std::vector<std::int32_t> rows;  // original rows, ascending
     std::size_t padded = 0;
     int n_columns = 1;
-    std::vector<std::int32_t> splits{-1};     // of the columns: -1 for all rows, then the splits,
-                                              // then n_splits, n_splits + 1, .. if labels are shuffled
-    AlignedVector<T> labels;                  // [column][row]
-    AlignedVector<T> weights;                 // [row]
-    std::vector<std::uint32_t> held_rows;     // places in `rows` that are scored ..
+    std::vector<std::int32_t> splits{-1};  // of the columns: -1 for all rows, then the splits,
+                                           // then n_splits, n_splits + 1, .. if labels are shuffled
+    AlignedVector<T> labels;               // [column][row]
+    AlignedVector<T> weights;              // [row]
+    std::vector<std::uint32_t> held_rows;  // places in `rows` that are scored ..
     std::vector<std::uint32_t> held_columns;  // .. the column that scores each ..
     std::vector<std::int32_t> held_splits;    // .. and its split
     AlignedVector<T> held_weights;
@@ -120,7 +120,7 @@ class Path {
     const PathTable<T>& table_ = level().paths<T>();
     AlignedVector<T> scores_, last_, direction_, steps_, weights_;  // [column][row]
     AlignedVector<T> h_, margins_;
-    std::vector<double> bias_, judged_bias_;  // of every column
+    std::vector<double> bias_, judged_bias_;                      // of every column
     std::vector<double> coefficients_, last_coefficients_, mix_;  // [column][row]
     std::vector<double> held_mix_;
     double momentum_ = 1, log_scale_ = 0;

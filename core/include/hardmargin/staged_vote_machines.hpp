@@ -14,8 +14,8 @@ namespace hardmargin {
 
 template <class T>
 struct StagedVoteProblem {
-    // One source per kernel or, where splits have kernels of their own, one for all rows and one for
-    // each split.
+    // One source per kernel or, where splits have kernels of their own, one for all rows and one
+    // for each split.
     std::vector<std::vector<KernelSource<T>>> kernels;
     std::size_t n_rows = 0;
     const std::int32_t* classes = nullptr;  // of each row; negative: left out
