@@ -18,7 +18,6 @@ import hardmargin.selection.plan as plan
 from hardmargin import EnsembleSVC, compress
 from hardmargin.monitor import Monitor
 from hardmargin.reduction import cells, expansion
-from hardmargin.reduction.expansion import Found
 
 # Some tests compress further than is sensible.
 pytestmark = pytest.mark.filterwarnings("ignore:.* support rows are few for this model")
@@ -113,6 +112,42 @@ def test_a_tolerance_that_is_not_reached():
         same = compress(model(), tolerance=1e-6)
     new = problem()[2]
     np.testing.assert_array_equal(same.decision_function(new), model().decision_function(new))
+
+
+@pytest.fixture
+def little_is_affordable(monkeypatch):
+    """As for many rows: experts may keep a sixteenth and an eighth."""
+    monkeypatch.setattr(cells, "_affordable", lambda *_: cells.SHARES[:2])
+
+
+@pytest.mark.usefixtures("little_is_affordable")
+def test_shares_that_take_longer_than_the_fit_are_left_out():
+    new = problem()[2]
+    message = r"tolerance=0.03 probably takes about \d+ or more of the 900 .* \d+ rows change .*%"
+    with pytest.warns(UserWarning, match=message):
+        same = compress(model(), tolerance=0.03)
+    np.testing.assert_array_equal(same.decision_function(new), model().decision_function(new))
+    assert "none: all 900" in repr(same.compression_)
+    assert len(compress(model(), tolerance=0.03, max_time=1e6).support_) < 900
+
+
+def test_larger_shares_take_longer_and_the_first_is_always_tried(monkeypatch):
+    mixture = model()._experts_
+    costs = [cells._operations(mixture.layers[0], share) for share in cells.SHARES]
+    assert costs == sorted(costs)
+    assert cells._affordable(mixture, None) == cells.SHARES  # of few rows
+    monkeypatch.setattr(expansion, "operations_of_fits", lambda *_: 0.0)
+    monkeypatch.setattr(expansion, "allowed_operations", lambda _: 0.0)
+    assert cells._affordable(mixture, None) == cells.SHARES[:1]
+
+
+def test_one_search_of_the_vote_on_a_sample_serves_all_shares(monkeypatch):
+    begun = []
+    search = expansion.Nested
+    monkeypatch.setattr(expansion, "Nested", lambda *args: begun.append(1) or search(*args))
+    small = compress(model(), tolerance=0.05)
+    assert len(small.support_) > 900 / 16
+    assert len(begun) == 1
 
 
 @BOTH
@@ -219,7 +254,7 @@ def test_out_of_time_it_is_the_best_model_so_far(n_looks, found, monkeypatch):
     looks = iter([0.0] * n_looks)
     clock = functools.partial(Monitor, clock=lambda: next(looks, 2.0))
     monkeypatch.setattr(reduction, "Monitor", clock)
-    monkeypatch.setattr(expansion, "compress_to", lambda clf, *_: Found(clf, True))
+    monkeypatch.setattr(cells._Vote, "of", lambda vote, _: vote._whole)
     with pytest.warns(ConvergenceWarning, match=f"max_time ended the search .* {found}"):
         small = compress(model(), tolerance=1e-8, max_time=1.0)
     n_before = len(model().support_)

@@ -409,6 +409,82 @@ def test_enough_time_changes_nothing():
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
 
 
+@pytest.fixture
+def little_is_affordable(monkeypatch):
+    """As for many rows: a search may choose 80 of 300."""
+    monkeypatch.setattr(reduction, "allowed_operations", lambda _: 2e7)
+
+
+@pytest.mark.usefixtures("little_is_affordable")
+def test_a_search_that_takes_longer_than_the_fit_is_worth_ends():
+    clf = fitted(RhoEnsembleSVC, gamma=1.0)
+    with pytest.warns(UserWarning, match="and a search longer than five fits") as caught:
+        same = compress(clf, tolerance=0.01)
+    np.testing.assert_array_equal(same.decision_function(NEW), clf.decision_function(NEW))
+    found = re.match(
+        r"tolerance=0.01 probably takes nearly all of the 300 support rows, .* model is unchanged."
+        r" Give that search seconds by max_time, .* set n_support: (\d+) rows change .* by (.*)%",
+        str(caught[0].message),
+    )
+    n, percent = int(found[1]), float(found[2])
+    assert 15 < n < 100
+    fewer = compress(clf, n_support=n).compression_
+    assert fewer.relative_change == pytest.approx(percent / 100, rel=0.1)
+
+
+@pytest.mark.usefixtures("little_is_affordable")
+def test_what_is_affordable_is_found_as_ever():
+    clf = fitted(RhoEnsembleSVC, gamma=0.1)
+    one, other = compress(clf, tolerance=0.1), compress(clf, tolerance=0.1, max_time=1e6)
+    assert one.compression_.relative_change <= 0.1
+    assert len(one.support_) == pytest.approx(len(other.support_), rel=0.05)
+
+
+@pytest.mark.usefixtures("little_is_affordable")
+@pytest.mark.parametrize("max_time", [1e6, float("inf")])
+def test_a_time_of_ones_own_searches_on(max_time):
+    clf = fitted(RhoEnsembleSVC, gamma=1.0)
+    small = compress(clf, tolerance=0.01, max_time=max_time)
+    assert 150 < len(small.support_) < 300
+    assert small.compression_.relative_change <= 0.01
+
+
+@pytest.mark.usefixtures("little_is_affordable")
+def test_a_hopeless_search_ends_before_it_has_done_all_it_may(monkeypatch):
+    sizes = []
+    add = NestedLeastSquares.add
+
+    def count(self, columns):
+        add(self, columns)
+        sizes.append(self.n_columns)
+
+    monkeypatch.setattr(NestedLeastSquares, "add", count)
+    clf = fitted(RhoEnsembleSVC, gamma=5.0)
+    with pytest.warns(UserWarning, match="probably takes nearly all"):
+        compress(clf, tolerance=1e-4)
+    most = reduction._affordable(clf, clf.support_vectors_)
+    assert most // 4 <= sizes[-1] < most // 2
+
+
+@pytest.mark.parametrize("make", [greedy, many, kernel_sum])
+def test_small_models_are_searched_to_the_end(make):
+    clf = make()
+    n = len(clf.support_)
+    assert reduction._affordable(clf, clf.support_vectors_) == n - 1
+    with pytest.warns(UserWarning, match="is not reached with fewer than all .* and the precision"):
+        compress(clf, tolerance=1e-12)
+
+
+def test_rows_kernels_and_machines_make_fits_take_longer():
+    fits = reduction.operations_of_fits
+    assert fits(600, 1, 600) > fits(300, 1, 600) > fits(300, 1, 300) > 0
+    assert fits(300, 3, 900) > fits(300, 1, 300)
+    clf = kernel_sum()
+    cost = partial(reduction.operations_of_search, clf, None)
+    assert cost(40) < cost(80) < cost(160)
+    assert cost(160) > (2 * 160) ** 2 * 300  # inner products of all columns, on the support rows
+
+
 def test_a_tolerance_takes_one_search(monkeypatch):
     sizes = []
     add = NestedLeastSquares.add

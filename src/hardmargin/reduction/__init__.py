@@ -20,7 +20,7 @@ from hardmargin.estimators._base.fitted import checked_rows, is_mixture, machine
 from hardmargin.estimators._base.one_model import snapshot
 from hardmargin.monitor import Monitor
 from hardmargin.reduction import cells, expansion
-from hardmargin.reduction.expansion import Compression
+from hardmargin.reduction.expansion import Compression, Found
 from hardmargin.resources import single_threaded_blas
 from hardmargin.warn import warn_caller
 
@@ -28,6 +28,9 @@ __all__ = ["Compression", "compress"]
 
 #: There is a warning if a larger share of the predictions changes.
 MANY_CHANGES = 0.05
+
+#: A share of the rows for which warnings say "nearly all".
+NEARLY_ALL = 0.9
 
 #: There is a warning if there are this many times more support rows than asked for.
 MANY_MORE = 1.2
@@ -54,8 +57,10 @@ def compress(
     tolerance : float in (0, 1), optional
         The largest relative change of the decision values allowed: root mean square of the change,
         divided by that of the values. Rows are chosen one by one until it is reached; every expert
-        of a mixture keeps a sixteenth of its rows, an eighth, a quarter or a half. Give either this
-        or `n_support`.
+        of a mixture keeps a sixteenth of its rows, an eighth, a quarter or a half. Where the search
+        would take longer than about five fits, as it does if most rows must stay, it ends, and the
+        model is unchanged; a warning says how many rows the tolerance probably takes, and what
+        fewer change. `max_time` searches on. Give either this or `n_support`.
     X : (n_samples, n_features) array or sparse matrix, optional
         Rows, without labels, on which to keep the function and to measure the change: training
         rows, or rows like those to be predicted. The default is the support rows. (The cells of a
@@ -63,9 +68,12 @@ def compress(
         ``kernel="precomputed"``: the kernel values of these rows against all training rows. For a
         pipeline, rows as its ``predict`` takes them; they go through its earlier steps.
     max_time : float, optional
-        Seconds that this may take. If the search has not ended by then, the result is the best
-        model so far, with a ``ConvergenceWarning``: it may change the decision values by more than
-        `tolerance`, or have another number of rows than `n_support`. `compression_` shows both.
+        Seconds that this may take, ``float("inf")`` for no limit. If the search has not ended by
+        then, the result is the best model so far, with a ``ConvergenceWarning``: it may change the
+        decision values by more than `tolerance`, or have another number of rows than `n_support`.
+        `compression_` shows both. With None, the search for a `tolerance` takes at most about five
+        times as long as :class:`EnsembleSVC` takes to fit that many rows, and that for `n_support`
+        as long as it takes.
     random_state : int, RandomState instance or None, default=None
         Seed for crossing rows, and for drawing them if there are more than about 10,000; None is a
         fixed seed.
@@ -104,14 +112,20 @@ def compress(
     """
     _check_max_time(max_time)
     monitor = Monitor(max_time)
-    return _compress(clf, n_support, tolerance, X, monitor, random_state)
+    return _compress(clf, n_support, tolerance, X, max_time, monitor, random_state)
 
 
 def _compress(
-    clf: Any, n_support: Any, tolerance: Any, X: Any, monitor: Monitor, random_state: Any
+    clf: Any,
+    n_support: Any,
+    tolerance: Any,
+    X: Any,
+    max_time: float | None,
+    monitor: Monitor,
+    random_state: Any,
 ) -> Any:
     if isinstance(clf, Pipeline):
-        return _compressed_pipeline(clf, n_support, tolerance, X, monitor, random_state)
+        return _compressed_pipeline(clf, n_support, tolerance, X, max_time, monitor, random_state)
     _check(clf, n_support, tolerance, X)
     clf = snapshot(clf)
     n_before = len(clf.support_)
@@ -122,15 +136,21 @@ def _compress(
     kind = cells if is_mixture(clf) else expansion
     with single_threaded_blas():
         if n_support is not None:
-            small, in_time = kind.compress_to(clf, rows, int(n_support), random, monitor)
+            found = kind.compress_to(clf, rows, int(n_support), random, monitor)
         else:
-            small, in_time = kind.compress_within(clf, rows, float(tolerance), random, monitor)
-    if not in_time:
+            found = kind.compress_within(
+                clf, rows, float(tolerance), random, monitor, max_time is None
+            )
+    small = found.model
+    if not found.in_time:
         return _out_of_time(clf, small, n_support, tolerance)
-    if n_support is not None:
-        _warn_of_cost(small.compression_, n_support)
     if small is not None:
+        if n_support is not None:
+            _warn_of_cost(small.compression_, n_support)
         return small
+    if found.nearest is not None:
+        _warn_of_long_search(found, tolerance)
+        return expansion.unchanged(clf)
     warn_caller(
         f"tolerance={tolerance} is not reached with fewer than all {n_before:,} support rows "
         "within the memory and the precision available; the model is unchanged. Raise tolerance or "
@@ -155,6 +175,23 @@ def _out_of_time(clf: Any, small: Any | None, n_support: Any, tolerance: Any) ->
     return small
 
 
+def _warn_of_long_search(found: Found, tolerance: Any) -> None:
+    """Say what a tolerance takes, and what is to be had for less."""
+    assert found.nearest is not None
+    cost = found.nearest.compression_
+    n_before = cost.n_support_before
+    takes = "nearly all"
+    if found.n_expected < NEARLY_ALL * n_before:
+        takes = f"about {found.n_expected:,} or more"
+    warn_caller(
+        f"tolerance={tolerance} probably takes {takes} of the {n_before:,} support rows, and a "
+        "search longer than five fits, so the model is unchanged. Give that search seconds by "
+        f"max_time, raise tolerance, or set n_support: {cost.n_support:,} rows change the decision "
+        f"values by {cost.relative_change:.2%}.",
+        UserWarning,
+    )
+
+
 def _warn_of_cost(found: Compression, n_support: int) -> None:
     if found.n_support > MANY_MORE * n_support:
         warn_caller(
@@ -175,6 +212,7 @@ def _compressed_pipeline(
     n_support: Any,
     tolerance: Any,
     X: Any,
+    max_time: float | None,
     monitor: Monitor,
     random_state: Any,
 ) -> Pipeline:
@@ -183,7 +221,7 @@ def _compressed_pipeline(
     if X is not None and earlier:
         check_is_fitted(last)
         X = pipeline[:-1].transform(X)
-    small = _compress(last, n_support, tolerance, X, monitor, random_state)
+    small = _compress(last, n_support, tolerance, X, max_time, monitor, random_state)
     result = copy.copy(pipeline)
     result.steps = [*copy.deepcopy(earlier), (name, small)]
     return result

@@ -3,7 +3,9 @@
 All experts keep the same share of their rows, so that predictions become faster by about that
 share. Layers choose different rows: if the share is s and each of N support rows takes part in c
 experts on average, about ``N (1 - (1 - s)**c)`` rows are left. This gives the share for a number of
-rows. For a tolerance, the shares 1/16, 1/8, 1/4 and 1/2 are tried until one is good enough.
+rows. For a tolerance, the shares 1/16, 1/8, 1/4 and 1/2 are tried until one is good enough, or
+until all so far and the next have more operations than about five fits. The search ends before if
+the change falls too slowly.
 
 The vote on a sample of all rows is a classifier like any other, see ``expansion``. A cell has few
 rows, but there are many cells, so that cells take a shorter way to the same end:
@@ -78,6 +80,9 @@ MAX_MEASURED = 4_096
 #: Crossed rows for each coefficient that is refitted.
 CROSSED_PER_COEFFICIENT = 2
 
+#: Operations of a search that take as long as one kernel value.
+OPERATIONS_OF_VALUE = 60
+
 #: Root of the ridge, relative to kernel values: cells predict in float32.
 RIDGE_ROOT = 1e-5
 
@@ -87,33 +92,112 @@ def compress_to(
 ) -> Found:
     """Keep about `n_support` rows; the change is measured on `rows` (None: on training rows)."""
     experts, n_before = experts_in(clf), len(clf.support_)
-    n_held = sum(len(layer.members) for layer in experts.layers)
-    if experts.whole is not None:
-        n_held += len(experts.whole.model.support_)
-    share = 1 - (1 - n_support / n_before) ** (n_before / n_held)
+    share = 1 - (1 - n_support / n_before) ** (n_before / _n_held(experts))
     try:
         measure = _Measure(clf, rows, random, monitor)
-        return Found(measure.of(_smaller(clf, rows, share, random, monitor)), True)
+        vote = _Vote(experts.whole, rows, share, random, monitor)
+        return Found(measure.of(_smaller(clf, vote, share, random, monitor)), True)
     except Stopped:
         return Found(None, False)
 
 
 def compress_within(
-    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState, monitor: Monitor
+    clf: Any,
+    rows: Rows | None,
+    tolerance: float,
+    random: np.random.RandomState,
+    monitor: Monitor,
+    is_short: bool = False,
 ) -> Found:
-    """Keep the least share of the rows that the tolerance allows."""
-    best = None
+    """Keep the least share of the rows that the tolerance allows.
+
+    Parameters
+    ----------
+    clf, rows, tolerance, random, monitor
+        As for `compress`.
+    is_short : bool
+        Whether the search ends where it takes longer than about five fits.
+    """
+    shares = _affordable(experts_in(clf), rows) if is_short else SHARES
+    are_all = len(shares) == len(SHARES)
+    changes: list[float] = []
+    best = vote = None
     try:
         measure = _Measure(clf, rows, random, monitor)
-        for share in SHARES:
-            best = measure.of(_smaller(clf, rows, share, random, monitor))
-            if best.compression_.relative_change <= tolerance:
+        for share in shares:
+            if not (are_all or _may_reach(tolerance, changes, len(shares))):
+                break
+            if vote is None or share > vote.share:
+                most = shares[-1] if is_short else share
+                vote = _Vote(experts_in(clf).whole, rows, most, random, monitor)
+            best = measure.of(_smaller(clf, vote, share, random, monitor))
+            changes.append(best.compression_.relative_change)
+            if changes[-1] <= tolerance:
                 return Found(best, True)
     except TooLargeError:  # larger shares need even more
-        pass
+        return Found(None, True)
     except Stopped:
         return Found(best, False)
-    return Found(None, True)
+    if are_all:
+        return Found(None, True)
+    return Found(None, True, best, _n_expected(clf, tolerance, changes))
+
+
+def _affordable(experts: Experts, rows: Rows | None) -> tuple[float, ...]:
+    """Shares that take no longer than about five fits, one after the other; at least the first."""
+    whole = None if experts.whole is None else experts.whole.model
+    allowed = 0.0 if whole is None else expansion.allowed_operations(whole)
+    for layer in experts.layers:
+        sizes, n_kernels = np.diff(layer.starts), (layer.gammas > 0).sum(axis=1)
+        allowed += expansion.operations_of_fits(
+            float(np.sqrt(sizes @ sizes)), float(n_kernels.mean()), len(layer.values)
+        )
+    taken, shares = 0.0, list[float]()
+    for share in SHARES:
+        taken += sum(_operations(layer, share) for layer in experts.layers)
+        of_whole = 0.0  # one search for all shares
+        if whole is not None:
+            n = _n_kept(share, len(whole.support_))
+            own = None if rows is None else checked_rows(whole, rows)
+            of_whole = expansion.operations_of_search(whole, own, n)
+        if shares and taken + of_whole > allowed:
+            break
+        shares.append(share)
+    return tuple(shares)
+
+
+def _operations(layer: Layer, share: float) -> float:
+    """Count the operations that all cells of a layer take, as a search in float64 counts them."""
+    total = 0.0
+    for n, n_kernels in zip(np.diff(layer.starts), (layer.gammas > 0).sum(axis=1), strict=True):
+        n_columns = int(n_kernels) * _n_kept(share, int(n))
+        n_sample = n + _n_crossed(int(n), n_columns)
+        values = OPERATIONS_OF_VALUE * n_kernels * n
+        total += float(n_sample * (values + n**2 / 2 + n_columns**2) + n_columns**3 / 3)
+    return total
+
+
+def _may_reach(sought: float, changes: list[float], n_shares: int) -> bool:
+    """Whether one of so many shares may reach a change, if they gain a little more than so far."""
+    if len(changes) < 2:
+        return True
+    gain = max(changes[-2] / max(changes[-1], 1e-300), 1.0)
+    return bool(changes[-1] <= sought * gain ** (1.25 * (n_shares - len(changes))))
+
+
+def _n_expected(clf: Any, tolerance: float, changes: list[float]) -> int:
+    """How many support rows a tolerance takes if every doubling gains as the last one did."""
+    gain = changes[-2] / max(changes[-1], 1e-300) if len(changes) > 1 else 1.0
+    doublings = np.log(changes[-1] / tolerance) / np.log(gain) if gain > 1 else np.inf
+    share = min(SHARES[len(changes) - 1] * 2 ** min(float(doublings), 8.0), 1.0)
+    n_before = len(clf.support_)
+    return int(n_before * (1 - (1 - share) ** (_n_held(experts_in(clf)) / n_before)))
+
+
+def _n_held(experts: Experts) -> int:
+    """Count the rows of all experts."""
+    n_held = sum(len(layer.members) for layer in experts.layers)
+    return n_held if experts.whole is None else n_held + len(experts.whole.model.support_)
 
 
 class _Measure:
@@ -159,7 +243,7 @@ def _training_rows(clf: Any, random: np.random.RandomState) -> Rows:
 
 
 def _smaller(
-    clf: Any, rows: Rows | None, share: float, random: np.random.RandomState, monitor: Monitor
+    clf: Any, vote: _Vote, share: float, random: np.random.RandomState, monitor: Monitor
 ) -> Any:
     """Copy a mixture whose experts keep a share of their rows."""
     experts = experts_in(clf)
@@ -167,9 +251,7 @@ def _smaller(
         _smaller_layer(layer, experts.support, share, random.randint(2**31 - 1), clf, monitor)
         for layer in experts.layers
     ]
-    whole = experts.whole
-    if whole is not None:
-        whole = _smaller_whole(whole, rows, share, random, monitor)
+    whole = vote.of(share)
     used = np.unique(np.concatenate([np.empty(0, np.int32), *(own.members for own in layers)]))
     found = replace(
         experts,
@@ -187,32 +269,61 @@ def _smaller(
     return small
 
 
-def _smaller_whole(
-    whole: SampleVote,
-    rows: Rows | None,
-    share: float,
-    random: np.random.RandomState,
-    monitor: Monitor,
-) -> SampleVote:
-    """Compress the vote on a sample, and forget the rows that it had held out."""
-    n = _n_kept(share, len(whole.model.support_))
-    model = expansion.unchanged(whole.model)
-    if n < len(whole.model.support_):
-        own = None if rows is None else checked_rows(whole.model, rows)
+class _Vote:
+    """The vote on a sample, and smaller ones that one search finds.
+
+    Parameters
+    ----------
+    whole : SampleVote or None
+        The vote, if the mixture has one.
+    rows : rows or None
+        On which to keep the function (None: on the support rows).
+    share : float
+        The largest share of its rows to be kept.
+    random, monitor
+        As for `compress`.
+    """
+
+    def __init__(
+        self,
+        whole: SampleVote | None,
+        rows: Rows | None,
+        share: float,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> None:
+        self.share, self._whole, self._rows = share, whole, rows
+        self._random, self._monitor = random, monitor
+        self._search: expansion.Nested | None = None
+
+    def of(self, share: float) -> SampleVote | None:
+        """Keep a share of the rows, and forget those that it had held out."""
+        whole = self._whole
+        if whole is None:
+            return None
+        n = _n_kept(share, len(whole.model.support_))
+        if n < len(whole.model.support_):
+            if self._search is None:
+                self._search = self._begun(whole)
+            model = self._search.of(n)
+        else:
+            model = expansion.unchanged(whole.model)
+        return replace(
+            whole,
+            model=model,
+            held_rows=whole.held_rows[:0],
+            held_probabilities=whole.held_probabilities[:0],
+            is_new=None,
+        )
+
+    def _begun(self, whole: SampleVote) -> expansion.Nested:
+        """Begin the search."""
+        own = None if self._rows is None else checked_rows(whole.model, self._rows)
+        most = _n_kept(self.share, len(whole.model.support_))
         try:
-            found, in_time = expansion.compress_to(whole.model, own, n, random, monitor)
+            return expansion.Nested(whole.model, own, most, self._random, self._monitor)
         except TooLargeError as error:
             raise TooLargeError(f"For the vote on a sample of all rows, {error}") from None
-        if not in_time:
-            raise Stopped
-        model = found
-    return replace(
-        whole,
-        model=model,
-        held_rows=whole.held_rows[:0],
-        held_probabilities=whole.held_probabilities[:0],
-        is_new=None,
-    )
 
 
 def _n_kept(share: float, n: int) -> int:

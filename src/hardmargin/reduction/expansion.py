@@ -39,6 +39,11 @@ predictions. This keeps coefficients from growing so large that predictions lose
 Cholesky factor grows with the rows, and shows the change for every number of them: a tolerance
 takes one search, in steps that aim at it by the change so far. Then smaller numbers are tried.
 
+*How long it takes* is limited for a tolerance: unless the caller gives a time, the search has no
+more operations than about five fits (`operations_of_fits`, an estimate from the size of the model,
+so that the result depends on no clock). It ends before if the change falls too slowly to be small
+enough by then. The model stays as it was, and what was found is reported.
+
 Sample and candidates are drawn when there are more than 10,240 support rows. Time and memory then
 do not depend on N, except for the decision values of the sample: m rows take about
 ``2 w p m + s c^2 + c^3 / 3`` operations, the first of them in float32, and
@@ -112,7 +117,8 @@ FIRST_SIZE = 2_560
 #: Rows that are chosen, at least, before the fit is looked at.
 FEWEST_MORE = 8
 
-#: Rows are chosen by this many rows of the sample, at least.
+#: A search goes on while it probably takes this many times the rows that it may choose, at most.
+MOST_HOPE = 1.25
 
 #: Numbers of rows that are tried once a tolerance is met, to meet it with fewer.
 MOST_TRIES = 3
@@ -125,6 +131,13 @@ ROWS_AT_ONCE = 2_048
 
 #: A column whose part beside an intercept is not larger, in units of rounding, is a constant.
 LEAST_IN_EPS = 10.0
+
+#: What a search may do in the time of five fits of EnsembleSVC: operations for any fit, for a pair
+#: of support rows, for such a pair and kernel, and for a row of a machine. They follow the times of
+#: fits of 300 to 20,000 rows of 2 to 26 classes (`benchmarks/compress.py`).
+OF_ANY_FITS = 7e9
+OF_PAIRS, OF_PAIRS_AND_KERNELS = 450.0, 750.0
+OF_MACHINE_ROWS = 2.5e6
 
 #: Cost of applying the kernel's function to a distance or product, in products of features.
 COST_OF_FUNCTION = 16
@@ -203,10 +216,24 @@ class TooLargeError(ValueError):
 
 
 class Found(NamedTuple):
-    """What a search found: a smaller model, if any, and whether it had the time that it needs."""
+    """What a search found.
+
+    Attributes
+    ----------
+    model : classifier or None
+        The smaller model, if any.
+    in_time : bool
+        Whether the search had the time that it needs.
+    nearest : classifier or None
+        The best model of a search for a tolerance that ended because it would take too long.
+    n_expected : int
+        Support rows that the tolerance takes then, probably; it may take more.
+    """
 
     model: Any | None
     in_time: bool
+    nearest: Any | None = None
+    n_expected: int = 0
 
 
 def compress_to(
@@ -227,13 +254,29 @@ def compress_to(
 
 
 def compress_within(
-    clf: Any, rows: Rows | None, tolerance: float, random: np.random.RandomState, monitor: Monitor
+    clf: Any,
+    rows: Rows | None,
+    tolerance: float,
+    random: np.random.RandomState,
+    monitor: Monitor,
+    is_short: bool = False,
 ) -> Found:
-    """Keep as few support rows as the tolerance allows."""
+    """Keep as few support rows as the tolerance allows.
+
+    Parameters
+    ----------
+    clf, rows, tolerance, random, monitor
+        As for `compress`.
+    is_short : bool
+        Whether the search ends where it takes longer than about five fits.
+    """
     rows = clf.support_vectors_ if rows is None else rows
+    most = len(clf.support_) - 1
+    if is_short:
+        most = _affordable(clf, rows)
     best: list[Any] = []
-    for size, is_last in _sizes(clf, rows):
-        fit = None
+    fit = None
+    for size, is_last in _sizes(clf, rows, most):
         try:
             fit = _Fit(clf, rows, size, random, monitor)
             small = fit.reach(tolerance, is_last)
@@ -245,7 +288,81 @@ def compress_within(
             return Found(small, True)
         if monitor.has_limit:
             best = [fit.smaller(fit.n_fitted)]
+    if fit is not None and most < len(clf.support_) - 1 and size.most == most:
+        return fit.not_reached(tolerance)
     return Found(None, True)
+
+
+class Nested:
+    """Smaller models of one search, whose rows are among those of the larger ones.
+
+    Parameters
+    ----------
+    clf, rows, random, monitor
+        As for `compress`.
+    most : int
+        The largest number of rows.
+    """
+
+    def __init__(
+        self,
+        clf: Any,
+        rows: Rows | None,
+        most: int,
+        random: np.random.RandomState,
+        monitor: Monitor,
+    ) -> None:
+        rows = clf.support_vectors_ if rows is None else rows
+        size = _Size.of(clf, rows, most)
+        size.check()
+        self._fit = _Fit(clf, rows, size, random, monitor)
+
+    def of(self, n: int) -> Any:
+        """Keep n rows, at most as many as the search may choose."""
+        while self._fit.n_fitted < n and self._fit.grow(n):
+            pass
+        return self._fit.smaller(min(n, self._fit.n_fitted))
+
+
+def operations_of_fits(n: float, n_kernels: float, n_coefficients: int) -> float:
+    """Estimate the operations of five fits of a vote, in those of a search.
+
+    Parameters
+    ----------
+    n : float
+        Its support rows.
+    n_kernels : float
+        Kernels that vote.
+    n_coefficients : int
+        Coefficients of all machines, for all kernels.
+    """
+    of_pairs = n**2 * (OF_PAIRS + OF_PAIRS_AND_KERNELS * n_kernels)
+    return OF_ANY_FITS + of_pairs + OF_MACHINE_ROWS * n_coefficients / max(n_kernels, 1.0)
+
+
+def allowed_operations(clf: Any) -> float:
+    """How many operations the search for a tolerance may have."""
+    coefficients = clf.dual_coef_
+    n = coefficients.nnz if is_sparse(coefficients) else np.count_nonzero(coefficients)
+    return operations_of_fits(len(clf.support_), len(_kernels(clf)), int(n))
+
+
+def operations_of_search(clf: Any, rows: Rows | None, most: int) -> float:
+    """Count the operations of a search for so many rows."""
+    return _Size.of(clf, clf.support_vectors_ if rows is None else rows, most).n_operations
+
+
+def _affordable(clf: Any, rows: Rows) -> int:
+    """Return how many rows a search that ends early may choose."""
+    allowed = allowed_operations(clf)
+    enough, too_many = 1, len(clf.support_)
+    while too_many - enough > 1:
+        middle = (enough + too_many) // 2
+        if _Size.of(clf, rows, middle).n_operations <= allowed:
+            enough = middle
+        else:
+            too_many = middle
+    return enough
 
 
 @dataclass(frozen=True)
@@ -297,6 +414,13 @@ class _Size:
         return choosing + 8 * (self.n_sample * n_columns + 2 * n_columns**2)
 
     @property
+    def n_operations(self) -> float:
+        """Multiplications with an addition in float64; those in float32 are half of one."""
+        n_columns = self.most * self.n_kernels
+        choosing = self.n_candidates * self.most * (self.n_folded + self.most / 2)
+        return choosing + n_columns**2 * (self.n_sample + n_columns / 3)
+
+    @property
     def fits(self) -> bool:
         return self.n_bytes <= self.room
 
@@ -313,19 +437,22 @@ class _Size:
             )
 
 
-def _sizes(clf: Any, rows: Rows) -> Iterator[tuple[_Size, bool]]:
-    """Sizes of fits that may reach a tolerance, while they fit in memory; and which is the last."""
-    most = len(clf.support_) - 1
+def _sizes(clf: Any, rows: Rows, most: int) -> Iterator[tuple[_Size, bool]]:
+    """Sizes of fits that may reach a tolerance, while they fit in memory; and which is the last.
+
+    The last one looks for the tolerance to its end; but if `most` is not all rows, none does.
+    """
     whole = _Size.of(clf, rows, most)
     size = _Size.of(clf, rows, min(most, max(1, FIRST_SIZE // len(_kernels(clf)))))
-    if whole.fits and whole.is_like(size) and whole.n_folded == size.n_folded:
+    is_soon = whole.most * whole.n_kernels <= 2 * FIRST_SIZE
+    if whole.fits and (is_soon or whole.is_like(size)) and whole.n_folded == size.n_folded:
         size = whole
     while size.fits:
         further = _Size.of(clf, rows, min(2 * size.most, most))
         if whole.fits and whole.is_like(further):
             further = whole
         is_last = size.most == most or not further.fits
-        yield size, is_last
+        yield size, is_last and not (size.most == most < len(clf.support_) - 1)
         if is_last:
             return
         size = further
@@ -374,7 +501,8 @@ class _Fit:
             10 * float(np.finfo(np.float32).eps) if machines_in(clf).dtype == "float32" else 1e-8
         )
         ridge = total * (precision * largest) ** 2
-        self._least_squares = NestedLeastSquares(target, ridge, monitor)
+        most = size.most * size.n_kernels
+        self._least_squares = NestedLeastSquares(target, ridge, monitor, most)
         self._column_means = np.empty(0)  # of the columns fitted
         self._selection = Selection(columns, self._folds.of(target.T).T, size.most)
 
@@ -422,6 +550,15 @@ class _Fit:
                 return self._fewest(small, n, too_few, tolerance)
             # The measured rows are harder than the sample: aim that much lower.
             sought = min(sought, changes[n]) * max(tolerance / measured, 0.5)
+
+    def not_reached(self, tolerance: float) -> Found:
+        """Say what is known about a tolerance that this fit does not reach."""
+        nearest = self.smaller(self.n_fitted)
+        changes = self._least_squares.changes()[:: self._size.n_kernels]
+        harder = nearest.compression_.relative_change / max(changes[-1], 1e-300)
+        n_all, n_more = len(self.clf.support_), self._size.most + 1
+        expected = _soonest(tolerance / max(harder, 1e-300), changes)
+        return Found(None, True, nearest, int(min(n_all, max(n_more, expected))))
 
     def _fewest(self, enough: Any, n: int, too_few: int, tolerance: float) -> Any:
         """Meet a tolerance with as few rows as possible.
@@ -598,20 +735,30 @@ def _centre(values: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
 def _size_for(sought: float, changes: FloatArray, most: int) -> int:
     """How many rows reach a change, if the next rows gain as much as the last half did."""
     n = len(changes) - 1
-    gain = float(changes[n // 2] / max(changes[n], 1e-300))
-    if n < 2 or gain <= 1 or not changes[n] > sought > 0:
-        return most
-    doublings = np.log2(changes[n] / sought) / np.log2(gain)
-    return min(most, n + FEWEST_MORE + int(n * (2 ** min(doublings, 8.0) - 1)))
+    doublings = min(_gains_left(sought, changes), 8.0)
+    return min(most, n + FEWEST_MORE + int(n * (2**doublings - 1)))
+
+
+def _soonest(sought: float, changes: FloatArray) -> float:
+    """How many rows reach a change, if every row gains as much as those of the last half did."""
+    return (len(changes) - 1) * (1 + _gains_left(sought, changes) / 2)
 
 
 def _may_reach(sought: float, changes: FloatArray, most: int) -> bool:
-    """Whether a fit may reach a change, if more rows gain a little more than the last half did."""
+    """Whether a fit may reach a change, if rows gain a little more than those of the last half."""
     n = len(changes) - 1
-    if n < most // 4:
-        return True
+    return n < max(most // 4, 2) or _soonest(sought, changes) <= MOST_HOPE * most
+
+
+def _gains_left(sought: float, changes: FloatArray) -> float:
+    """How often the factor that the last half of the rows gained is still to be gained."""
+    n = len(changes) - 1
     gain = float(changes[n // 2] / max(changes[n], 1e-300))
-    return bool(changes[n] <= sought * gain ** (1.25 * np.log2(most / n)))
+    if changes[n] <= sought:
+        return 0.0
+    if n < 2 or gain <= 1 or not sought > 0:
+        return np.inf
+    return float(np.log(changes[n] / sought) / np.log(gain))
 
 
 def root_mean_square(values: FloatArray) -> FloatArray:

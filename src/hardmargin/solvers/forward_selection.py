@@ -214,14 +214,19 @@ class NestedLeastSquares:
         Times the squared coefficients, it is added to the squared residual.
     monitor : Monitor or None
         May raise Stopped while columns are added, which are then left out.
+    most : int
+        Number of columns for which there is room from the start, which takes memory only as it is
+        used; the room grows if there are more.
     """
 
-    def __init__(self, target: FloatArray, ridge: float, monitor: Monitor | None = None) -> None:
+    def __init__(
+        self, target: FloatArray, ridge: float, monitor: Monitor | None = None, most: int = 0
+    ) -> None:
         self.n_columns = 0
         self._target, self._ridge, self._monitor = target, ridge, monitor or Monitor()
         self._columns: list[FloatArray] = []  # of every addition
-        self._factor = np.empty((0, 0), order="F")
-        self._explained = np.empty((0, target.shape[1]))
+        self._factor = np.zeros((most, most), order="F")
+        self._explained = np.empty((most, target.shape[1]))
 
     def add(self, columns: FloatArray) -> None:
         """Add columns after the others; they are kept, not copied."""
