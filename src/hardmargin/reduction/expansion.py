@@ -374,11 +374,13 @@ class _Size:
     n_crossed: int
     n_candidates: int
     n_kernels: int
+    n_machines: int
     room: int  # bytes
 
     @classmethod
     def of(cls, clf: Any, rows: Rows, most: int) -> _Size:
         n, n_support, n_kernels = rows.shape[0], len(clf.support_), len(_kernels(clf))
+        n_machines = clf.dual_coef_.shape[0]
         room = memory_bytes(clf.memory_limit)
         n_coefficients = most * n_kernels
         n_real = min(n, max(MAX_WHOLE, 2 * n_coefficients))
@@ -387,13 +389,13 @@ class _Size:
             wanted = max(MAX_WHOLE // 2, SAMPLE_PER_COLUMN * n_coefficients - n_real)
             n_crossed = min(wanted, n * n_kernels)
         n_candidates = min(n_support, max(MAX_WHOLE, 2 * most))
-        size = cls(most, n_real, n_crossed, n_candidates, n_kernels, room)
+        size = cls(most, n_real, n_crossed, n_candidates, n_kernels, n_machines, room)
         # With little memory, halve all while the coefficients are still determined.
         while not size.fits and (n_candidates > most or size.n_sample > 2 * n_coefficients):
             share = max(0.5, min(1.0, 2 * n_coefficients / size.n_sample))
             n_real, n_crossed = ceil(share * size.n_real), ceil(share * size.n_crossed)
             n_candidates = max(n_candidates // 2, most)
-            size = cls(most, n_real, n_crossed, n_candidates, n_kernels, room)
+            size = cls(most, n_real, n_crossed, n_candidates, n_kernels, n_machines, room)
         return size
 
     @property
@@ -418,7 +420,12 @@ class _Size:
         """Multiplications with an addition in float64; those in float32 are half of one."""
         n_columns = self.most * self.n_kernels
         choosing = self.n_candidates * self.most * (self.n_folded + self.most / 2)
-        return choosing + n_columns**2 * (self.n_sample + n_columns / 3)
+        fitting = n_columns**2 * (self.n_sample + n_columns / 3)
+        # What is left of every machine, after each growth by a quarter.
+        n_growths = np.log1p(self.most / (4 * FEWEST_MORE)) / np.log(1.25)
+        of_rest = n_growths * self.n_candidates * self.n_folded
+        of_rest += 2 * 5 * self.n_sample * n_columns
+        return float(choosing + fitting + self.n_machines * of_rest)
 
     @property
     def fits(self) -> bool:
@@ -745,9 +752,19 @@ def _soonest(sought: float, changes: FloatArray) -> float:
 
 
 def _may_reach(sought: float, changes: FloatArray, most: int) -> bool:
-    """Whether a fit may reach a change, if rows gain a little more than those of the last half."""
+    """Whether a fit may reach a change with so many rows, or with a few more.
+
+    The estimate of a quarter of the rows is the soonest one, as gains often grow; that of half of
+    them is between that and one for which only every doubling gains as much as the last did.
+    """
     n = len(changes) - 1
-    return n < max(most // 4, 2) or _soonest(sought, changes) <= MOST_HOPE * most
+    if n < max(most // 4, 2):
+        return True
+    expected = _soonest(sought, changes)
+    if n >= most // 2:
+        latest = n * 2.0 ** min(_gains_left(sought, changes), 30.0)
+        expected = float(np.sqrt(expected * latest))
+    return expected <= MOST_HOPE * most
 
 
 def _gains_left(sought: float, changes: FloatArray) -> float:
