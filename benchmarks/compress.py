@@ -65,7 +65,6 @@ SHAPES = {
     "digits": digits,
     "letters": letters,
     "cells": lambda: generated(20_000, 2),
-    "cells-5": lambda: generated(20_000, 5),
 }
 
 
