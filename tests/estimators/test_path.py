@@ -114,7 +114,9 @@ def test_cross_validation_is_that_of_svc(cancer, weighted):
     splits = list(KFold(3).split(X))
     clf = PathSVC(cv=splits, C_max=10.0, gamma=0.25).fit(X, y, sample_weight=w)
     curve = clf.cv_results_
-    assert clf.cv_error_ == curve["error"].min()
+    assert clf.cv_error_ >= curve["error"].min()
+    at_choice = curve["error"][np.searchsorted(curve["C"], clf.C_, side="right") - 1]
+    assert at_choice == curve["error"].min()
     for C in (0.05, 0.5, clf.C_):
         wrong = 0.0
         for train, test in splits:
@@ -122,6 +124,36 @@ def test_cross_validation_is_that_of_svc(cancer, weighted):
             wrong += w[test] @ (svc.predict(X[test]) != y[test])
         place = np.searchsorted(curve["C"], C, side="right") - 1
         assert curve["error"][place] == pytest.approx(wrong / w.sum())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_of_a_split_are_judged_at_the_C_that_other_splits_choose(cancer, weighted):
+    X, y = cancer[0][:, :4], cancer[1]
+    w = np.random.default_rng(0).uniform(0.2, 2, size=len(y)) if weighted else np.ones(len(y))
+    splits = list(KFold(3).split(X))
+    limits = {"C_min": 0.01, "C_max": 10.0, "gamma": 0.25}
+    wrong = 0.0
+    for train, test in splits:
+        # The rows of this split train in the others, but are not held out there.
+        others = [(a, b) for a, b in splits if b is not test]
+        C = PathSVC(cv=others, **limits).fit(X, y, sample_weight=w).C_
+        svc = SVC(C=C, gamma=0.25, tol=1e-8).fit(X[train], y[train], sample_weight=w[train])
+        wrong += w[test] @ (svc.predict(X[test]) != y[test])
+    clf = PathSVC(cv=splits, **limits).fit(X, y, sample_weight=w)
+    assert clf.cv_error_ == pytest.approx(wrong / w.sum())
+
+
+@pytest.mark.parametrize("selection", ["cv", "validation"])
+def test_the_error_of_noise_is_that_of_a_coin(selection):
+    errors = []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        X, y = random.normal(size=(60, 5)), random.permutation(np.repeat([0, 1], 30))
+        clf = PathSVC(selection, random_state=0).fit(X, y)
+        errors.append((clf.cv_error_, np.min(clf.cv_results_["error"])))
+    promised, least = np.mean(errors, axis=0)
+    assert promised == pytest.approx(0.5, abs=0.05)
+    assert least < 0.45
 
 
 def test_threads_change_nothing(cancer, fitted):

@@ -118,9 +118,12 @@ class PathSVC(RegularizationPathClassifier):
         ``"C"``: where the held-out error changes; ``"error"``: its value from there to the next C.
         Only with ``selection="cv"`` or ``"validation"``.
     cv_error_ : float or array
-        The held-out error of each machine at its `C_`; exists where `cv_results_` does.
+        The held-out error of each machine; exists where `cv_results_` does. The least of the errors
+        there is too low, as C was chosen by it: the rows of every split are judged at the C that
+        the other splits choose; with a single split, a fifth of its rows at the choice of the rest.
     loo_bound_ : float or array
-        The leave-one-out bound at `C_`, only with ``selection="loo"``.
+        The leave-one-out bound at `C_`, only with ``selection="loo"``. It is the least of all, and
+        so it is no estimate of the error.
     certificate_ : float or array
         Largest violation of the optimality conditions, at breakpoints and between them.
     weight_norm_ : float or array

@@ -43,9 +43,17 @@ class ErrorCurve:
         middle = float(np.exp((places[first] + places[last]) / 2))
         return middle if first < last else float(self.C[first]), float(self.error[first])
 
+    def at(self, C: float) -> float:
+        """Return the error at a C of the range."""
+        return float(self.error[max(int(np.searchsorted(self.C, C, side="right")) - 1, 0)])
+
+
+#: Where rows are held out once only, the choice of C is judged by this many parts of them.
+PARTS_OF_ONE_SPLIT = 5
+
 
 class HeldOutChoice(NamedTuple):
-    """The C chosen by rows held out, its error, and the error at every C."""
+    """The C chosen by rows held out, the error of this choice, and the error at every C."""
 
     C: float
     error: float
@@ -64,7 +72,44 @@ def by_rows_held_out(
         none = np.empty(0)
         return HeldOutChoice(loo_curve(path, C_min).best()[0], float("nan"), ErrorCurve(none, none))
     curve = held_out_curve(path, parts, positive, weights, C_min)
-    return HeldOutChoice(*curve.best(), curve)
+    error = error_of_choice(path, parts, positive, weights, C_min)
+    return HeldOutChoice(curve.best()[0], error, curve)
+
+
+def error_of_choice(
+    path: RegularizationPath,
+    parts: Sequence[tuple[RegularizationPath, NDArray[np.bool_]]],
+    positive: NDArray[np.bool_],
+    weights: FloatArray,
+    C_min: float | None,
+) -> float:
+    """Return the held-out error of a C that has not seen the rows that judge it.
+
+    The least error over all C is lower than that of new rows, as C was chosen to suit the rows held
+    out. So the rows of every split are judged at the C that the other splits choose; where there is
+    one split only, its rows are divided. Parameters are those of :func:`held_out_curve`.
+    """
+    scored = np.array([rows for _, rows in parts])
+    group = np.where(scored.any(axis=0), scored.argmax(axis=0), -1)
+    if len(np.unique(group[group >= 0])) == 1:
+        for side in (positive, ~positive):
+            own = np.flatnonzero((group >= 0) & side)
+            group[own] = np.arange(len(own)) % PARTS_OF_ONE_SPLIT
+    wrong = mass = 0.0
+    for g in np.unique(group[group >= 0]):
+        of_group, of_others = (
+            [(part, rows & which) for part, rows in parts]
+            for which in (group == g, (group >= 0) & (group != g))
+        )
+        own, others = (
+            sum(float(weights[rows].sum()) for _, rows in some) for some in (of_group, of_others)
+        )
+        if own == 0 or others == 0:
+            continue
+        C, _ = held_out_curve(path, of_others, positive, weights, C_min).best()
+        wrong += own * held_out_curve(path, of_group, positive, weights, C_min).at(C)
+        mass += own
+    return wrong / mass if mass else float("nan")
 
 
 def loo_curve(path: RegularizationPath, C_min: float | None) -> ErrorCurve:
