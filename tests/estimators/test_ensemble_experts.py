@@ -163,7 +163,7 @@ def test_labels_of_noise_cannot_be_learned(n_classes, seed):
 def test_a_mixture_in_which_nothing_helps_knows_nothing(monkeypatch):
     monkeypatch.setattr(
         "hardmargin.cells.experts.mixture_weights",
-        lambda logs, codes, weights: (np.zeros(len(logs)), 0.0),
+        lambda logs, codes, weights, costs: (np.zeros(len(logs)), 0.0),
     )
     model = experts().fit(*many_rows())
     np.testing.assert_allclose(model.predict_proba(QUERIES), 0.5)

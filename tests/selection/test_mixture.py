@@ -194,3 +194,24 @@ def test_the_decision_of_two_classes_is_their_log_odds():
     probabilities = LogProbabilities().probabilities(logs)
     odds = np.log(probabilities[:, 1] / probabilities[:, 0])
     np.testing.assert_allclose(LogProbabilities().scores(logs)[:, 1], odds)
+
+
+# --- what experts have chosen ---------------------------------------------------------------------
+
+
+def test_an_expert_whose_loss_is_too_low_counts_less():
+    truth, codes = problem()
+    free, least = mixture_weights([truth], codes, of_rows(codes))
+    [dear], loss = mixture_weights([truth], codes, of_rows(codes), [0.1])
+    assert 0 < dear < free[0]
+    assert loss == pytest.approx(loss_of(mixed([truth], [dear]), codes) + 0.1 * dear)
+    assert loss > least
+
+
+def test_an_expert_that_gains_less_than_its_cost_has_no_weight():
+    truth, codes = problem()
+    logs = [log_softmax(0.05 * truth, axis=1)]
+    gain = np.log(2) - mixture_weights(logs, codes, of_rows(codes))[1]
+    found, loss = mixture_weights(logs, codes, of_rows(codes), [2 * gain])
+    assert found < 0.7
+    assert loss >= np.log(2) - gain

@@ -5,6 +5,9 @@ A vote of kernels on up to 10,000 rows sees the global picture; trees of cells
 data. Their log-probabilities are added up with the weights that suit held-out rows best, so that an
 expert that does not help has a weight of zero.
 
+Cuts and relevance are found with the labels of some rows, and others judge the mixture: cuts that
+know the labels of a row make the cells look better than they are for it.
+
 The first vote also gives the relevance of the columns, which scales them in all cells. A few pilot
 cells choose the kernels for all others, and show which kind of cuts suits the data and whether
 another tree would help at all.
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import log_softmax
+from scipy.special import entr, log_softmax
 
 from hardmargin.cells import CellRows, CellRules, Cuts, Kind, Layer, LayerInTraining, find_cuts
 from hardmargin.cells.cuts import KINDS
@@ -35,6 +38,8 @@ from hardmargin.scaling import MixedScaling, Scaling
 from hardmargin.selection.calibration import winning_codes
 from hardmargin.selection.folds import Folds
 from hardmargin.selection.mixture import LogProbabilities, mixed, mixture_weights
+from hardmargin.selection.optimism import error_of_choices, honest_error
+from hardmargin.selection.standard_error import standard_error
 from hardmargin.selection.vote import SCALED_WIDTHS
 
 #: Share of the time that the vote on a sample may take.
@@ -49,6 +54,12 @@ CUT_SHARE = 0.2
 LEAST_CUT_ROWS = 20_000
 MOST_CUT_ROWS = 400_000
 LEAST_CUT_SHARE = 0.02
+
+#: Cuts take at most this share of the rows: the others judge.
+MOST_CUT_SHARE = 0.5
+
+#: If fewer rows than this are left to judge, those that have found cuts and relevance do, too.
+LEAST_JUDGES = 500
 
 #: Cells that try kernels and kinds of cuts.
 PILOT_CELLS = 8
@@ -248,6 +259,8 @@ class Mixture:
         The trees that take part.
     whole, weights, table, relevance, log_loss, error
         As in `Experts`.
+    log_loss_std_error, error_std_error : float
+        Standard errors of these two.
     scaling, class_weights
         As in `Experts`.
     """
@@ -261,6 +274,8 @@ class Mixture:
     relevance: FloatArray | None
     log_loss: float
     error: float
+    log_loss_std_error: float
+    error_std_error: float
     scaling: Scaling | MixedScaling | None = None
     class_weights: FloatArray | None = None
 
@@ -387,37 +402,52 @@ def fit_experts(
     order = np.random.RandomState(options.seed).permutation(np.flatnonzero(seen.codes >= 0))
     taught, is_new = _apart(order, seen.codes, folds)
     first = _sample(taught, seen.codes, options.first_rows)
-    forest = _Forest(rows, options, monitor)
+    cutters = _cutters(order, folds, options.most_cut_rows)
+    is_shown = np.zeros(len(seen.codes), dtype=bool)
+    is_shown[cutters] = is_shown[first] = True
+    forest = _Forest(rows, cutters, options, monitor)
     whole, trees = forest.cut_beside(
         KINDS, lambda part: fit_whole(first, part.part(share=SHARE_OF_WHOLE))
     )
     if len(whole.held_rows) == 0:
         return None
     whole, rules = replace(whole, is_new=is_new), make_rules(whole)
-    judge = _Judge(rows.raw, seen, whole, rules.prior)
+    judge = _Judge(rows.raw, seen, whole, rules.prior, is_shown)
     forest.grow(trees, rules, judge)
     judges, logs = judge.logs(judge.some(order), forest.layers)
     has_more = options.first_rows < min(options.most_rows, len(taught))
-    if has_more and monitor.seconds_left > 0 and judge.needs_whole(judges, logs):
+    if has_more and monitor.seconds_left > 0 and judge.needs_whole(judges, logs, forest.layers):
         most = _sample(taught, seen.codes, options.most_rows)
         larger = replace(judge, whole=replace(fit_whole(most, monitor), is_new=is_new))
         at, logs_with_larger = larger.logs(larger.some(order), forest.layers)
         # A vote that was cut short may be worse than the one on fewer rows.
         is_finished = monitor.seconds_left > 0
-        if is_finished or larger.loss(at, logs_with_larger) < judge.loss(judges, logs):
+        of_larger = larger.loss(at, logs_with_larger, forest.layers)
+        if is_finished or of_larger < judge.loss(judges, logs, forest.layers):
             whole, judges, logs = larger.whole, at, logs_with_larger
     codes, weights = seen.codes[judges], seen.weights[judges]
-    found, _ = mixture_weights(logs, codes, weights)
+    costs = _costs(forest.layers, judges, len(logs))
+    found, _ = mixture_weights(logs, codes, weights, costs)
     takes_part = found > 0
     takes_part[-1] |= not takes_part.any()  # on labels of noise
     kinds = [*forest.kinds, "whole"]
     sizes = [*((len(order), layer.cuts.n_cells) for layer in forest.layers), (len(whole.rows), 1)]
-    losses = [_loss(own, codes, weights) for own in logs]
+    losses = [_loss(own, codes, weights) + cost for own, cost in zip(logs, costs, strict=True)]
     mixture = mixed(logs, found)
     if options.class_weights is not None:
         mixture = log_softmax(mixture + np.log(options.class_weights), axis=1)
         weights = weights * options.class_weights[codes]
-    scores = LogProbabilities().scores(mixture)
+    is_wrong = winning_codes(LogProbabilities().scores(mixture)) != codes
+    of_rows = -mixture[np.arange(len(codes)), codes]
+    log_loss = float(np.average(of_rows, weights=weights))
+    cost = float(found @ costs)
+    shares = np.bincount(codes, weights) / weights.sum()
+    gain = float(entr(shares).sum()) - log_loss
+    error = honest_error(
+        float(np.average(is_wrong, weights=weights)),
+        error_of_choices(gain, cost),
+        1.0 - float(shares.max()),
+    )
     return Mixture(
         rules.prior,
         seen,
@@ -432,8 +462,10 @@ def fit_experts(
             dtype=TABLE,
         ),
         getattr(whole.model, "encoded_relevance_", None),
-        _loss(mixture, codes, weights),
-        float(np.average(winning_codes(scores) != codes, weights=weights)),
+        log_loss + cost,
+        error,
+        standard_error(of_rows, judges, weights),
+        standard_error(is_wrong, judges, weights),
     )
 
 
@@ -449,39 +481,63 @@ class _Judge:
         The vote on a sample of all rows.
     prior : (n_classes,) array
         Shares of the classes.
+    is_shown : (n,) bool array
+        Rows whose labels have found cuts or relevance.
     """
 
     raw: Rows | RowBlocks
     rows: CellRows
     whole: SampleVote
     prior: FloatArray
+    is_shown: NDArray[np.bool_]
 
     def some(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the first `WEIGHT_ROWS` rows of an order, as many as judging takes.
+        """Return the first `WEIGHT_ROWS` rows of an order that can judge."""
+        return self._that_can_judge(order)[:WEIGHT_ROWS]
 
-        Where groups make many rows unfair judges, these are left out first; elsewhere few are.
-        """
-        if self.whole.is_new is not None:
-            order = order[self.whole.is_fair(order)]
-        return order[:WEIGHT_ROWS]
+    def _that_can_judge(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Leave out rows that an expert has seen and, if enough are left, those of the cuts."""
+        fair = rows[(self.rows.codes[rows] >= 0) & self.whole.is_fair(rows)]
+        hidden = fair[~self.is_shown[fair]]
+        return hidden if len(hidden) >= LEAST_JUDGES else fair
 
     def logs(
         self, at: NDArray[np.intp], layers: Sequence[LayerInTraining]
     ) -> tuple[NDArray[np.intp], list[NDArray[np.float32]]]:
         """Return the rows that can judge, and their log-probabilities by the layers and `whole`."""
-        at = np.sort(at[(self.rows.codes[at] >= 0) & self.whole.is_fair(at)])
+        at = np.sort(self._that_can_judge(at))
         logs = [layer.held_logs(at) for layer in layers]
         return at, [*logs, self.whole.held_out_logs(self.raw, at, self.prior)]
 
-    def loss(self, at: NDArray[np.intp], logs: Sequence[NDArray[np.float32]]) -> float:
-        """Log-loss of the best mixture."""
+    def loss(
+        self,
+        at: NDArray[np.intp],
+        logs: Sequence[NDArray[np.float32]],
+        layers: Sequence[LayerInTraining],
+    ) -> float:
+        """Log-loss of the best mixture of layers and, if there are more logs, of `whole`."""
         if not logs:
             return float("inf")
-        return mixture_weights(logs, self.rows.codes[at], self.rows.weights[at])[1]
+        codes, weights = self.rows.codes[at], self.rows.weights[at]
+        return mixture_weights(logs, codes, weights, _costs(layers, at, len(logs)))[1]
 
-    def needs_whole(self, at: NDArray[np.intp], logs: Sequence[NDArray[np.float32]]) -> bool:
+    def needs_whole(
+        self,
+        at: NDArray[np.intp],
+        logs: Sequence[NDArray[np.float32]],
+        layers: Sequence[LayerInTraining],
+    ) -> bool:
         """Whether the trees are worse without `whole`, whose logs are last."""
-        return self.loss(at, logs[:-1]) > (1 + LEAST_GAIN_OF_WHOLE) * self.loss(at, logs)
+        without = self.loss(at, logs[:-1], layers)
+        return without > (1 + LEAST_GAIN_OF_WHOLE) * self.loss(at, logs, layers)
+
+
+def _costs(
+    layers: Sequence[LayerInTraining], rows: NDArray[np.intp], n_experts: int
+) -> list[float]:
+    """By how much the losses of experts are too low on rows: the layers and, perhaps, the vote."""
+    costs = [layer.optimism(rows) for layer in layers]
+    return [*costs, *[0.0] * (n_experts - len(costs))]
 
 
 class _Tree(NamedTuple):
@@ -511,9 +567,16 @@ class _Forest:
         What their cuts look at.
     """
 
-    def __init__(self, rows: ExpertRows, options: ExpertOptions, monitor: Monitor) -> None:
+    def __init__(
+        self,
+        rows: ExpertRows,
+        cutters: NDArray[np.intp],
+        options: ExpertOptions,
+        monitor: Monitor,
+    ) -> None:
         self.layers, self.kinds = list[LayerInTraining](), list[Kind]()
         self._rows, self._options, self._monitor = rows, options, monitor
+        self._cutters = cutters
         self._random = np.random.RandomState([options.seed, 1])
         self._candidates = [c for c in CANDIDATES if c[0] in options.kernels]
         self._has_chosen = False
@@ -552,18 +615,17 @@ class _Forest:
     def _cut(self, kinds: Sequence[Kind], monitor: Monitor) -> list[_Tree]:
         """Find the cuts of trees, and choose their pilot cells."""
         X, codes, _ = self._rows.seen
+        n_rows = int((codes >= 0).sum())
         trees = []
         with suppress(Stopped):  # without time for more
             for kind in kinds:
                 monitor.check()
-                order = self._random.permutation(np.flatnonzero(codes >= 0))
-                n_cut_rows = min(_n_cut_rows(len(order)), self._options.most_cut_rows)
-                some = np.sort(order[:n_cut_rows])
+                some = np.sort(self._cutters)
                 cuts = find_cuts(
                     X[some],
                     codes[some],
                     self._rows.units,
-                    max_rows=self._options.max_cell_rows * len(some) / len(order),
+                    max_rows=self._options.max_cell_rows * len(some) / n_rows,
                     kind=kind,
                     is_first=kind not in self.kinds,
                     random_state=self._random,
@@ -602,8 +664,9 @@ class _Forest:
         if len(at) == 0:
             return 0.0
         others = [*(layer.held_logs(at) for layer in self.layers), pilot.logs_of_whole]
-        without = judge.loss(at, others)
-        together = judge.loss(at, [*others[:-1], pilot.layer.held_logs(at), others[-1]])
+        without = judge.loss(at, others, self.layers)
+        logs = [*others[:-1], pilot.layer.held_logs(at), others[-1]]
+        together = judge.loss(at, logs, [*self.layers, pilot.layer])
         return (without - together) / max(without, _TINY)
 
 
@@ -611,6 +674,15 @@ def _n_cut_rows(n_rows: int) -> int:
     """How many rows find the cuts."""
     most = max(MOST_CUT_ROWS, int(LEAST_CUT_SHARE * n_rows))
     return max(LEAST_CUT_ROWS, min(int(CUT_SHARE * n_rows), most))
+
+
+def _cutters(order: NDArray[np.intp], folds: Folds | None, most_rows: int) -> NDArray[np.intp]:
+    """Rows that find the cuts: some must be left to judge, and given splits say which."""
+    if folds is None:
+        teaching = order[: int(MOST_CUT_SHARE * len(order))]
+    else:
+        teaching = order[folds.train[int(folds.train.sum(axis=1).argmax())][order]]
+    return teaching[: min(_n_cut_rows(len(order)), most_rows)]
 
 
 def _apart(

@@ -32,6 +32,7 @@ from hardmargin.monitor import Monitor
 from hardmargin.resources import give_back_memory
 from hardmargin.selection.calibration import Calibration, machine_probabilities
 from hardmargin.selection.folds import Folds
+from hardmargin.selection.vote import COST_OF_VOTE
 from hardmargin.solvers.problem import machines_of
 
 
@@ -281,6 +282,16 @@ class LayerInTraining:
         for (_, at), found in zip(by_cell, self._held_logs(places), strict=True):
             logs[at] = found
         return logs
+
+    def optimism(self, rows: NDArray[np.intp]) -> float:
+        """By how much the held-out log-loss of rows is too low, as their cells have made choices.
+
+        Every cell that is learned has chosen kernels, stages and slopes.
+        """
+        sizes = np.bincount(self._cells[self._rows.codes >= 0], minlength=self.cuts.n_cells)
+        is_learned = [c in self._learned and c not in self.skipped for c in range(len(sizes))]
+        costs = np.where(is_learned, COST_OF_VOTE / np.maximum(sizes, 1), 0.0)
+        return float(costs[self._cells[rows]].mean()) if len(rows) else 0.0
 
     def _held_logs(self, places: Mapping[int, NDArray[np.intp]]) -> list[NDArray[np.float32]]:
         """Log-probabilities of some rows of cells; `places` says which."""

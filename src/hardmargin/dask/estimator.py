@@ -60,7 +60,9 @@ class DaskEnsembleSVC(SelfTuningClassifier):
 
     Attributes
     ----------
-    classes_, experts_, cv_log_loss_, cv_error_, relevance_, feature_importances_
+    classes_, experts_, relevance_, feature_importances_
+        As in EnsembleSVC.
+    cv_log_loss_, cv_error_, cv_log_loss_std_error_, cv_error_std_error_
         As in EnsembleSVC.
     n_features_in_, feature_names_in_, n_samples_fit_
         As in EnsembleSVC.

@@ -558,6 +558,8 @@ class EnsembleSVC(SelfTuningClassifier):
         self.standardized_, self._scaling_ = own.standardized, mixture.scaling
         self._calibration_ = LogProbabilities()
         self.cv_log_loss_, self.cv_error_ = mixture.log_loss, mixture.error
+        self.cv_log_loss_std_error_ = mixture.log_loss_std_error
+        self.cv_error_std_error_ = mixture.error_std_error
         self.rank_ = None
         if mixture.relevance is not None:
             self._store_relevance(mixture.relevance)

@@ -40,9 +40,15 @@ class LogProbabilities:
 
 
 def mixture_weights(
-    logs: Sequence[NDArray[Any]], codes: NDArray[np.int32], weights: FloatArray
+    logs: Sequence[NDArray[Any]],
+    codes: NDArray[np.int32],
+    weights: FloatArray,
+    costs: Sequence[float] | None = None,
 ) -> tuple[FloatArray, float]:
     """Find the weights of experts, and the log-loss of their mixture on the same rows.
+
+    What experts have chosen to suit these rows makes their losses too low. In a mixture, that
+    counts as often as the expert does.
 
     Parameters
     ----------
@@ -52,7 +58,10 @@ def mixture_weights(
         Classes of these rows.
     weights : (n,) array
         Weights of these rows.
+    costs : sequence of float, optional
+        By how much the loss of each expert is too low on these rows; None is nothing.
     """
+    cost = np.zeros(len(logs)) if costs is None else np.array(costs)
     every = np.stack(logs).astype(np.float64)
     is_own = np.arange(every.shape[2]) == codes[:, None]
     n_experts, n_rows = every.shape[:2]
@@ -69,8 +78,8 @@ def mixture_weights(
         total = odds.sum(axis=1) + np.exp(-largest)
         slopes = np.einsum("nk,enk->e", odds * (shares / total)[:, None], ahead)
         excess = at.sum() - 1
-        value = shares @ (np.log(total) + largest) + stiffness * excess**2 / 2
-        return float(value), slopes + stiffness * excess
+        value = shares @ (np.log(total) + largest) + stiffness * excess**2 / 2 + cost @ at
+        return float(value), slopes + stiffness * excess + cost
 
     at, bounds = np.full(n_experts, 1 / n_experts), [(0.0, LARGEST_WEIGHT)] * n_experts
     for _ in range(MOST_STARTS):
@@ -79,7 +88,7 @@ def mixture_weights(
         # What the gradient allows within the bounds: L-BFGS-B can end where a step failed.
         if np.abs(at - np.clip(at - found.jac, 0.0, LARGEST_WEIGHT)).max() < FLAT:
             break
-    return at, float(-shares @ mixed(logs, at)[is_own])
+    return at, float(-shares @ mixed(logs, at)[is_own] + cost @ at)
 
 
 def mixed(logs: Sequence[NDArray[Any]], weights: FloatArray) -> FloatArray:

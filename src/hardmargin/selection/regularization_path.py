@@ -93,8 +93,8 @@ def error_of_choice(
     group = np.where(scored.any(axis=0), scored.argmax(axis=0), -1)
     if len(np.unique(group[group >= 0])) == 1:
         for side in (positive, ~positive):
-            own = np.flatnonzero((group >= 0) & side)
-            group[own] = np.arange(len(own)) % PARTS_OF_ONE_SPLIT
+            at = np.flatnonzero((group >= 0) & side)
+            group[at] = np.arange(len(at)) % PARTS_OF_ONE_SPLIT
     wrong = mass = 0.0
     for g in np.unique(group[group >= 0]):
         of_group, of_others = (
