@@ -1,7 +1,8 @@
 """Votes on many rows: the kernel chosen on a sample, its matrix replaced by one of low rank.
 
 A kernel that suits a sample is too wide for all rows, so one of four times its gamma is tried
-as well. The rank grows while that lowers the held-out loss.
+as well. The rank grows while that lowers the held-out loss. Greedy landmarks are chosen with the
+labels of some rows, so others judge.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ RANKS = (250, 500, 1_000)
 
 #: ... as long as each lowers the held-out loss by at least this share of it.
 LEAST_IMPROVEMENT = 0.01
+
+#: Rows whose labels choose greedy landmarks are at least this share of all. If they leave less than
+#: the other share to judge, nearly all rows are landmarks, and their choice tells nothing.
+TEACHING_SHARE = 0.5
+LEAST_JUDGING_SHARE = 0.2
 
 #: Memory of a row in the path of every kernel and machine: two coefficients, two held-out scores.
 BYTES_OF_PATH_ROW = 32
@@ -122,12 +128,16 @@ def low_rank_votes(
         # There must be a landmark, whatever the memory.
         memory_bytes = max(memory_bytes, 4 * row_bytes)
 
+    teachers = problem
+    if landmarks == "greedy":
+        teachers, folds = _apart(problem, folds, max(ranks))
+
     def factor(kernel: Kernel, n: Any) -> LowRankMatrix:
         chosen = None
         if isinstance(n, int) and landmarks == "random":
             chosen = rows[order[:n]]  # growing ranks keep the landmarks they have
         elif isinstance(n, int) and landmarks == "greedy":
-            chosen = _greedy_landmarks(kernel, problem, n, options.n_threads)
+            chosen = _greedy_landmarks(kernel, teachers, n, options.n_threads)
         return low_rank_matrix(
             kernel,
             problem.values,
@@ -206,6 +216,23 @@ def _votes_of_factors(
 
 def _divided(factor: NDArray[Any], scale: float) -> NDArray[Any]:
     return factor if scale == 1.0 else (factor / scale).astype(factor.dtype)
+
+
+def _apart(problem: Problem[Rows], folds: Folds, rank: int) -> tuple[Problem[Rows], Folds]:
+    """Divide the rows into those whose labels choose landmarks, and those that judge.
+
+    Greedy landmarks do not depend on the seed of a fit, so it has no part in this.
+    """
+    random = np.random.RandomState(0)
+    n_rows = int((problem.codes >= 0).sum())
+    share = max(TEACHING_SHARE, rank / n_rows)
+    if share > 1 - LEAST_JUDGING_SHARE:
+        return problem, folds
+    codes = np.full(len(problem.codes), -1, dtype=np.int32)
+    for c in range(problem.n_classes):
+        of_class = random.permutation(np.flatnonzero(problem.codes == c))
+        codes[of_class[: int(np.ceil(share * len(of_class)))]] = c
+    return replace(problem, codes=codes), replace(folds, test=folds.test & (codes < 0))
 
 
 def _greedy_landmarks(
