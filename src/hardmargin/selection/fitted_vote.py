@@ -23,10 +23,16 @@ from hardmargin.prediction import Machines
 from hardmargin.prediction.machines import finite_scores
 from hardmargin.selection.folds import Folds, make_folds, warn_of_shortage
 from hardmargin.selection.judging import Judged, judge
+from hardmargin.selection.optimism import (
+    error_of_choices,
+    errors_of_constant,
+    gain_of_trust,
+    honest_error,
+)
 from hardmargin.selection.plan import Plan
 from hardmargin.selection.rows import TrainingRows
-from hardmargin.selection.vote import Losses, VoteResult
-from hardmargin.selection.weights import log_weight_ratio
+from hardmargin.selection.vote import COST_OF_VOTE, Losses, VoteResult
+from hardmargin.selection.weights import log_weight_ratio, row_weights
 from hardmargin.solvers.problem import Problem, machines_of
 from hardmargin.warn import warn_caller
 
@@ -141,6 +147,9 @@ def fit_vote(
     )
     mass = (codes >= 0).sum() if problem.weights is None else problem.weights.sum()
     judged = judged.after_choice(voted.optimism(float(mass)))
+    if len(classes) == 2:
+        of_rows = row_weights(codes, problem.weights, class_weights)
+        judged = judged._replace(error=_raised(judged.error, voted, codes, of_rows, float(mass)))
     losses = Losses.of(voted.kernels, voted.votes, "standardized" if plan.standardized else "raw")
     _warn_of_stops(voted, plan)
     n_blind = sum(len(own.held_rows) == 0 for own in voted.votes)
@@ -160,6 +169,25 @@ def fit_vote(
         [own.paths[int(own.shares.argmax())].stop_reason for own in voted.votes],
         slopes,
     )
+
+
+def _raised(
+    error: float,
+    voted: VoteResult,
+    codes: NDArray[np.int32],
+    weights: FloatArray,
+    n_rows: float,
+) -> float:
+    """Raise the error of two classes by what choices took off: of kernels, and of the majority."""
+    [own] = voted.votes
+    if not own.is_judged:
+        return error
+    counts = n_rows * np.bincount(codes[codes >= 0], weights[codes >= 0]) / weights.sum()
+    counted, of_constant = errors_of_constant(*counts.tolist())
+    gain = gain_of_trust(own.trust, COST_OF_VOTE)
+    of_choices = error_of_choices(gain / n_rows, COST_OF_VOTE / n_rows)
+    of_majority = (1.0 - own.trust) * (of_constant - counted)
+    return honest_error(error, of_choices + of_majority, of_constant)
 
 
 def _problem(rows: TrainingRows, plan: Plan) -> tuple[Problem[Rows], Precision]:
