@@ -18,7 +18,7 @@ from hardmargin.dask import DaskEnsembleSVC, predict
 from hardmargin.dask.cluster import Cluster, side_by_side
 
 #: A fit in which all kinds of work happen, and not much of any.
-SMALL = {"max_cell_rows": 100, "n_trees": 1}
+SMALL = {"max_cell_rows": 300, "n_trees": 1}
 
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
 
@@ -66,8 +66,8 @@ def assert_same_models(local, on_cluster):
 @pytest.mark.parametrize("sizes", [(250,) * 4, (600, 10, 90, 300)], ids=["even", "uneven"])
 def test_arrays(client, n_classes, sizes):
     X, y = table_of(1000, n_classes)
-    local = EnsembleSVC(max_cell_rows=100, n_trees=2).fit(X, y)
-    model = DaskEnsembleSVC(max_cell_rows=100, n_trees=2, client=client)
+    local = EnsembleSVC(max_cell_rows=200, n_trees=2).fit(X, y)
+    model = DaskEnsembleSVC(max_cell_rows=200, n_trees=2, client=client)
     model.fit(*arrays(X, y, sizes))
     assert_same_models(local, model)
     np.testing.assert_array_equal(model.experts_, local.experts_)
@@ -119,11 +119,11 @@ def test_copies_of_rows_stay_together(client):
 
 
 def test_groups(client):
-    X, y = table_of(1000)
-    groups = np.arange(1000) // 20
+    X, y = table_of(1400)
+    groups = np.arange(1400) // 20
     local = EnsembleSVC(cv=GroupKFold(3), **SMALL).fit(X, y, groups=groups)
     model = DaskEnsembleSVC(cv=GroupKFold(3), client=client, **SMALL)
-    model.fit(*arrays(X, y, (350, 650)), groups=da.from_array(groups, chunks=250))
+    model.fit(*arrays(X, y, (350, 1050)), groups=da.from_array(groups, chunks=250))
     assert_same_models(local, model)
 
 
@@ -166,9 +166,9 @@ def test_data_frames_with_many_categories_and_classes(client):
     X, _ = table_of(1000)
     shop = np.random.default_rng(0).integers(150, size=1000)
     table, labels = pd.DataFrame({"shop": [f"shop {i}" for i in shop], "x": X[:, 0]}), shop % 3
-    local = EnsembleSVC(**SMALL).fit(table, labels)
+    local = EnsembleSVC(max_cell_rows=400, n_trees=1).fit(table, labels)
     dX, dy = dd.from_pandas(table, npartitions=3), dd.from_pandas(pd.Series(labels), npartitions=3)
-    model = DaskEnsembleSVC(client=client, **SMALL).fit(dX, dy)
+    model = DaskEnsembleSVC(client=client, max_cell_rows=400, n_trees=1).fit(dX, dy)
     assert_same_models(local, model)
 
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hardmargin import EnsembleSVC, resources
+from hardmargin.cells import experts as cells_experts
 from hardmargin.cells import layer, training
 from hardmargin.cells.experts import TABLE
 from hardmargin.monitor import Monitor
@@ -123,6 +124,54 @@ def test_the_table_shows_all_experts(n_trees):
 def test_no_expert_alone_is_better(n_classes):
     model = fitted(n_classes, n_trees=2)
     assert model.cv_log_loss_ <= model.experts_["log_loss"].min() + 1e-3
+
+
+def test_rows_that_have_found_cuts_do_not_judge(monkeypatch):
+    found, judges = [], []
+    find_cuts, logs_of = cells_experts.find_cuts, cells_experts._Judge.logs
+
+    def watched(X, *rest, **keywords):
+        found.append(np.asarray(X))
+        return find_cuts(X, *rest, **keywords)
+
+    def logs(self, at, layers):
+        rows, logs = logs_of(self, at, layers)
+        judges.append(self.rows.X[rows])
+        return rows, logs
+
+    monkeypatch.setattr(cells_experts, "find_cuts", watched)
+    monkeypatch.setattr(cells_experts._Judge, "logs", logs)
+    experts().fit(*many_rows())
+    assert len(found) > 0
+    assert len(judges[-1]) >= 100
+    cutters = {row.tobytes() for X in found for row in X}
+    assert not any(row.tobytes() in cutters for X in judges for row in np.asarray(X))
+
+
+def test_standard_errors_of_the_promise():
+    X, y = many_rows()
+    model = experts().fit(X, y)
+    n_judges = 700 // 2
+    share = model.cv_error_
+    assert model.cv_error_std_error_ == pytest.approx(
+        (share * (1 - share) / n_judges) ** 0.5, rel=0.2
+    )
+    assert 0 < model.cv_log_loss_std_error_ < 0.1
+    one = EnsembleSVC(random_state=0).fit(X[:200], y[:200])
+    assert 0 < one.cv_log_loss_std_error_ < 0.1
+    assert 0 < one.cv_error_std_error_ < 0.1
+
+
+@pytest.mark.parametrize("kind", ["column", "direction"])
+def test_trees_on_noise_promise_no_more_than_new_rows_get(monkeypatch, kind):
+    monkeypatch.setattr(cells_experts, "KINDS", (kind,))
+    apart = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(1700, 10)), rng.integers(0, 2, 1700)
+        model = experts(random_state=seed).fit(X[:700], y[:700])
+        apart.append(model.cv_log_loss_ - log_loss(model, X[700:], y[700:]))
+    assert np.mean(apart) > -0.02
 
 
 def test_few_rows_have_one_expert():
@@ -505,6 +554,8 @@ def test_a_larger_machine_that_was_stopped_in_time_must_be_better(monkeypatch, i
         return 0.0 if is_over and len(sizes) == 2 else 10.0
 
     monkeypatch.setattr(Plan, "growth", lambda *_: None)  # no smaller fits before this one
+    # Rows that were held out judge, too: only they are worse.
+    monkeypatch.setattr("hardmargin.cells.experts.LEAST_JUDGES", 1_000)
     monkeypatch.setattr(training.Here, "fit_sample", worse_and_worse)
     monkeypatch.setattr("hardmargin.cells.experts._Judge.needs_whole", lambda *_: True)
     monkeypatch.setattr(Monitor, "seconds_left", property(seconds_left))

@@ -68,6 +68,7 @@ def few_rows_are_many(monkeypatch, most=300):
         ("selection.plan.FIRST_SAMPLE_ROWS", most // 2),
         ("cells.training.FIRST_SAMPLE_ROWS", most // 2),
         ("cells.experts.LEAST_CUT_ROWS", 400),
+        ("cells.experts.LEAST_JUDGES", 100),
         ("cells.experts.PILOT_CELLS", 3),
     ):
         monkeypatch.setattr(f"hardmargin.{name}", value)

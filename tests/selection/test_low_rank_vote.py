@@ -251,3 +251,18 @@ def test_rows_fewer_than_the_ranks():
     X, codes = problem(60)
     found = votes_of(X, codes, rank="auto")
     assert 1 <= found.rank <= 60
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def test_rows_whose_labels_choose_greedy_landmarks_do_not_judge():
+    found = votes_of(*problem(), landmarks="greedy")
+    [vote] = found.votes
+    assert len(vote.held_rows) == 60
+    assert not np.isin(vote.rows, vote.held_rows).any()
+
+
+def test_where_nearly_all_rows_are_landmarks_all_judge():
+    [vote] = votes_of(*problem(), landmarks="greedy", rank=110).votes
+    assert len(np.unique(vote.held_rows)) == 120
