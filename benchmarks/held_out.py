@@ -3,9 +3,10 @@
     python benchmarks/held_out.py [--cases cells,rank] [--seeds 3] [--out FILE]
 
 Every case is a table, with or without a weak signal, and a model for which one choice matters most.
-The promise is `cv_log_loss_` and `cv_error_`; the truth is measured on new rows of the same law. A
-line of csv is appended to the file after every fit, and the means of all fits are printed at the
-end: the page "What is held out from what" shows them. A measured fit is not repeated.
+The promise is `cv_log_loss_` and `cv_error_` (stacking has none); the truth is measured on new rows
+of the same law. A line of csv is appended to the file after every fit, and the means of all fits
+are printed at the end: the page "What is held out from what" shows them. A measured fit is not
+repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.special import expit
 
-from hardmargin import EnsembleSVC, GreedySVC, MinimumEnclosingBall, PathSVC
+from hardmargin import DiversifiedSVC, EnsembleSVC, GreedySVC, MinimumEnclosingBall, PathSVC
 
 Array = npt.NDArray[Any]
 Row = dict[str, Any]
@@ -108,6 +109,7 @@ noise = partial(partial, numbers)
 ensemble = partial(partial, EnsembleSVC, random_state=0)
 greedy = partial(partial, GreedySVC, random_state=0)
 path = partial(partial, PathSVC, random_state=0)
+stack = partial(partial, DiversifiedSVC, final_estimator="mlp", random_state=0)
 
 CASES = (
     Case("relevance-ensemble", 200, noise(p=50), ensemble()),
@@ -143,6 +145,8 @@ CASES = (
     Case("path-cv-weak", 100, noise(p=10, signal=2.0), path(), 40),
     Case("path-validation", 100, noise(p=10), path(selection="validation"), 40),
     Case("path-loo", 100, noise(p=10), path(selection="loo"), 40),
+    Case("stacking", 300, noise(p=10), stack()),
+    Case("stacking-cv", 300, noise(p=10), stack(cv=5)),
     Case("ball", 300, noise(p=10), partial(MinimumEnclosingBall, random_state=0)),
 )
 
@@ -182,7 +186,7 @@ def measured(case: Case, seed: int) -> Row:
     if isinstance(model, PathSVC) and hasattr(model, "loo_bound_"):
         row["promised_error"] = model.loo_bound_
     weights = np.ones(len(y_new))
-    if model.class_weight == "balanced":
+    if getattr(model, "class_weight", None) == "balanced":
         weights = (len(y) / np.bincount(y) / len(np.unique(y)))[y_new]
     row["error"] = np.average(model.predict(X_new) != y_new, weights=weights)
     if hasattr(model, "predict_proba"):

@@ -464,7 +464,7 @@ def fit_experts(
         getattr(whole.model, "encoded_relevance_", None),
         log_loss + cost,
         error,
-        standard_error(of_rows, judges, weights),
+        float(np.hypot(standard_error(of_rows, judges, weights), cost)),
         standard_error(is_wrong, judges, weights),
     )
 
