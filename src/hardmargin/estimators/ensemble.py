@@ -215,11 +215,10 @@ class EnsembleSVC(SelfTuningClassifier):
         new rows of the same kind get. As the same rows chose kernels and stages, up to two units of
         log-likelihood are added to their sum of losses (less where the probabilities are close to
         the shares of the classes), and the error of two classes is raised by what they take off it
-        on noise. Where rows are many and columns few, relevance has seen the
-        labels of all rows; the log-loss is then raised by 0.9 times the root of the number of
-        different scales, divided by the number of rows, which is at most 0.003 for two classes.
-        With a column of many categories, both are too high, as held-out rows are coded from fewer
-        rows than new ones.
+        on noise. Where rows are many and columns few, relevance has seen the labels of all rows;
+        the log-loss is then raised by 0.9 times the root of the number of different scales, divided
+        by the number of rows, which is at most 0.003 for two classes. With a column of many
+        categories, both are too high, as held-out rows are coded from fewer rows than new ones.
     cv_log_loss_std_error_, cv_error_std_error_ : float
         Standard errors of these means: how far other rows of the same kind would move them. A row
         that was held out several times counts once. NaN where the means are.
