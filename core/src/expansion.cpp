@@ -9,6 +9,7 @@
 #include "hardmargin/layout.hpp"
 #include "hardmargin/level.hpp"
 #include "hardmargin/sparse.hpp"
+#include "hardmargin/tile_kernel.hpp"
 
 namespace hardmargin {
 namespace {
@@ -23,28 +24,28 @@ std::size_t places(std::size_t n_queries) {
     return round_up(n_queries, lanes<T>);
 }
 
-// Rows of fewer numbers than this cost less from differences than from products and norms.
-constexpr std::size_t fewest_wide = 64;
-
 // Support rows as the tiles' columns.
 template <class T>
 struct Columns {
     std::size_t n_dense, n_bytes;
     AlignedVector<T> dense;
     AlignedVector<std::uint8_t> bytes;
-    bool is_wide;
-    std::vector<T> norms;  // of wide rows
+    std::vector<T> norms;  // if the layout has them
 
-    Columns(const KernelSpec& kernel, const Layout& layout, const Matrix& support)
+    Columns(const Layout& layout, const Matrix& support)
         : n_dense(layout.n_dense()), n_bytes(layout.n_bytes()),
           dense(support.n_rows * n_dense + lanes<T>), bytes(support.n_rows * n_bytes),
-          is_wide(kernel.kind != KernelKind::laplacian && n_dense >= fewest_wide) {
+          norms(layout.has_norms() ? support.n_rows : 0) {
         RowPacker pack(layout, support);
         for (std::size_t s = 0; s < support.n_rows; ++s)
             pack(s, dense.data() + s * n_dense, 1, bytes.data() + s * n_bytes, 1);
-        if (!is_wide || !kernel.is_distance()) return;
-        norms.resize(support.n_rows);
-        level().table<T>().column_norms(dense.data(), support.n_rows, n_dense, norms.data());
+        if (!norms.empty())
+            level().table<T>().column_norms(dense.data(), support.n_rows, n_dense, norms.data());
+    }
+
+    PackedView<T> from(std::size_t first) const {
+        return {dense.data() + first * n_dense, bytes.data() + first * n_bytes,
+                norms.empty() ? nullptr : norms.data() + first};
     }
 };
 
@@ -58,11 +59,11 @@ class Evaluator {
 };
 
 template <class T>
-class TileEvaluator : public Evaluator<T> {
+class TileEvaluator final : public Evaluator<T> {
   public:
     TileEvaluator(const KernelSpec& kernel, const Layout& layout, const Columns<T>& columns,
                   const Matrix& queries)
-        : kernel_(kernel), layout_(layout), columns_(columns), pack_(layout, queries) {
+        : layout_(layout), columns_(columns), tiles_(kernel, layout), pack_(layout, queries) {
         dense_.assign(query_rows * layout.n_dense(), T(0));
         bytes_.assign(query_rows * layout.n_bytes(), 0);
     }
@@ -74,92 +75,25 @@ class TileEvaluator : public Evaluator<T> {
             pack_(q, dense_.data() + tile * layout_.n_dense() * lanes<T> + lane, lanes<T>,
                   bytes_.data() + (q - begin), strip_rows);
         }
+        if (layout_.has_norms())
+            level().table<T>().tile_norms(dense_.data(), places_ / lanes<T>, layout_.n_dense(),
+                                          norms_);
     }
 
     void values(std::size_t first, std::size_t n, T* out) override {
-        for (std::size_t s = 0; s < n; s += max_columns)
-            table_.values(kernel_, shape_, dense_.data(), bytes_.data(), places_ / lanes<T>,
-                          columns_.dense.data() + (first + s) * columns_.n_dense,
-                          columns_.bytes.data() + (first + s) * columns_.n_bytes,
-                          static_cast<int>(std::min<std::size_t>(max_columns, n - s)),
-                          out + s * places_, places_);
+        tiles_.values({dense_.data(), bytes_.data(), norms_}, places_ / lanes<T>,
+                      columns_.from(first), n, out, places_);
     }
 
-  protected:
-    const KernelSpec kernel_;
+  private:
     const Layout& layout_;
-    const TileShape shape_ = layout_.shape();
     const Columns<T>& columns_;
-    const LevelTable<T>& table_ = level().table<T>();
+    TileKernel<T> tiles_;
     RowPacker pack_;
     std::size_t places_ = 0;
     AlignedVector<T> dense_;
     AlignedVector<std::uint8_t> bytes_;
-};
-
-// The same for wide rows, from products and norms: half the work per feature.
-template <class T>
-class WideEvaluator final : public TileEvaluator<T> {
-  public:
-    WideEvaluator(const KernelSpec& kernel, const Layout& layout, const Columns<T>& columns,
-                  const Matrix& queries)
-        : TileEvaluator<T>(kernel, layout, columns, queries) {
-        distance_.metric_only = true;
-        if (shape_.bytes) shares_.resize(query_rows * support_rows);
-    }
-
-    void load_queries(std::size_t begin, std::size_t end) override {
-        TileEvaluator<T>::load_queries(begin, end);
-        if (kernel_.is_distance())
-            table_.tile_norms(dense_.data(), places_ / lanes<T>, columns_.n_dense, norms_);
-    }
-
-    void values(std::size_t first, std::size_t n, T* out) override {
-        const T* columns = columns_.dense.data() + first * columns_.n_dense;
-        table_.products(dense_.data(), places_ / lanes<T>, columns_.n_dense, columns, n, out,
-                        places_);
-        if (shape_.bytes) add_bytes(first, n);
-        std::uint64_t is_rough[support_rows];
-        table_.finish(kernel_, norms_, columns_.norms.data() + (kernel_.is_distance() ? first : 0),
-                      shape_.bytes ? shares_.data() : nullptr, n, out, places_, is_rough);
-        for (std::size_t s = 0; s < n; ++s)
-            if (is_rough[s]) evaluate_again(first + s, is_rough[s], out + s * places_);
-    }
-
-  private:
-    using TileEvaluator<T>::kernel_, TileEvaluator<T>::shape_, TileEvaluator<T>::columns_,
-        TileEvaluator<T>::table_, TileEvaluator<T>::places_, TileEvaluator<T>::dense_,
-        TileEvaluator<T>::bytes_;
-
-    void add_bytes(std::size_t first, std::size_t n) {
-        TileShape bytes_only = shape_;
-        bytes_only.dense = 0;
-        for (std::size_t s = 0; s < n; s += max_columns)
-            table_.values(distance_, bytes_only, dense_.data(), bytes_.data(), places_ / lanes<T>,
-                          columns_.dense.data(),
-                          columns_.bytes.data() + (first + s) * columns_.n_bytes,
-                          static_cast<int>(std::min<std::size_t>(max_columns, n - s)),
-                          shares_.data() + s * places_, places_);
-    }
-
-    // From differences, and only for the queries that need it: no value may depend on the others.
-    void evaluate_again(std::size_t s, std::uint64_t queries, T* out) {
-        alignas(64) T exact[query_rows];
-        const std::size_t step = shape_.bytes ? places_ : lanes<T>;  // bytes are in whole strips
-        for (std::size_t q = 0; q < places_; q += step) {
-            const std::uint64_t chosen = queries >> q;
-            if (!(chosen & (~std::uint64_t{0} >> (64 - step)))) continue;
-            table_.values(kernel_, shape_, dense_.data() + q * columns_.n_dense, bytes_.data(),
-                          step / lanes<T>, columns_.dense.data() + s * columns_.n_dense,
-                          columns_.bytes.data() + s * columns_.n_bytes, 1, exact, step);
-            for (std::size_t i = 0; i < step; ++i)
-                if (chosen >> i & 1) out[q + i] = exact[i];
-        }
-    }
-
-    KernelSpec distance_ = kernel_;
     alignas(64) T norms_[query_rows] = {};
-    AlignedVector<T> shares_;  // of the bytes, in the distances
 };
 
 // Numbers of sparse rows, in the type that sums are made in; squares of larger ones would not be
@@ -233,7 +167,7 @@ class SparseEvaluator final : public Evaluator<T> {
         }
         std::uint64_t is_rough[support_rows];
         table_.finish(kernel_, norms_, support_norms_.data() + first, nullptr, n, out, stride,
-                      is_rough);
+                      stride, is_rough);
         for (std::size_t s = 0; s < n; ++s)
             for (std::uint64_t rough = is_rough[s]; rough; rough &= rough - 1) {
                 const auto q = static_cast<std::size_t>(std::countr_zero(rough));
@@ -272,7 +206,7 @@ class Product {
         if (is_packable(queries) && is_packable(support)) {
             layout_ = std::make_unique<Layout>(kernel, std::vector<Matrix>{support, queries},
                                                nullptr, use_bits);
-            columns_ = std::make_unique<Columns<T>>(kernel, *layout_, support);
+            columns_ = std::make_unique<Columns<T>>(*layout_, support);
             cost_ = layout_->n_dense() + layout_->n_bytes() / 2 + 8;
         } else {
             query_norms_ = entry_norms<T>(kernel, queries);
@@ -292,9 +226,7 @@ class Product {
     void run(std::size_t first_tile, std::size_t end_tile, Worker&& worker, Meter& meter,
              bool is_half = false) const {
         std::unique_ptr<Evaluator<T>> evaluator;
-        if (layout_ && columns_->is_wide)
-            evaluator = std::make_unique<WideEvaluator<T>>(kernel_, *layout_, *columns_, queries_);
-        else if (layout_)
+        if (layout_)
             evaluator = std::make_unique<TileEvaluator<T>>(kernel_, *layout_, *columns_, queries_);
         else
             evaluator = std::make_unique<SparseEvaluator<T>>(kernel_, queries_, support_,

@@ -116,7 +116,7 @@ class Greedy {
                             ids_.data() + block.begin);
                 std::fill_n(gradient_.data() + block.begin, block.n_rows, -1.0);
             }
-        buffer_.assign(widest * max_columns, T(0));
+        buffer_.assign(widest * columns_at_once, T(0));
         reach_.assign(round_up(blocks_.size(), strip_rows), T(0));
         potential_.assign(round_up(blocks_.size(), 8), -infinity);
         rise_.assign(blocks_.size(), 0.0);
@@ -323,33 +323,35 @@ class Greedy {
     }
 
     // gradient of block b += the columns of these stages, one after another
-    double add(std::size_t b, const std::uint32_t* stages, int n) {
+    double add(std::size_t b, const std::uint32_t* stages, std::size_t n) {
         GreedyBlock& block = blocks_[b];
-        std::uint32_t columns[max_columns];
-        double signed_steps[max_columns];
-        for (int c = 0; c < n; ++c) {
+        std::uint32_t columns[columns_at_once];
+        double signed_steps[columns_at_once], least = -infinity;
+        for (std::size_t c = 0; c < n; ++c) {
             const GreedyStage& s = stages_[stages[c]];
             columns[c] = s.column;
             signed_steps[c] = s.step * s.label * block.label;
         }
-        values_.values(b, ids_.data() + block.begin, block.n_rows, columns, n, buffer_.data(),
-                       block.n_lanes);
-        result_.n_values += block.n_rows * static_cast<std::size_t>(n);
-        tick(block.n_rows * static_cast<std::size_t>(n) * values_.cost());
-        return level().table<T>().accumulate(gradient_.data() + block.begin, buffer_.data(),
-                                             block.n_lanes, signed_steps, n, block.n_lanes);
+        values_.values(b, ids_.data() + block.begin, block.n_rows, columns, static_cast<int>(n),
+                       buffer_.data(), block.n_lanes);
+        result_.n_values += block.n_rows * n;
+        tick(block.n_rows * n * values_.cost());
+        for (std::size_t c = 0; c < n; c += max_columns)
+            least = level().table<T>().accumulate(
+                gradient_.data() + block.begin, buffer_.data() + c * block.n_lanes, block.n_lanes,
+                signed_steps + c, static_cast<int>(std::min<std::size_t>(max_columns, n - c)),
+                block.n_lanes);
+        return least;
     }
 
     void flush(std::size_t b) {
         GreedyBlock& block = blocks_[b];
         if (is_worn(block)) drop_spent(b);
         double least = -infinity;
-        for (std::size_t done = 0; done < block.pending.size();) {
-            const int n =
-                static_cast<int>(std::min<std::size_t>(max_columns, block.pending.size() - done));
-            least = add(b, block.pending.data() + done, n);
-            done += static_cast<std::size_t>(n);
-        }
+        const std::size_t most = std::max<std::size_t>(values_.at_once(), max_columns);
+        for (std::size_t done = 0; done < block.pending.size(); done += most)
+            least =
+                add(b, block.pending.data() + done, std::min(most, block.pending.size() - done));
         row_passes_ += block.n_rows;
         block.pending.clear();
         summarise(b, least);

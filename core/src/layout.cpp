@@ -104,6 +104,7 @@ Layout::Layout(const KernelSpec& kernel, const std::vector<Matrix>& matrices,
                const std::vector<std::int32_t>* rows, bool use_bits) {
     const std::size_t n_cols = matrices.front().n_cols;
     has_unit_rows_ = kernel.kind == KernelKind::cosine;
+    is_absolute_ = kernel.kind == KernelKind::laplacian;
     if (!kernel.is_distance()) {
         for (std::size_t k = 0; k < n_cols; ++k) columns_.push_back(k);
         centres_.assign(n_cols, 0.0);

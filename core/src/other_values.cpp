@@ -51,8 +51,8 @@ class SparseValues final : public BlockValues<T> {
             norms[i] = norms_[x];
         }
         std::uint64_t is_rough = 0;
-        table_.finish(kernel_, norms, &norms_[z], nullptr, 1, values, round_up(n, lanes<double>),
-                      &is_rough);
+        const std::size_t padded = round_up(n, lanes<double>);
+        table_.finish(kernel_, norms, &norms_[z], nullptr, 1, values, padded, padded, &is_rough);
         for (std::size_t i = 0; i < n; ++i) {
             const auto x = static_cast<std::size_t>(ids[i]);
             const bool is_exact = kernel_.is_distance() && (x == z || is_rough >> i & 1);

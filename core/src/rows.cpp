@@ -201,6 +201,10 @@ PackedRows<T> pack_rows(const Layout& layout, const Matrix& matrix,
                     packed.bytes.data() + strip * w * strip_rows + i % strip_rows, strip_rows);
                 meter.tick(matrix.n_cols);
             }
+        if (!layout.has_norms()) return packed;
+        packed.norms.resize(packed.ids.size());
+        level().table<T>().tile_norms(packed.dense.data(), packed.ids.size() / lanes<T>, d,
+                                      packed.norms.data());
         return packed;
     };
     const auto pack = [&](std::size_t row, T* dense, std::size_t stride, std::uint8_t* bytes,

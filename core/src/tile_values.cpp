@@ -4,6 +4,7 @@
 
 #include "hardmargin/aligned.hpp"
 #include "hardmargin/block_values.hpp"
+#include "hardmargin/tile_kernel.hpp"
 
 namespace hardmargin {
 namespace {
@@ -13,7 +14,8 @@ class TileValues final : public BlockValues<T> {
   public:
     TileValues(const KernelSpec& kernel, const Layout& layout, const std::vector<Part<T>>& parts,
                bool bounded)
-        : kernel_(kernel), shape_(layout.shape()), d_(layout.n_dense()), w_(layout.n_bytes()),
+        : kernel_(kernel), tiles_(kernel, layout), shape_(layout.shape()), d_(layout.n_dense()),
+          w_(layout.n_bytes()), is_wide_(layout.is_wide()), has_norms_(layout.has_norms()),
           parts_(parts), folder_(parts.empty() ? "" : parts.front().rows->folder),
           bounded_(bounded && kernel.is_distance()), columns_(d_, folder_),
           column_bytes_(w_, folder_) {
@@ -21,14 +23,21 @@ class TileValues final : public BlockValues<T> {
             for (const auto& block : part.rows->blocks) {
                 const std::size_t dense = block.first_tile * d_ * lanes<T>;
                 const std::size_t bytes = block.first_strip * w_ * strip_rows;
-                blocks_.push_back({part.rows->dense.data() + dense, part.rows->bytes.data() + bytes,
-                                   block.n_tiles, n_dense_ + dense, n_bytes_ + bytes});
+                const std::size_t norms = block.first_tile * lanes<T>;
+                blocks_.push_back(
+                    {{part.rows->dense.data() + dense, part.rows->bytes.data() + bytes,
+                      has_norms_ ? part.rows->norms.data() + norms : nullptr},
+                     block.n_tiles,
+                     n_dense_ + dense,
+                     n_bytes_ + bytes,
+                     n_norms_ + norms});
             }
             n_dense_ += part.rows->dense.size();
             n_bytes_ += part.rows->bytes.size();
+            n_norms_ += part.rows->norms.size();
         }
-        scratch_.resize(d_ * max_columns);
-        scratch_bytes_.resize(w_ * max_columns);
+        scratch_.resize(d_ * columns_at_once);
+        scratch_bytes_.resize(w_ * columns_at_once);
         if (!bounded_) return;
         n_boxes_ = round_up(blocks_.size(), strip_rows);
         low_.assign(d_ * n_boxes_, std::numeric_limits<T>::max());
@@ -40,60 +49,70 @@ class TileValues final : public BlockValues<T> {
     }
 
     void open(std::size_t block, std::size_t lane, std::int32_t /*id*/) override {
-        const Tiles& t = blocks_[block];
+        const PackedView<T>& t = blocks_[block].rows;
         const std::size_t tile = lane / lanes<T>, in = lane % lanes<T>;
         T* dense = columns_.add();
         for (std::size_t k = 0; k < d_; ++k) dense[k] = t.dense[(tile * d_ + k) * lanes<T> + in];
         std::uint8_t* bytes = column_bytes_.add();
         for (std::size_t w = 0; w < w_; ++w)
             bytes[w] = t.bytes[(lane / strip_rows * w_ + w) * strip_rows + lane % strip_rows];
+        if (has_norms_) column_norms_.push_back(t.norms[lane]);
     }
 
     void values(std::size_t block, const std::int32_t* /*ids*/, std::size_t /*n_rows*/,
                 const std::uint32_t* columns, int n_columns, T* out, std::size_t stride) override {
-        const T* dense = columns_[columns[0]];
-        const std::uint8_t* bytes = column_bytes_[columns[0]];
+        PackedView<T> of_columns{columns_[columns[0]], column_bytes_[columns[0]],
+                                 column_norms_.data() + (has_norms_ ? columns[0] : 0)};
+        T norms[columns_at_once];
         if (n_columns > 1) {
             for (int c = 0; c < n_columns; ++c) {
                 const auto at = static_cast<std::size_t>(c);
                 std::copy_n(columns_[columns[c]], d_, scratch_.data() + at * d_);
                 std::copy_n(column_bytes_[columns[c]], w_, scratch_bytes_.data() + at * w_);
+                if (has_norms_) norms[c] = column_norms_[columns[c]];
             }
-            dense = scratch_.data();
-            bytes = scratch_bytes_.data();
+            of_columns = {scratch_.data(), scratch_bytes_.data(), norms};
         }
-        const Tiles& t = blocks_[block];
-        table_.values(kernel_, shape_, t.dense, t.bytes, t.n_tiles, dense, bytes, n_columns, out,
-                      stride);
+        tiles_.values(blocks_[block].rows, blocks_[block].n_tiles, of_columns,
+                      static_cast<std::size_t>(n_columns), out, stride);
     }
 
     bool is_bounded() const override { return bounded_; }
 
     void reach(std::uint32_t column, T* out) const override {
         const Boxes<T> boxes{n_boxes_, low_.data(), high_.data(), byte_bounds_.data()};
-        table_.reach(kernel_, shape_, boxes, columns_[column], column_bytes_[column], out);
+        level().table<T>().reach(kernel_, shape_, boxes, columns_[column], column_bytes_[column],
+                                 out);
     }
 
     void keep(std::size_t block, const std::vector<std::uint32_t>& kept) override {
         Tiles& t = blocks_[block];
+        PackedView<T>& rows = t.rows;
         if (own_dense_.empty() && own_bytes_.empty()) {  // only blocks that need it are written to
             own_dense_ = {n_dense_, folder_};
             own_bytes_ = {n_bytes_, folder_};
+            own_norms_.resize(n_norms_);
         }
-        t.dense = move_lanes(t.dense, own_dense_.data() + t.own_dense, d_, lanes<T>, kept);
-        t.bytes = move_lanes(t.bytes, own_bytes_.data() + t.own_bytes, w_, strip_rows, kept);
+        rows.dense = move_lanes(rows.dense, own_dense_.data() + t.own_dense, d_, lanes<T>, kept);
+        rows.bytes = move_lanes(rows.bytes, own_bytes_.data() + t.own_bytes, w_, strip_rows, kept);
+        if (has_norms_)
+            rows.norms = move_lanes(rows.norms, own_norms_.data() + t.own_norms, 1, lanes<T>, kept);
         t.n_tiles = (kept.size() + lanes<T> - 1) / lanes<T>;
         if (bounded_) bound(block, kept.size());
+    }
+
+    // Of short rows, columns that are never used would cost more than one pass for several saves.
+    std::size_t at_once() const override {
+        return is_wide_ ? columns_at_once : cost() >= 40 ? max_columns : 1;
     }
 
     std::size_t cost() const override { return d_ + w_ / 2 + 8; }
 
   private:
     struct Tiles {
-        const T* dense;
-        const std::uint8_t* bytes;
+        PackedView<T> rows;
         std::size_t n_tiles;
-        std::size_t own_dense, own_bytes;  // their places once rows have been dropped
+        std::size_t own_dense, own_bytes, own_norms;  // their places once rows have been dropped
     };
 
     // Both tiles and strips are [unit][feature][lane]; `width` is their number of lanes. `to` may
@@ -111,7 +130,7 @@ class TileValues final : public BlockValues<T> {
     }
 
     void bound(std::size_t block, std::size_t n_rows) {
-        const Tiles& t = blocks_[block];
+        const PackedView<T>& t = blocks_[block].rows;
         for (std::size_t k = 0; k < d_; ++k) {
             T low = std::numeric_limits<T>::max(), high = std::numeric_limits<T>::lowest();
             for (std::size_t i = 0; i < n_rows; ++i) {
@@ -141,7 +160,7 @@ class TileValues final : public BlockValues<T> {
     }
 
     void bound_byte(std::size_t block, std::size_t w, std::size_t n_rows) {
-        const Tiles& t = blocks_[block];
+        const PackedView<T>& t = blocks_[block].rows;
         std::uint8_t* table = byte_tables_[w].data() + block;
         const auto each_value = [&](auto&& use) {
             for (std::size_t i = 0; i < n_rows; ++i)
@@ -168,18 +187,21 @@ class TileValues final : public BlockValues<T> {
     enum class ByteKind { quad, bundle };
 
     const KernelSpec kernel_;
+    TileKernel<T> tiles_;
     const TileShape shape_;
     const std::size_t d_, w_;
+    const bool is_wide_, has_norms_;
     const std::vector<Part<T>> parts_;  // keeps the shared rows alive
     const std::string folder_;          // of arrays like these rows
     const bool bounded_;
-    const LevelTable<T>& table_ = level().table<T>();
     std::vector<Tiles> blocks_;
-    std::size_t n_dense_ = 0, n_bytes_ = 0;  // in all blocks
+    std::size_t n_dense_ = 0, n_bytes_ = 0, n_norms_ = 0;  // in all blocks
     RowArray<T> own_dense_;
     RowArray<std::uint8_t> own_bytes_;
+    AlignedVector<T> own_norms_;
     RowStack<T> columns_;
     RowStack<std::uint8_t> column_bytes_;
+    std::vector<T> column_norms_;
     AlignedVector<T> scratch_;
     AlignedVector<std::uint8_t> scratch_bytes_;
     std::size_t n_boxes_ = 0;  // padded

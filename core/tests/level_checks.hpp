@@ -276,7 +276,7 @@ void check_finish(const LevelTable<T>& table) {
             KernelSpec kernel{KernelKind::rbf, 0.3};
             kernel.metric_only = metric_only;
             table.finish(kernel, norms.data(), column_norms, has_shares ? shares.data() : nullptr,
-                         2, out.data(), n, is_rough);
+                         2, out.data(), n, n, is_rough);
             for (std::size_t i = 0; i < 2 * n; ++i) {
                 const double distance = (i < n ? 3.5 : 1.5) + (has_shares ? 0.5 : 0.0);
                 CHECK_CLOSE(out[i], metric_only ? distance : std::exp(-0.3 * distance),
@@ -292,12 +292,13 @@ void check_finish(const LevelTable<T>& table) {
             out[n - 1] = far / 2 + T(1.5);
             KernelSpec kernel{KernelKind::rbf, 0.3};
             kernel.metric_only = metric_only;
-            table.finish(kernel, norms.data(), column_norms, nullptr, 1, out.data(), n, is_rough);
+            table.finish(kernel, norms.data(), column_norms, nullptr, 1, out.data(), n, n,
+                         is_rough);
             CHECK(is_rough[0] == std::uint64_t{1} << (n - 1));
         }
     }
     fill(T(0.75));
-    table.finish({KernelKind::poly, 2.0, 1.0, 2.0}, nullptr, nullptr, nullptr, 2, out.data(), n,
+    table.finish({KernelKind::poly, 2.0, 1.0, 2.0}, nullptr, nullptr, nullptr, 2, out.data(), n, n,
                  is_rough);
     CHECK(is_rough[0] == 0 && is_rough[1] == 0);
     for (const T value : out) CHECK_CLOSE(value, 6.25, tolerance<T>);

@@ -45,6 +45,29 @@ void test_every_path_takes_the_naive_order() {
         }
 }
 
+// Values come from products and norms, and rows are dropped from blocks with their norms.
+void test_wide_dense_rows_take_the_naive_order() {
+    const Data data(150, 110, 30, 2, 18);
+    for (const KernelSpec& kernel :
+         {KernelSpec{KernelKind::rbf, 0.005, 0, 3}, {KernelKind::matern32, 0.01, 0, 3}})
+        for (const double max_visits : {1.0, 4.0}) {
+            const double step_tol = max_visits > 1 ? 0.02 : 0.0;
+            const auto expected =
+                naive_greedy(kernel, data, labels(data, 0, 1), max_visits, step_tol);
+            GreedyProblem problem = problem_of(kernel, data);
+            problem.options.max_visits = max_visits;
+            problem.options.step_tol = step_tol;
+            for (const Schedule schedule : {Schedule::eager, Schedule::lazy})
+                for (const bool bits : {true, false})
+                    for (const std::size_t block_rows : {16, 40, 256}) {
+                        problem.options.schedule = schedule;
+                        problem.use_bits = problem.need_bits = bits;
+                        problem.block_rows = block_rows;
+                        check_same(solve(problem), expected);
+                    }
+        }
+}
+
 void test_one_hot_columns_take_the_naive_order() {
     Data data(200, 30, 0, 2, 16);
     for (std::size_t i = 0; i < data.n; ++i)
@@ -243,6 +266,7 @@ void test_equal_rows_give_a_model() {
 
 int main() {
     test_every_path_takes_the_naive_order();
+    test_wide_dense_rows_take_the_naive_order();
     test_one_hot_columns_take_the_naive_order();
     test_kernels_without_constant_diagonal_take_the_naive_order();
     test_stored_matrix_and_function_give_what_rows_give();

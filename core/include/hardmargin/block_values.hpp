@@ -15,6 +15,8 @@
 
 namespace hardmargin {
 
+inline constexpr std::size_t columns_at_once = 8;  // in one call
+
 template <class T>
 class BlockValues {
   public:
@@ -24,7 +26,7 @@ class BlockValues {
     // in the order they are opened.
     virtual void open(std::size_t block, std::size_t lane, std::int32_t id) = 0;
 
-    // out[c * stride + i] = kernel(row ids[i], columns[c]); at most max_columns columns.
+    // out[c * stride + i] = kernel(row ids[i], columns[c]); at most columns_at_once.
     virtual void values(std::size_t block, const std::int32_t* ids, std::size_t n_rows,
                         const std::uint32_t* columns, int n_columns, T* out,
                         std::size_t stride) = 0;
@@ -35,6 +37,9 @@ class BlockValues {
 
     // The rows at other lanes of the block are no longer needed.
     virtual void keep(std::size_t /*block*/, const std::vector<std::uint32_t>& /*lanes*/) {}
+
+    // So many columns cost much less in one call than in several.
+    virtual std::size_t at_once() const { return 1; }
 
     // Work of one value, in elementary operations.
     virtual std::size_t cost() const = 0;

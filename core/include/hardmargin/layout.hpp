@@ -31,6 +31,10 @@ class Layout {
     std::size_t n_bytes() const { return static_cast<std::size_t>(n_bytes_); }
     bool has_bits() const { return n_bytes_ > 0; }
 
+    // Whether values cost less from products and norms than from differences.
+    bool is_wide() const { return !is_absolute_ && n_dense() >= fewest_wide; }
+    bool has_norms() const { return is_wide() && is_squared_; }
+
     // Writes one row given as contiguous floats or doubles: feature k to dense[k * stride], byte w
     // to bytes[w * byte_stride].
     template <class T, class X>
@@ -83,6 +87,8 @@ class Layout {
     }
 
   private:
+    static constexpr std::size_t fewest_wide = 64;
+
     // Squared differences of larger features would not be finite.
     template <class T>
     static constexpr double largest = sizeof(T) == 4 ? 1e18 : 1e150;
@@ -119,7 +125,7 @@ class Layout {
     std::vector<double> centres_;       // and what is taken from them
     bool is_whole_ = false;             // whether these are all columns
     std::vector<Fixed> fixed_;
-    bool is_squared_ = false, has_unit_rows_ = false;
+    bool is_squared_ = false, is_absolute_ = false, has_unit_rows_ = false;
     std::vector<Flag> flags_;
     std::vector<BitGroup> groups_;
     std::vector<Slot> slots_;

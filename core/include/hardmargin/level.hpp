@@ -112,12 +112,12 @@ struct LevelTable {
                            const T* values, std::size_t n_entries, T* out);
     T (*entry_norm)(const KernelSpec& kernel, const T* values, std::size_t n_entries);
 
-    // Turns products of `stride` rows, at most 64, into kernel values. `shares`, if given, are
-    // added to the distances. Bit i of is_rough[c] tells that a value has lost too much to
-    // rounding.
+    // Turns products of at most 64 rows into kernel values. `shares`, if given, are added to the
+    // distances, n_rows for each column. Bit i of is_rough[c] tells that a value has lost too much
+    // to rounding.
     void (*finish)(const KernelSpec& kernel, const T* row_norms, const T* column_norms,
                    const T* shares, std::size_t n_columns, T* out, std::size_t stride,
-                   std::uint64_t* is_rough);
+                   std::size_t n_rows, std::uint64_t* is_rough);
 
     // reach[b] = largest value the (distance) kernel can take between a point and box b.
     void (*reach)(const KernelSpec& kernel, const TileShape& shape, const Boxes<T>& boxes,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hardmargin/aligned.hpp"
 #include "hardmargin/control.hpp"
 #include "hardmargin/layout.hpp"
 #include "hardmargin/row_array.hpp"
@@ -30,6 +31,7 @@ struct PackedRows {
     std::vector<std::int32_t> ids;  // original rows, ascending within a block, one per lane
     RowArray<T> dense;              // [tile][feature][lane of the tile]
     RowArray<std::uint8_t> bytes;   // [strip][byte][lane of the strip]
+    AlignedVector<T> norms;         // one per lane, if the layout has them
     std::string folder;             // of these arrays, if they are in files
 };
 

@@ -239,28 +239,29 @@ inline void from_products(const KernelSpec& kernel, const T* row_norms, T column
 
 template <class T>
 void finish(const KernelSpec& kernel, const T* row_norms, const T* column_norms, const T* shares,
-            std::size_t n_columns, T* out, std::size_t stride, std::uint64_t* is_rough) {
+            std::size_t n_columns, T* out, std::size_t stride, std::size_t n_rows,
+            std::uint64_t* is_rough) {
     if (!kernel.is_distance()) {
-        finish_products(kernel, stride, static_cast<int>(n_columns), out, stride);
+        finish_products(kernel, n_rows, static_cast<int>(n_columns), out, stride);
         for (std::size_t c = 0; c < n_columns; ++c) is_rough[c] = 0;
         return;
     }
     T largest = 0;
-    for (std::size_t i = 0; i < stride; ++i)
+    for (std::size_t i = 0; i < n_rows; ++i)
         largest = row_norms[i] > largest ? row_norms[i] : largest;
     const T scale = ValueOfDistance<T>(kernel).scale;
     alignas(64) T rough[strip_rows];
     for (std::size_t c = 0; c < n_columns; ++c) {
-        const T* share = shares ? shares + c * stride : nullptr;
+        const T* share = shares ? shares + c * n_rows : nullptr;
         T* v = out + c * stride;
         is_rough[c] = 0;
         const T norm = largest + column_norms[c];
         if (!kernel.metric_only && -scale * norm <= most_roundings<T> && norm < largest_norm<T>) {
-            from_products<T, false>(kernel, row_norms, column_norms[c], share, v, stride, rough);
+            from_products<T, false>(kernel, row_norms, column_norms[c], share, v, n_rows, rough);
             continue;
         }
-        from_products<T, true>(kernel, row_norms, column_norms[c], share, v, stride, rough);
-        for (std::size_t i = 0; i < stride; ++i)
+        from_products<T, true>(kernel, row_norms, column_norms[c], share, v, n_rows, rough);
+        for (std::size_t i = 0; i < n_rows; ++i)
             is_rough[c] |= static_cast<std::uint64_t>(rough[i] > 0) << i;
     }
 }
