@@ -116,11 +116,15 @@ class HardMargin {
         double violation = 0;  // of the working set
     };
 
-    const T* column(std::size_t lane) {
-        bool is_new;
-        const T* values = columns_.get(lane, is_new);
-        if (is_new) tick(columns_.work());
+    template <class Likely>
+    const T* column(std::size_t lane, Likely&& likely) {
+        std::size_t n_new;
+        const T* values = columns_.get(lane, n_new, likely);
+        if (n_new) tick(n_new * columns_.work());
         return values;
+    }
+    const T* column(std::size_t lane) {
+        return column(lane, [](std::size_t) { return std::vector<std::size_t>(); });
     }
 
     // At first, two rows of opposite labels that are near each other share the mass.
@@ -232,11 +236,21 @@ class HardMargin {
     // The column of a row of the working set, restricted to the working set.
     const T* short_column(std::size_t place) {
         if (const T* kept = short_columns_.find(place)) return kept;
-        const T* k = column(set_.lanes[place]);
+        const T* k = column(set_.lanes[place], [&](std::size_t n) { return likely(n, place); });
         T* values = short_columns_.add(place);
         for (std::size_t p = 0; p < set_.size(); ++p) values[p] = k[set_.lanes[p]];
         tick(2 * set_.size());
         return values;
+    }
+
+    // At most n other rows of the working set that are likely to move soon: the worst violators
+    // among those whose columns are missing.
+    std::vector<std::size_t> likely(std::size_t n, std::size_t place) const {
+        WorstFirst missing;
+        for (std::size_t p = 0; p < set_.size() && n > 0; ++p)
+            if (p != place && set_.gradient[p] < 0 && !columns_.has(set_.lanes[p]))
+                missing.add(set_.gradient[p], set_.lanes[p]);
+        return missing.first(n);
     }
 
     // Steps within the working set.

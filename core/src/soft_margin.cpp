@@ -99,10 +99,23 @@ class SoftMargin {
     }
 
     const T* column(std::size_t lane) {
-        bool is_new;
-        const T* values = columns_.get(lane, is_new);
-        if (is_new) tick(columns_.work());
+        std::size_t n_new;
+        const T* values = columns_.get(lane, n_new, [&](std::size_t n) { return likely(n, lane); });
+        if (n_new) tick(n_new * columns_.work());
         return values;
+    }
+
+    // At most n other rows that are likely to move soon: those whose errors are furthest from the
+    // middle, among those whose columns are missing.
+    std::vector<std::size_t> likely(std::size_t n, std::size_t lane) const {
+        const double middle = std::isfinite(least_) ? (most_ + least_) / 2 : 0.0;
+        WorstFirst missing;
+        for (std::size_t i = 0; i < alpha_.size() && n > 0; ++i) {
+            const double e = error_[i] - middle;
+            if (i != lane && !columns_.has(i) && ((e > 0 && may_grow(i)) || (e < 0 && may_fall(i))))
+                missing.add(-std::abs(e), i);
+        }
+        return missing.first(n);
     }
 
     void find_first() {

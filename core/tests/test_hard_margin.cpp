@@ -98,15 +98,18 @@ void test_columns_unused_for_longest_leave() {
 }
 
 void test_every_memory_and_block_gives_an_optimum() {
-    const Data data(170, 12, 8, 2, 1);
-    for (const KernelSpec& kernel : {rbf, laplacian})
+    const Data narrow(170, 12, 8, 2, 1), wide(170, 100, 20, 2, 1);
+    const KernelSpec broad{KernelKind::rbf, 0.005, 0, 3};  // from products and norms
+    for (const KernelSpec& kernel : {rbf, laplacian, broad})
         for (const bool bias : {true, false}) {
+            const Data& data = kernel.gamma == broad.gamma ? wide : narrow;
             HardMarginProblem problem = hard_margin_problem(kernel, data);
             problem.options.bias = bias;
             const HardMarginResult whole = solve_hard_margin(problem);
             check_optimal(whole, kernel, data, labels(data, 0, 1), bias, 1e-8);
+            const std::size_t least = 35'000 + data.n * 8 * (data.d - narrow.d);
             for (const std::size_t block_rows : {16, 40, 512})
-                for (const std::size_t memory : {std::size_t{35'000}, std::size_t{1} << 30}) {
+                for (const std::size_t memory : {least, std::size_t{1} << 30}) {
                     problem.block_rows = block_rows;
                     problem.options.memory_bytes = memory;
                     const HardMarginResult result = solve_hard_margin(problem);

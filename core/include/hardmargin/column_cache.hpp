@@ -34,6 +34,9 @@ class ColumnCache {
         return slots_[slot].values.data();
     }
 
+    bool has(std::size_t key) const { return slot_of_[key] != none; }
+    std::size_t room() const { return capacity_ - n_used_; }  // before others are replaced
+
     // Room for a column that is not cached yet.
     T* add(std::size_t key) {
         std::size_t slot;
@@ -57,7 +60,7 @@ class ColumnCache {
     struct Slot {
         std::size_t key = 0;
         std::uint64_t last_use = 0;
-        AlignedVector<T> values{};
+        RawVector<T> values{};
     };
 
     std::size_t oldest() const {
