@@ -350,8 +350,14 @@ void test_products_are_those_of_the_chosen_rows() {
                     if (kind == 3)
                         source = {ValueSource::factor, rows.factor.data(), rows.width, 0, false};
                     if (kind == 4)
-                        source = {ValueSource::rows,   rows.factor.data(),    6, 0.5, false,
-                                  rows.columns.data(), rows.row_starts.data()};
+                        source = {ValueSource::rows,
+                                  rows.factor.data(),
+                                  6,
+                                  0.5,
+                                  false,
+                                  KernelKind::rbf,
+                                  rows.columns.data(),
+                                  rows.row_starts.data()};
                     product.fill(source, chosen, meter);
                     Random random(8);
                     const auto width = static_cast<std::size_t>(n_vectors);
