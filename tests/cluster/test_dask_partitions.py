@@ -305,7 +305,7 @@ def model(client):
     with pytest.MonkeyPatch.context() as patch:
         few_rows_are_many(patch)
         X, y = (dd.from_pandas(own, npartitions=2) for own in (table[list("abc")], table["a"] > 0))
-        return DaskEnsembleSVC(client=client, max_cell_rows=100, n_trees=1).fit(X, y)
+        return DaskEnsembleSVC(client=client, max_cell_rows=300, n_trees=1).fit(X, y)
 
 
 def with_item(R, p):
