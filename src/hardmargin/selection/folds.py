@@ -40,6 +40,12 @@ LEAST_SHARE = 0.25
 #: A feature with fewer values does not distinguish rows.
 LEAST_VALUES = 20
 
+#: The same where labels are shuffled, which copies of few rows may follow, too.
+LEAST_VALUES_OF_PLACES = 10
+
+#: Rows are put in order by this many columns.
+MOST_SORTED = 16
+
 #: Numbers that are hashed at a time.
 _NUMBERS_AT_ONCE = 1_000_000
 
@@ -405,17 +411,18 @@ def first_copies(X: Rows | RowBlocks, codes: NDArray[np.int32]) -> NDArray[np.in
 
 
 def shuffled_places(
-    X: Rows, codes: NDArray[np.int32], n_shuffles: int, random_state: np.random.RandomState
+    X: NDArray[Any], codes: NDArray[np.int32], n_shuffles: int, random_state: np.random.RandomState
 ) -> NDArray[np.int32]:
     """Put the rows that have a class in random orders, in which copies of a row share a place.
 
     So a row of weight two has the place of two copies. Rows with few possible values are often
-    equal by chance, and have places of their own.
+    equal by chance, and have places of their own. The orders do not depend on that of the rows, nor
+    on how the columns are scaled.
 
     Parameters
     ----------
-    X : rows
-        Dense or CSR.
+    X : (n, d) array
+        Rows.
     codes : (n,) int array
         Class of each row, -1 for rows that take no part.
     n_shuffles : int
@@ -432,9 +439,11 @@ def shuffled_places(
     _, firsts, row = np.unique(_hashes(X)[present], return_index=True, return_inverse=True)
     is_first = np.zeros(len(codes), dtype=bool)
     is_first[present[firsts]] = True
-    if len(firsts) < len(present) and not _has_many_values(as_blocks(X), is_first):
+    is_told_apart = _has_many_values(as_blocks(X), is_first, LEAST_VALUES_OF_PLACES)
+    if len(firsts) < len(present) and not is_told_apart:
         firsts = row = np.arange(len(present))
-    number = np.argsort(np.argsort(firsts))  # by the first copies, as hashes depend on rounding
+    keys = X[present[firsts]][:, :MOST_SORTED][:, ::-1].T
+    number = np.argsort(np.lexsort((firsts, *keys)))
     places = np.zeros((n_shuffles, len(codes)), dtype=np.int32)
     for of_shuffle in places:
         of_shuffle[present] = random_state.permutation(len(firsts))[number[row]]
@@ -463,9 +472,11 @@ def _hashes(X: Rows) -> NDArray[np.uint64]:
     return hashes
 
 
-def _has_many_values(blocks: RowBlocks, is_first: BoolArray) -> bool:
+def _has_many_values(
+    blocks: RowBlocks, is_first: BoolArray, least_values: int = LEAST_VALUES
+) -> bool:
     """Whether a feature takes enough values to distinguish different rows."""
-    least = max(is_first.sum() / 2, LEAST_VALUES)
+    least = max(is_first.sum() / 2, least_values)
     most = np.sum(blocks.each(_n_values, among=is_first), axis=0)
     for j in np.flatnonzero(most >= least):  # the same values may be in several blocks
         found = blocks.each(partial(_values, column=int(j)), among=is_first)
