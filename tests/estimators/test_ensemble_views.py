@@ -181,9 +181,8 @@ def test_a_vote_of_some_rows_chooses_the_kernels_for_many(monkeypatch, relevance
     assert log_loss(NEW[1], model.predict_proba(NEW[0])) < 0.2
 
 
-@pytest.mark.parametrize("relevance", [True, False])
-def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevance, monkeypatch):
-    X, y = make_classification(150, 40, n_informative=3, flip_y=0.3, random_state=0)
+def losses_before_allowance(monkeypatch):
+    """Log-losses of fits to come, as they are counted on held-out rows."""
     counted = []
     judge = fitted_vote.judge
 
@@ -192,6 +191,13 @@ def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevan
         return judge(*arguments)
 
     monkeypatch.setattr(fitted_vote, "judge", noted)
+    return counted
+
+
+@pytest.mark.parametrize("relevance", [True, False])
+def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevance, monkeypatch):
+    X, y = make_classification(150, 40, n_informative=3, flip_y=0.3, random_state=0)
+    counted = losses_before_allowance(monkeypatch)
     monkeypatch.setattr(kernel_vote, "MOST_LEAK", 1.0)
     model = EnsembleSVC(relevance=relevance).fit(X, y)
     allowance = model.cv_log_loss_ - counted[0]
@@ -203,14 +209,7 @@ def test_the_held_out_loss_allows_for_the_labels_that_relevance_has_seen(relevan
 
 def test_splits_with_relevance_of_their_own_allow_only_for_the_choice(monkeypatch):
     X, y = make_classification(150, 40, n_informative=3, flip_y=0.3, random_state=0)
-    counted = []
-    judge = fitted_vote.judge
-
-    def noted(*arguments):
-        counted.append(judge(*arguments).log_loss)
-        return judge(*arguments)
-
-    monkeypatch.setattr(fitted_vote, "judge", noted)
+    counted = losses_before_allowance(monkeypatch)
     assert 0 < EnsembleSVC().fit(X, y).cv_log_loss_ - counted[0] < 2 / 150
 
 
